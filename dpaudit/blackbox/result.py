@@ -127,8 +127,8 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: verdict, why nothing was audited (or None), claim, evidence, reasons,
-        event, notes, warnings, draws, history (pairs of runs and bound), and epsilon at the delta that was asked
-        for."""
+        event, notes, warnings, draws, history (pairs of runs and bound), and epsilon at the delta that was
+        asked for."""
         return {
             "verdict": self.verdict.value,
             "not_audited": self.not_audited or None,

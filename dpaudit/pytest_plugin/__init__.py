@@ -159,8 +159,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _summary_lines(terminalreporter: Any) -> list[str]:
-    """The lines of all tests by name; xdist workers send them with their reports. Each phase of a test repeats
-    the properties of those before it."""
+    """The lines of all tests by name; xdist workers send them with their reports. Each phase of a test
+    repeats the properties of those before it."""
     form = {SUMMARY: "{node}: {text}", WARNING: "    warning: {text}"}
     if terminalreporter.verbosity > 0:
         form[NOTE] = "    note: {text}"

@@ -76,7 +76,7 @@ class RowTest(pytest.Item):
 
 
 def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
-    """What the summary of a session shows of a row: one line, what stands in the way of its claim, its notes."""
+    """What the summary of a session shows of a row: one line, what keeps it from a verdict, its notes."""
     parts = [result, *result["cells"]]
     found = [(SUMMARY, _in_one_line(result, parts))]
     found += [(WARNING, one_line(text)) for part in parts for text in _warnings(part)]
@@ -87,7 +87,7 @@ def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
-    """The verdict, the claim, the runs, and the weakest violation that they could have caught, or the bounds."""
+    """The verdict, the claim, the runs, and the weakest violation that they would have caught, or bounds."""
     powers = [item.get("details", {}).get("power") for part in parts for item in part["evidence"]]
     seen = [weakest_violation(power) for power in powers if power]
     wanted = "" if result["accepted"] else f", expected {result['expect']}"

@@ -32,8 +32,8 @@ assert test_every_rule.MODULES  # importing them registered their generators
 TIERS = {"T0": kernel_t0.RULES, "T1": T1.rules, "T2": T2.rules}
 #: Names and values that a number, a choice or a text may not have.
 ZERO_WIDTH, CONFUSABLE = "\u200b", "\u0455"  # the second looks like the letter s
-FOREIGN = ("perfect secrecy", "", True, False, None, 1, 1.0, "2/2", "+1", "01", " 1", "1e3", "\uff11", "\u0661",
-           ZERO_WIDTH, CONFUSABLE, [], {}, ["perfect secrecy"], {"note": "1"})  # fmt: skip
+FOREIGN = ("perfect secrecy", "", True, False, None, 1, 1.0, "2/2", "+1", "01", " 1", "1e3", "\uff11",
+           "\u0661", ZERO_WIDTH, CONFUSABLE, [], {}, ["perfect secrecy"], {"note": "1"})  # fmt: skip
 #: Values that no text that people read may have either.
 NO_TEXT = ("", True, False, None, 1, 1.0, ZERO_WIDTH, [], {})
 
