@@ -29,7 +29,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def verified(text: str, folder: Path) -> tuple[dict[str, int], Counter[str], int]:
-    """The certificates by tier that the last lines say, the marks of all lines, and how many are confirmed."""
+    """The certificates by tier that the last lines name, the marks of all lines, and those confirmed."""
     file = folder / "report.json"
     file.write_text(text, encoding="utf-8")
     output = invoke("verify", file).stdout

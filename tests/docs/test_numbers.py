@@ -65,7 +65,7 @@ GIGABYTES = default(verify_report, "megabytes") >> 10
 #: Each page's sentences about limits, made from the code.
 SENTENCES: dict[str, tuple[str, ...]] = {
     "limits": (
-        f"It is a failure, with its own exit code ({check_command.NOT_AUDITED}).",
+        f"`dpaudit check` exits with its own code ({check_command.NOT_AUDITED})",
         "much rarer than 1/n",
         "would have detected with probability 1/2",
     ),
