@@ -194,7 +194,7 @@ class Parameters:
 
     def text(self, name: str, value: Any = None) -> str:
         value = self.get(name) if value is None else value
-        good = legible(value) and len(value) <= MAX_TEXT and not any(map(hidden, value))
+        good = legible(value) and len(value) <= MAX_TEXT and not any(map(hidden, value.replace("\n", "")))
         self.need(good, f"{name} must be a text of 1 to {MAX_TEXT} characters, all of them visible.")
         return str(value)
 
