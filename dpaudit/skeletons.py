@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from dpaudit.kernel.kernel_t0 import legible
+from dpaudit.kernel.kernel_t0 import hidden, legible
 
 __all__ = ["is_readable", "skeleton"]
 
@@ -32,6 +32,8 @@ _FOREIGN_LETTERS = "\u0400-\u052f\u0531-\u058a\u10a0-\u10ff\u13a0-\u13fd\uab70-\
 
 #: A word in which Latin letters stand beside Cyrillic, Armenian, Georgian or Cherokee ones.
 _MIXED = re.compile(rf"[A-Za-z][^\W\d_]*[{_FOREIGN_LETTERS}]|[{_FOREIGN_LETTERS}][^\W\d_]*[A-Za-z]")
+#: Joiners where Persian, the scripts of India, and pictures need them: after a letter or sign beyond Greek.
+_JOINED = re.compile(r"(?<=[\u0590-\U0001faff])[\u200c\u200d](?=[\u0590-\U0001faff])")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -48,12 +50,14 @@ def skeleton(text: str) -> str:
 def is_readable(text: str) -> bool:
     """Whether a text is empty, or shows something that cannot be taken for something else.
 
-    Not readable are a text of blanks and invisible characters alone, a word that mixes scripts, and words of
-    Cyrillic or Armenian letters that all look like Latin ones, in a text without other letters of the script.
+    Not readable are a text with invisible characters or of blanks alone, a word that mixes scripts, and words
+    of Cyrillic or Armenian letters that all look like Latin ones, in a text without other letters of the
+    script. A joiner may stand between letters of a script that needs it.
     """
     if text.isascii():
         return not text or legible(text)
-    if not legible(text) or _MIXED.search(text):
+    seen = _JOINED.sub("", text)
+    if not legible(seen) or any(hidden(c) and c not in "\n\t" for c in seen) or _MIXED.search(text):
         return False
     foreign = [word for word in _WORD.findall(text) if re.search(f"[{_FOREIGN_LETTERS}]", word)]
     return not foreign or any(not word.translate(_FOREIGN).isascii() for word in foreign)

@@ -67,6 +67,8 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 AS_RUN = Model.AS_RUN
 #: The share of a difference that rounding may explain without a word.
 MOST_ROUNDED = 2.0**-10
+#: Runs for each pair within which a change of the input is looked for.
+EARLY = 64
 #: Below this level 1 - alpha is hardly a float other than 1.
 LEAST_ALPHA = 1e-12
 
@@ -165,8 +167,9 @@ def check(
     if reason or rounded:  # nothing holds with any confidence
         estimate = replace(estimate, lower=None, confidence=0.0)
     judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
-    notes += [rounded] if rounded else []
-    notes += found.notes + notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
+    notes += ([rounded] if rounded else []) + found.notes
+    warnings = notes[:]
+    notes += notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
     blind = ""
     if judgement.verdict is VerdictKind.INCONCLUSIVE:
         blind = (
@@ -180,7 +183,8 @@ def check(
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        notes += doubts(worst, claim.adjacency)
+        warnings += (doubtful := doubts(worst, claim.adjacency))
+        notes += doubtful
         runs = 2 * search.candidates[found.leader].attack.pairs
         notes += _smaller(neighbours, worst, search.target, runs=runs, alpha=alpha, clock=clock)
     return CheckResult(
@@ -189,6 +193,7 @@ def check(
         judgement,
         "" if reason else telling_event(search, found.leader),
         tuple(notes),
+        tuple(warnings),
         tuple(draws),
         history=() if reason else found.bound.history,
         not_audited=blind,
@@ -340,7 +345,7 @@ class _Plan:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
         tested = self._family.values[self._family.place]
         while search.step(self._max_samples - search.samples):
-            early = search.samples < 64 * len(self._pairs)
+            early = search.samples < EARLY * len(self._pairs)
             if before is not None and early and state_of(self._pairs) != before:
                 raise InputChangedError("the mechanism changed its input")
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly

@@ -252,7 +252,7 @@ def _hardly_looked(search: Search) -> str:
 def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
     """What an inconclusive run would have seen, from ``power``."""
     hardly = _hardly_looked(search)
-    if hardly:
+    if hardly:  # nothing is said to have been seen: ``power`` left it out
         return [hardly]
     points = search.target.points
     pure = len(points.deltas) == 1 and points.deltas[0] == 0
@@ -320,7 +320,7 @@ def power(search: Search, alpha: float) -> dict[str, Any]:
     """
     attack = min((candidate.attack for candidate in search.candidates), key=lambda item: item.pairs)
     sizes = [block.pairs for block in attack.blocks]
-    if attack.experts is None or not sizes:
+    if attack.experts is None or not sizes or _hardly_looked(search):
         return {"events": [], "exclusive": None}
     schedule = Schedule(
         epsilon=search.target.epsilon,

@@ -13,7 +13,7 @@ import pandas as pd
 from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
 from dpaudit.blackbox.hypotheses import epsilons_at
 from dpaudit.blackbox.replay import Replay
-from dpaudit.blackbox.words import at_least, at_most, percent
+from dpaudit.blackbox.words import at_least, percent, weakest_violation
 from dpaudit.claims import PrivacyClaim
 from dpaudit.errors import InvalidParameterError, NotAuditedError, RefutedError
 from dpaudit.evidence import Estimate
@@ -39,6 +39,9 @@ class CheckResult:
     judgement: Judgement
     event: str
     notes: tuple[str, ...]
+    #: The notes among them that name something to look at: defects that were heard, calls that could not be
+    #: repeated, runs that ended early.
+    warnings: tuple[str, ...] = ()
     #: What one run on the first input was heard to draw (``dpaudit.listen``), in words.
     heard: tuple[str, ...] = ()
     #: (runs, bound) wherever the bound on the claim's quantity rose; at its confidence, at all times at once.
@@ -65,15 +68,16 @@ class CheckResult:
     @property
     def weakest(self) -> str:
         """The weakest violation of each kind that about half of such checks would have refuted, in words."""
-        power = self.evidence.details.get("power", {})
-        seen = [
-            f"epsilon {at_most(entry['epsilon'])} at probability {entry['probability']:g}"
-            for entry in power.get("events", [])[:1]
-            if entry["epsilon"]
-        ]
-        if power.get("exclusive"):
-            seen.append(f"probability {at_most(power['exclusive'], 3)} against 0")
-        return " or ".join(seen) or "none"
+        return weakest_violation(self.evidence.details.get("power", {})) or "none"
+
+    @property
+    def power(self) -> str:
+        """What a check that found no violation would have found, in words; empty for any other result."""
+        if self.not_audited or self.verdict is VerdictKind.REFUTED or self.evidence.lower is None:
+            return ""
+        if self.weakest == "none":
+            return "no violation found, and none would have been detected with probability 1/2"
+        return f"no violation found: would have detected {self.weakest} with probability 1/2"
 
     @property
     def samples(self) -> int:
@@ -123,8 +127,8 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: verdict, why nothing was audited (or None), claim, evidence, reasons,
-        event, notes, draws, history (pairs of runs and bound), and epsilon at the delta that was asked
-        for."""
+        event, notes, warnings, draws, history (pairs of runs and bound), and epsilon at the delta that was
+        asked for."""
         return {
             "verdict": self.verdict.value,
             "not_audited": self.not_audited or None,
@@ -133,6 +137,7 @@ class CheckResult:
             "reasons": list(self.judgement.reasons),
             "event": self.event,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "heard": list(self.heard),
             "history": [list(step) for step in self.history],
             "epsilon_at_delta": None
@@ -150,10 +155,13 @@ class CheckResult:
         return f"<{self.headline.lower()}: {self._found()}, claimed {float(self.claim.bound or 0):.4g}>"
 
     def __str__(self) -> str:
-        lines = [f"{self.headline}: {self.claim.in_words()}", f"  {self._found()}"]
-        lines += [f"  {self.not_audited}"] if self.not_audited else []
+        claim, found = self.claim.in_words(), f"  {self._found()}"
+        if self.power:
+            lines = [f"{self.headline}, {self.power}", f"  claim: {claim}"]
+        else:
+            lines = [f"{self.headline}: {claim}"]
         if self.evidence.lower is not None:
-            lines[1] += ", assuming independent calls"
+            lines.append(f"{found}, assuming independent calls")
             if self._epsilon_at_delta is not None:
                 lines.append(
                     f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
@@ -161,7 +169,10 @@ class CheckResult:
                 )
             chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
             lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        else:
+            lines += [found, *([f"  {self.not_audited}"] if self.not_audited else [])]
+        lines += [f"  warning: {note}" for note in self.warnings]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes if note not in self.warnings)])
 
     def _repr_html_(self) -> str:
         """For notebooks: verdict, bound, the words of ``str`` and how the bound rose."""
@@ -171,7 +182,8 @@ class CheckResult:
         rows = "".join(f"<tr><td>{runs:,}</td><td>{at_least(bound)}</td></tr>" for runs, bound in steps)
         said = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
         table = f"<table><tr><th>runs</th><th>{escape(self.evidence.quantity)} &gt;</th></tr>{rows}</table>"
-        title = f"<b>{self.headline}</b>: {escape(self.claim.in_words())}"
+        first = str(self).splitlines()[0].removeprefix(self.headline)
+        title = f"<b>{self.headline}</b>{escape(first)}"
         return f"<div>{title}<br>{said}{table if rows else ''}</div>"
 
     def _found(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
 
 from dpaudit.statistics.blocks import Failure
 
@@ -17,6 +19,7 @@ __all__ = [
     "number_range",
     "percent",
     "short",
+    "weakest_violation",
 ]
 
 
@@ -62,6 +65,19 @@ def percent(confidence: float) -> str:
     """A confidence below 1 in percent, rounded down to two figures of what it lacks: ``99.8 %``."""
     lacks = Context(2, ROUND_CEILING).create_decimal(1 - Decimal(repr(float(confidence))))
     return f"{(100 * (1 - lacks)).normalize():f} %"
+
+
+def weakest_violation(power: Mapping[str, Any]) -> str:
+    """The weakest violation of each kind that about half of such checks would have refuted, from the power
+    that an estimate states; empty if it states none."""
+    seen = [
+        f"epsilon >= {at_most(entry['epsilon'])} in an event of probability {entry['probability']:g}"
+        for entry in power.get("events", [])[:1]
+        if entry["epsilon"]
+    ]
+    if power.get("exclusive"):
+        seen.append(f"an event of probability {at_most(power['exclusive'], 3)} against 0")
+    return " or ".join(seen)
 
 
 def array_shape(shape: tuple[int, ...]) -> str:

@@ -81,6 +81,11 @@ def legible(text: Any) -> bool:
     return isinstance(text, str) and any(category(c)[0] in "LNPS" and c not in BLANK for c in text)
 
 
+def hidden(character: str) -> bool:
+    """Whether a character shows nothing and is no space: a control, a zero-width space, a line separator."""
+    return category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or character in BLANK
+
+
 def shown(number: Fraction) -> str:
     """A number for a message, whatever its size."""
     size = number.numerator.bit_length() - number.denominator.bit_length()
@@ -189,8 +194,8 @@ class Parameters:
 
     def text(self, name: str, value: Any = None) -> str:
         value = self.get(name) if value is None else value
-        good = legible(value) and len(value) <= MAX_TEXT
-        self.need(good, f"{name} must be a text of 1 to {MAX_TEXT} characters; shorten or add it.")
+        good = legible(value) and len(value) <= MAX_TEXT and not any(map(hidden, value.replace("\n", "")))
+        self.need(good, f"{name} must be a text of 1 to {MAX_TEXT} characters, all of them visible.")
         return str(value)
 
     def is_table(self, name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.pytest_plugin.levels import AUDITS, KEY, NOTE, SUMMARY, Levels, read_alpha, read_audits
+from dpaudit.pytest_plugin.levels import AUDITS, KEY, NOTE, SUMMARY, WARNING, Levels, read_alpha, read_audits
 
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.private import AssertPrivate
@@ -150,7 +150,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One line for each audit of the session, with its notes under ``-v``."""
+    """One line for each audit of the session, with its warnings, and its notes under ``-v``."""
     lines = _summary_lines(terminalreporter)
     if lines:
         terminalreporter.section("dpaudit audits")
@@ -159,16 +159,19 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _summary_lines(terminalreporter: Any) -> list[str]:
-    """The lines of all tests by name; xdist workers send them with their reports."""
-    shown = {SUMMARY, NOTE} if terminalreporter.verbosity > 0 else {SUMMARY}
+    """The lines of all tests by name; xdist workers send them with their reports. Each phase of a test
+    repeats the properties of those before it."""
+    form = {SUMMARY: "{node}: {text}", WARNING: "    warning: {text}"}
+    if terminalreporter.verbosity > 0:
+        form[NOTE] = "    note: {text}"
     found: dict[str, list[str]] = {}
     for report in [item for items in terminalreporter.stats.values() for item in items]:
         lines = [
-            f"    note: {text}" if name == NOTE else f"{report.nodeid}: {text}"
+            form[name].format(node=report.nodeid, text=text)
             for name, text in getattr(report, "user_properties", ())
-            if name in shown
+            if name in form
         ]
-        if lines:
+        if len(lines) > len(found.get(report.nodeid, ())):
             found[report.nodeid] = lines
     return [line for node in sorted(found) for line in found[node]]
 
@@ -207,4 +210,6 @@ def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
     )
     yield audit
     if not audit.calls and request.node.stash.get(RETURNED, False):
-        pytest.fail(NOT_CALLED if expect_refuted else NOTHING_CALLED, pytrace=False)
+        why = NOT_CALLED if expect_refuted else NOTHING_CALLED
+        request.node.user_properties.append((SUMMARY, why))
+        pytest.fail(why, pytrace=False)

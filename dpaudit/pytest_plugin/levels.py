@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 
-__all__ = ["AUDITS", "KEY", "NOTE", "SUMMARY", "Levels", "read_alpha", "read_audits", "seed_of"]
+__all__ = ["AUDITS", "KEY", "NOTE", "SUMMARY", "WARNING", "Levels", "read_alpha", "read_audits", "seed_of"]
 
 AUDITS = "dpaudit_audits"
-#: The names of a test's properties that hold what the summary of a session shows.
-SUMMARY, NOTE = "dpaudit", "dpaudit note"
+#: The names of a test's properties that hold what the summary of a session shows; notes only under ``-v``.
+SUMMARY, WARNING, NOTE = "dpaudit", "dpaudit warning", "dpaudit note"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from dpaudit.claims import PrivacyClaim
 from dpaudit.data import Records, Table
 from dpaudit.errors import RefutedError
 from dpaudit.pairs import shown
-from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, Levels, seed_of
+from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, WARNING, Levels, seed_of
 from dpaudit.verdicts import VerdictKind
 
 __all__ = ["AssertPrivate"]
@@ -52,7 +52,7 @@ class AssertPrivate:
         self._expect_refuted = expect_refuted
         #: How often it was called.
         self.calls = 0
-        #: Properties of the test, which reach its reports: one line for each audit, then its notes.
+        #: Properties of the test, which reach its reports: one line for each audit, its warnings, its notes.
         self._properties = [] if properties is None else properties
 
     def __call__(
@@ -100,12 +100,16 @@ class AssertPrivate:
                 listen=listen,
             )
         except (*NO_FAILURES, SystemExit) as error:
-            raise AssertionError(
-                f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."
-            ) from error
+            why = f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."
+            self._properties.append((SUMMARY, why))
+            raise AssertionError(why) from error
+        except Exception as error:  # a pair or a claim that is refused, a call that hangs
+            self._properties.append((SUMMARY, f"NOT AUDITED: {type(error).__name__}: {_one_line(error)}"))
+            raise
         refuted = result.verdict is VerdictKind.REFUTED
         self._properties.append((SUMMARY, _in_one_line(result)))
-        self._properties += [(NOTE, note) for note in result.notes]
+        self._properties += [(WARNING, note) for note in result.warnings]
+        self._properties += [(NOTE, note) for note in result.notes if note not in result.warnings]
         if self._expect_refuted and not refuted and not result.not_audited:
             raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")
         if refuted and not self._expect_refuted:
@@ -136,6 +140,10 @@ class AssertPrivate:
         return shlex.join(words)
 
 
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
 def _in_one_line(result: CheckResult) -> str:
     """The result, the claim, the runs, and the weakest violation that could have been caught."""
     claim, evidence = result.claim, result.evidence
@@ -144,5 +152,5 @@ def _in_one_line(result: CheckResult) -> str:
     elif result.verdict is VerdictKind.REFUTED:
         power = f"{evidence.quantity} > {at_least(evidence.lower or 0)}"
     else:
-        power = f"weakest violation caught about half the time: {result.weakest}"
+        power = result.power or "; ".join(result.judgement.reasons)
     return f"{result.headline}: {claim.in_words()}, {result.samples:,} runs, {power}"

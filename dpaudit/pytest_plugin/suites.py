@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from dpaudit.blackbox.words import weakest_violation
 from dpaudit.errors import DpauditError
-from dpaudit.pytest_plugin.levels import KEY
+from dpaudit.pytest_plugin.levels import KEY, NOTE, SUMMARY, WARNING
 from dpaudit.reports.roles import unexpected_cells
+from dpaudit.reports.terminal import bounds_in_words, one_line
 from dpaudit.runner.engine import execute
 from dpaudit.runner.plan import Settings, load_suites, plan_run, require_rows
 from dpaudit.runner.process import Pool
@@ -58,6 +60,7 @@ class RowTest(pytest.Item):
             ((_, result),) = execute(plan.rows, settings, pool)
         finally:
             pool.close()
+        self.user_properties += _properties(result)
         if not result["accepted"]:
             raise _FailedRowError(_failure(result))
 
@@ -70,6 +73,37 @@ class RowTest(pytest.Item):
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Where pytest says that the test is."""
         return self.path, None, self.name
+
+
+def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
+    """What the summary of a session shows of a row: one line, what keeps it from a verdict, its notes."""
+    parts = [result, *result["cells"]]
+    found = [(SUMMARY, _in_one_line(result, parts))]
+    found += [(WARNING, one_line(text)) for part in parts for text in _warnings(part)]
+    found += [
+        (NOTE, one_line(text)) for part in parts for text in part["notes"] if text not in _warnings(part)
+    ]
+    return [*dict.fromkeys(found)]
+
+
+def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
+    """The verdict, the claim, the runs, and the weakest violation that they would have caught, or bounds."""
+    powers = [item.get("details", {}).get("power") for part in parts for item in part["evidence"]]
+    seen = [weakest_violation(power) for power in powers if power]
+    wanted = "" if result["accepted"] else f", expected {result['expect']}"
+    if result["verdict"] == "inconclusive" and any(seen):
+        found = f"would have detected {' and '.join(filter(None, seen))} with probability 1/2"
+    elif result["traceback"]:
+        found = result["traceback"].strip().splitlines()[-1]
+    else:
+        found = bounds_in_words(result) or "; ".join(result["reasons"][:1]) or "no bound"
+    said = f"{result['verdict'].upper()}{wanted}: {result['claim']['in_words']}, {result['samples']:,} runs"
+    return one_line(f"{said}, {found}")
+
+
+def _warnings(part: dict[str, Any]) -> list[str]:
+    """What keeps a row or a cell from a verdict, and what was heard that somebody should look at."""
+    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith("heard"))]
 
 
 def _failure(result: dict[str, Any]) -> str:

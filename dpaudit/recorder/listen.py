@@ -45,17 +45,20 @@ class Listening:
         """The function with its randomness taken from ``coins``: a proposal, as text."""
         return port_of(self.recording)
 
+    @property
+    def headline(self) -> str:
+        """What the pair costs by its noise, or why that is not known, and how much there is to look at."""
+        price, count = self.price, len(self.findings)
+        found = f"{count} thing{'' if count == 1 else 's'} to look at" if count else "nothing to look at"
+        if price is None:
+            return f"NO VERDICT, {found}; no price: {why_unpriced(self.recording)}"
+        cost = f"epsilon {price.epsilon:.4g}" if price.mu is None else f"mu {price.mu:.4g}"
+        return f"NO VERDICT, {found}; by its noise the pair costs {cost}"
+
     def __str__(self) -> str:
-        heard = [f"  {line}" for line in heard_in_words(self.recording)]
-        price = self.price
-        if price is not None:
-            cost = f"epsilon {price.epsilon:.4g}" if price.mu is None else f"mu {price.mu:.4g}"
-            heard.append(f"  by its noise the pair costs {cost}")
-        else:
-            heard.append(f"  no price: {why_unpriced(self.recording)}")
-        return "\n".join(
-            ["heard on the first input:", *heard, *(f"  look: {text}" for text in self.findings)]
-        )
+        draws = [f"    {line}" for line in heard_in_words(self.recording)]
+        found = [f"  look: {text}" for text in self.findings]
+        return "\n".join([self.headline, *found, "  heard on the first input:", *draws])
 
 
 def listen(

@@ -13,6 +13,9 @@ __all__ = ["Scale", "wants_log"]
 
 #: Beyond this ratio of the largest to the smallest number a linear axis hides the smallest.
 LOG_RATIO = 30.0
+#: The ends of an axis lie within this number, so that differences of two of its numbers are floats; a larger
+#: number lies at the end.
+LARGEST = 1e307
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -65,7 +68,8 @@ class Scale:
                 else (low - (high - low) * pad, high + (high - low) * pad)
             )
             return cls(10 ** max(low, -307.0), 10 ** min(high, 307.0), start, end, True)
-        numbers = [*values, 0.0] if zero else (list(values) or [0.0])
+        numbers = [min(max(v, -LARGEST), LARGEST) for v in values]
+        numbers = [*numbers, 0.0] if zero else (numbers or [0.0])
         low, high = min(numbers), max(numbers)
         spread = high - low
         if spread <= 1e-9 * max(abs(low), abs(high)) or spread == 0:

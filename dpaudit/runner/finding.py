@@ -22,7 +22,7 @@ from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witn
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
-from dpaudit.verdicts import VerdictKind
+from dpaudit.verdicts import MAX_FLOAT, VerdictKind
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -202,6 +202,11 @@ def _written(item: object) -> dict[str, Any]:
         )
     if isinstance(item, Estimate):
         for name, bound in (("lower", item.lower), ("upper", item.upper), ("confidence", item.confidence)):
+            if isinstance(bound, int) and abs(bound) > MAX_FLOAT:
+                raise MechanismError(
+                    f"an estimate's {name} must be in the range of floats, got an integer of "
+                    f"{bound.bit_length()} bits; return None for no bound."
+                )
             if bound is not None and math.isnan(bound):
                 raise MechanismError(
                     f"an estimate's {name} must be a number, got NaN from {item.method}; "

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 #: Seconds that a cluster has to take leave.
 CLOSE_SECONDS = 10
+#: Characters of the message of an exception that an outcome shows.
+MESSAGE = 200
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Failure:
         except Exception:  # an exception of the program's own may fail here as well
             text = ""
         held = hashlib.sha256(held_by(error).encode(errors="surrogatepass")).hexdigest()
-        return cls(type(error).__name__, (text.splitlines() or [""])[0][:200], held)
+        return cls(type(error).__name__, (text.splitlines() or [""])[0][:MESSAGE], held)
 
 
 class StepLimitError(Exception):

@@ -162,7 +162,7 @@ def test_tables_are_named_on_one_line() -> None:
         neighbours=[tuple(frames), (frames[0]["age"], frames[1]["age"]), tuple(arrays)],
         max_samples=400,
     )
-    assert str(result).count("\n") == len(result.notes) + 1
+    assert str(result).count("\n") == len(result.notes) + 2
     assert shown(frames[0]) == "{'age': [30, 40], 'who': ['a', 'b']}"
     assert "\n" not in shown(arrays[0])
 

@@ -98,6 +98,17 @@ def test_every_page_is_in_the_navigation() -> None:
     assert not missing
 
 
+def test_no_page_calls_verified_what_is_accounted() -> None:
+    """What is accounted is consistent, also in tables and in the notebook."""
+    pages = [*DOCS.iterdir(), DOCS.parent / "README.md", *(DOCS.parent / "dpaudit").rglob("*.j2")]
+    for path in (path for path in pages if path.suffix in (".md", ".ipynb", ".j2")):
+        assert not re.search(r"verified[*` ]*/ accounted", words(path.read_text(encoding="utf-8"))), path.name
+        for row in re.findall(
+            r"^\|.*\*\*(.*) / accounted\*\*", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            assert row == "consistent"
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     """Every relative link of a page names a file of the repository."""
     for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]:

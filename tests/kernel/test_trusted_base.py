@@ -205,8 +205,8 @@ def test_a_noise_claim_has_no_privacy_bound() -> None:
 
 def test_t0_alone_prints_one_plain_line_a_certificate(tmp_path: Path) -> None:
     """Line breaks, escape sequences and letters of other scripts in ids and texts are written as escapes."""
-    report = report_of(("x", PURE, build.post_processing(LAPLACE, function="a\n\x1b[1A\u202eb")))
-    report["results"][0]["id"] = "x: epsilon <= 1/100\nT0      y"
+    report = report_of(("x", PURE, build.post_processing(LAPLACE, function="a\n\u0430b")))
+    report["results"][0]["id"] = "x: epsilon <= 1/100\nT0\x1b[1A\u202e      y"
     done = run_alone(report, tmp_path)
     assert done.stdout.isascii()
     assert len(done.stdout.splitlines()) == 2
