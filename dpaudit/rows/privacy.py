@@ -26,7 +26,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Certificate
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import built, crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
@@ -41,9 +40,6 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.rows.proved import Shape
 
 __all__ = ["privacy"]
-
-#: Why a row whose certificate holds is not verified, where nothing was tried.
-NOT_ASKED = "no proof of this program was asked for: pass prove=Shape(...), or add a row with Proving"
 
 Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
 
@@ -112,13 +108,13 @@ def privacy(
             points = list((over or listed("", ())).at(run))
             drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
             if over is None:
-                outcome = prove_at.added(_outcome(first, run, wanted), first, {})
+                outcome = prove_at.added(_outcome(first, run, wanted), first, {}, run)
                 notes = [*outcome.notes, *words.notes]
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
             outcomes = {
-                key: _attempt(audit, share, wanted, partial(prove_at.added, audit=audit, point=point))
+                key: _attempt(audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share))
                 for (key, audit), point in zip(chosen.items(), points, strict=True)
             }
             table = _table(outcomes, chosen, expect)
@@ -221,18 +217,23 @@ class _Shapes:
     def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
         """The digest of the record of a program on declared data, empty where none is declared."""
         from dpaudit.data import Records, Table
+        from dpaudit.rows.attempts import program_files
         from dpaudit.rows.proved import provable, record_digest
 
         data = self.at(point)
         if not isinstance(data, Records | Table) or not provable(audit.claim):
             return ""
-        return record_digest(audit.program, audit.claim, data)
+        return record_digest(audit.program, audit.claim, data, files=program_files())
 
-    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
-        """The outcome with the proof of the program, where one is wanted."""
+    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any], run: Run) -> Outcome:
+        """The outcome with the proof of the program, or with the sentence that ends an attempt."""
         if self.prove is None:
-            certified = any(isinstance(item, Certificate) for item in outcome.evidence)
-            return replace(outcome, notes=[*outcome.notes, NOT_ASKED]) if certified else outcome
+            from dpaudit.rows.attempts import certified_alone, why_unproved
+
+            if not certified_alone(outcome.evidence):
+                return outcome
+            return replace(outcome, notes=[*outcome.notes, why_unproved(audit, run)])
+        from dpaudit.rows.attempts import program_files
         from dpaudit.rows.proved import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
@@ -243,7 +244,8 @@ class _Shapes:
         shape = self.at(point)
         if shape is None:
             return outcome
-        found = evidence_of(audit.program, audit.claim, shape)
+        files = [] if isinstance(shape, Shape) else program_files()
+        found = evidence_of(audit.program, audit.claim, shape, files=files)
         if not isinstance(shape, Shape):
             return _proved(outcome, found, audit.claim)
         derived = accounting_of(audit.program, audit.sites, shape)
