@@ -13,8 +13,8 @@ import numpy as np
 from dpaudit import laws
 from dpaudit.exact import exact as exact_number
 from dpaudit.harness import installed_folders, is_harness_file
+from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
-from dpaudit.kernel.values.info import magnitude
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.private_values.numpy_rules import place_of_rule
 from dpaudit.private_values.operations import binary, content, expression_of, is_plain, seen, shape_of, show
@@ -169,8 +169,8 @@ def _select(run: Run, law: Selection) -> Any:
     shape = inner.shape
     if len(shape) != 1 or type(shape[0]) is not int or (inner.info.records and run.s.length_is_private):
         run.refuse("NoisyArgmax is followed for a vector of a known number of scores")
-    largest = run.s.largest(magnitude(run.s, inner.info)) if inner.info.kind == "i" else 0
-    if largest is None or largest > 2**62:  # the law raises
+    limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
+    if inner.info.kind == "i" and any(limit is None or limit > 2**62 for limit in limits):  # the law raises
         run.refuse("NoisyArgmax of whole numbers that may be beyond 2^62")
     scale = law.noise.scale
     draw = run.new_draw(

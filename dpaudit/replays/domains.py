@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit import data as declared
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact, positive
@@ -32,6 +33,7 @@ __all__ = [
     "ListedPairs",
     "Records",
     "Values",
+    "Within",
     "as_array",
     "changed_pair",
     "more_pairs",
@@ -218,6 +220,45 @@ class Interval(Records):
     def _inside(self, number: Fraction) -> bool:
         below = self.lower is not None and number < self.lower
         return not below and (self.upper is None or number <= self.upper)
+
+
+@dataclass(frozen=True)
+class Within(Domain):
+    """A declaration of data in ``around``, which makes pairs and says less: the words are the declaration's.
+
+    Raises ``InvalidParameterError`` if ``around`` does not hold all declared numbers."""
+
+    data: declared.Records | declared.Table
+    around: Interval | Values
+
+    def __post_init__(self) -> None:
+        for column in self.data.columns.values():
+            low, high = column.low, column.high
+            whole = low is not None and high is not None and column.kind != "f"
+            if isinstance(self.around, Values):
+                held = whole and set(range(int(low or 0), int(high or 0) + 1)) <= set(self.around.values)
+            else:
+                lower, upper = self.around.lower, self.around.upper
+                held = lower is None or (low is not None and low >= lower)
+                held = held and (upper is None or (high is not None and high <= upper))
+            if not held:
+                raise InvalidParameterError(
+                    f"the declared data must be in the domain {self.around}, got {self.data.words}."
+                )
+
+    def __str__(self) -> str:
+        return self.data.words
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        return self.around.holds(numbers)
+
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        return self.around.beside(pairs, adjacency, rng, most=most)
+
+    def levels(self) -> list[float]:
+        return self.around.levels()
 
 
 class Values(Records):

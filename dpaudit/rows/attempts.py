@@ -26,13 +26,10 @@ from dpaudit.rows.proved import provable
 from dpaudit.suite import Run
 from dpaudit.views import PUBLIC, View
 
-__all__ = ["MECHANISM_ALONE", "certified_alone", "program_files", "why_unproved"]
+__all__ = ["certified_alone", "program_files", "why_unproved"]
 
 #: The begin of each such note.
 NO_PROOF = "no proof of the program: "
-
-#: Of a row that gives evidence and no program.
-MECHANISM_ALONE = f"{NO_PROOF}the row certifies a declared mechanism and names no program"
 
 #: Seconds for one attempt, and the largest number of records that it declares.
 SECONDS, MOST_RECORDS = 20.0, 32
@@ -80,7 +77,9 @@ def why_unproved(audit: PrivacyAudit, run: Run) -> str:
         return (
             f"{NO_PROOF}the program is proved for {found.scope}, and no proof can be about {claim.in_words()}"
         )
-    return f"{NO_PROOF}it exists for {data.words}, and the row declares no such data (pass prove=Records(...))"
+    return (
+        f"{NO_PROOF}it exists for {data.words}, and the row declares no such data (pass prove=Records(...))"
+    )
 
 
 def _followed_claim(claim: PrivacyClaim) -> Any:
@@ -124,4 +123,6 @@ def _of_object(program: Any) -> str:
     if code is None:
         return ""
     place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
-    return f"{place}: the program is an object of class {type(program).__name__}, whose methods are not followed"
+    return (
+        f"{place}: the program is an object of class {type(program).__name__}, whose methods are not followed"
+    )

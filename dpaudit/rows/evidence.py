@@ -272,7 +272,7 @@ def _expected(over: Grid | None, expect: str | Callable[..., str], first: Point)
 
 def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
     if isinstance(given, Outcome):
-        return _with_its_limit(given, claim)
+        return given
     items = list(given) if isinstance(given, list | tuple) else [given]
     numbers = [item for item in items if isinstance(item, Measured)]
     # Each at the level that the function was given: several inexact ones err more often than that together,
@@ -280,20 +280,9 @@ def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
     found: list[Evidence] = [
         item.estimate(claim, run, scope=scope) if isinstance(item, Measured) else item for item in items
     ]
-    outcome = Outcome(
+    return Outcome(
         found,
         [note for item in numbers for note in item.notes],
         plots=[plot for item in numbers for plot in item.plots],
         samples=sum(item.samples for item in numbers),
     )
-    return _with_its_limit(outcome, claim)
-
-
-def _with_its_limit(outcome: Outcome, claim: Claim) -> Outcome:
-    """The outcome that says that a certificate alone proves no program."""
-    if not isinstance(claim, PrivacyClaim):
-        return outcome
-    from dpaudit.rows.attempts import MECHANISM_ALONE, certified_alone
-
-    alone = certified_alone(outcome.evidence)
-    return replace(outcome, notes=[*outcome.notes, MECHANISM_ALONE]) if alone else outcome

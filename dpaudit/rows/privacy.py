@@ -114,7 +114,9 @@ def privacy(
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
             outcomes = {
-                key: _attempt(audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share))
+                key: _attempt(
+                    audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share)
+                )
                 for (key, audit), point in zip(chosen.items(), points, strict=True)
             }
             table = _table(outcomes, chosen, expect)
@@ -205,12 +207,18 @@ class _Shapes:
         return self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
 
     def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
-        """The audit, whose claim is about the declared data if it does not say about which data it is."""
+        """The audit, whose claim is about the declared data if it does not say about which data it is. A
+        domain that holds these data makes pairs all the same."""
         from dpaudit.data import Records, Table
         from dpaudit.replays.audit import NOT_DECLARED
+        from dpaudit.replays.domains import Interval, Values, Within
 
         data = self.at(point)
-        if not isinstance(data, Records | Table) or audit.claim.domain != NOT_DECLARED:
+        if not isinstance(data, Records | Table):
+            return audit
+        if audit.claim.domain == data.words and isinstance(audit.domain, Interval | Values):
+            return replace(audit, domain=Within(data, audit.domain))
+        if audit.claim.domain != NOT_DECLARED:
             return audit
         return replace(audit, claim=replace(audit.claim, domain=data.words))
 
