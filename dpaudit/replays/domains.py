@@ -223,7 +223,7 @@ class Interval(Records):
 
 
 @dataclass(frozen=True)
-class Within(Domain):
+class Within(Records):
     """A declaration of data in ``around``, which makes pairs and says less: the words are the declaration's.
 
     Raises ``InvalidParameterError`` if ``around`` does not hold all declared numbers."""
@@ -252,10 +252,11 @@ class Within(Domain):
     def holds(self, numbers: NDArray[Any]) -> bool:
         return self.around.holds(numbers)
 
-    def beside(
-        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
-    ) -> Beside:
-        return self.around.beside(pairs, adjacency, rng, most=most)
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        return self.around.corners(shape)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return self.around.draw(rng, shape)
 
     def levels(self) -> list[float]:
         return self.around.levels()
