@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.claims.base import Adjacency
 from dpaudit.data import Records, Table
-from dpaudit.errors import DpauditError
+from dpaudit.errors import BrokenHarnessError, DpauditError
 from dpaudit.private_values.prove import PrivacyClaim, _Attempt, _setting, _unwrapped
 from dpaudit.private_values.run import Record
 from dpaudit.private_values.samples import Worlds
@@ -80,6 +80,8 @@ def aimed(
             more, other, _ = _costs(program, claim, data, beside, files, until)
             line = other if max(more, default=0) > max(costs, default=0) else line
             candidates, costs = [*candidates, *beside], [*costs, *more]
+    except BrokenHarnessError:
+        raise
     except DpauditError:
         return Aimed([], "")
     order = sorted(range(len(candidates)), key=lambda k: -costs[k])
