@@ -117,8 +117,10 @@ def _at_numbers(pairs: Sequence[Pair], data: Records | Table, numbers: Sequence[
     """The changed record at numbers at which the program decides, for records that are one number."""
     for left, right in pairs:
         for name, column in data.columns.items():
-            changed = np.flatnonzero(left[name] != right[name]) if len(left[name]) == len(right[name]) else []
-            if column.width is not None or len(changed) != 1:
+            if column.width is not None or len(left[name]) != len(right[name]):
+                continue
+            changed = np.flatnonzero(left[name] != right[name])
+            if len(changed) != 1:
                 continue
             for number in numbers:
                 inside = (column.low is None or number >= column.low) and (
@@ -149,7 +151,7 @@ def _costs(
     counts = [len(side[names[0]]) for pair in pairs for side in pair]
     attempt.worlds = Worlds(setting, counts)
     attempt.arrays = {name: [side[name] for pair in pairs for side in pair] for name in names}
-    tables: list[list[Any]] = []
+    tables: list[Sequence[Any]] = []
     try:
         tables = [path.events for path in explore(attempt._once, max_paths=MAX_PATHS).paths]
     except RefusedError:
