@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from audits.private_online_learning.neighbours import REWARDS, vector_pairs
+from dpaudit import data as declared
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
-from dpaudit.data import Interval, Records
+from dpaudit.data import Records
 from dpaudit.laws import Laplace
 from dpaudit.neighbours import Neighbours
 from dpaudit.plots import Plot, delta_curve, table
@@ -75,7 +76,7 @@ def _pictures(run: Run, variant: RnmVariant, n_actions: int) -> list[Plot]:
 
 def _vectors(n_actions: int, **others: object) -> Records:
     """Any number of reward vectors."""
-    return Records(Interval(0, 1), width=n_actions)
+    return Records(declared.Interval(0, 1), width=n_actions)
 
 
 @privacy(
