@@ -16,6 +16,7 @@ from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.data import Records, Table
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError, RefutedError
+from dpaudit.private_values.aim import aimed
 from dpaudit.private_values.cross_check import Transcribed
 from dpaudit.private_values.explain import explained
 from dpaudit.private_values.prove import PrivacyClaim, ValuesProof, prove_values
@@ -28,6 +29,8 @@ __all__ = ["AuditResult", "audit"]
 CROSS_CHECK_RUNS = 2_000
 #: The probability of a false contradiction.
 CROSS_CHECK_ALPHA = 1e-9
+#: How many pairs of neighbouring inputs the attack tries, and how many of them are aimed.
+PAIRS, AIMED = 12, 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +54,8 @@ class AuditResult:
         The attack by sampling; None if it was switched off, or no sample could refute the claim.
     not_attacked : str
         Why no sample could refute the claim; empty otherwise.
+    aim : str
+        At which release the attack aimed, the most expensive one of the attempt at a proof; empty if none.
     """
 
     claim: PrivacyClaim
@@ -60,6 +65,7 @@ class AuditResult:
     proof: ValuesProof
     attack: CheckResult | None = field(default=None)
     not_attacked: str = ""
+    aim: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.verdict.value.upper()}: {self.proof.scope}"]
@@ -74,6 +80,8 @@ class AuditResult:
             lines.append(f"proof: {self.proof.reason[:600]}")
         if self.attack is not None and self.verdict is VerdictKind.REFUTED:
             lines.append(f"strongest event: {self.attack.event}")
+        if self.aim:
+            lines.append(f"the attack aimed at the value released at {self.aim}")
         if self.not_attacked:
             lines.append(f"not attacked: {self.not_attacked}")
         return "\n  ".join(lines)
@@ -121,6 +129,7 @@ class AuditResult:
             "certificate": self.proof.certificate,
             "attack": None if self.attack is None else self.attack.to_dict(),
             "not_attacked": self.not_attacked,
+            "aim": self.aim,
         }
 
     def __bool__(self) -> NoReturn:
@@ -186,10 +195,11 @@ def audit(
     """
     proof = prove_values(function, claim, data=data, files=files, seconds=seconds)
     proved = proof.verdict == "verified"
-    found, unrefutable = None, _why_unrefutable(claim) if attack else ""
+    found, unrefutable, aim = None, _why_unrefutable(claim) if attack else "", ""
     if attack and not unrefutable:
         runs, level = (CROSS_CHECK_RUNS, CROSS_CHECK_ALPHA) if proved else (max_samples, alpha)
-        found = _attacked(function, claim, data, max_samples=runs, alpha=level, seed=seed, seconds=seconds)
+        pairs, aim = _pairs(function, claim, data, files, aiming=not proved)
+        found = _attacked(function, claim, pairs, max_samples=runs, alpha=level, seed=seed, seconds=seconds)
     lower = None if found is None else found.evidence.lower
     refuted = found is not None and found.verdict is VerdictKind.REFUTED
     if proved and refuted:
@@ -200,7 +210,7 @@ def audit(
         )
     verdict = VerdictKind.VERIFIED if proved else VerdictKind.REFUTED if refuted else VerdictKind.INCONCLUSIVE
     lowest = None if lower is None else float(lower)
-    return AuditResult(claim, verdict, proof.bound, lowest, proof, found, unrefutable)
+    return AuditResult(claim, verdict, proof.bound, lowest, proof, found, unrefutable, aim)
 
 
 def _why_unrefutable(claim: PrivacyClaim) -> str:
@@ -212,10 +222,28 @@ def _why_unrefutable(claim: PrivacyClaim) -> str:
     return ""
 
 
-def _attacked(
+def _pairs(
     function: Callable[..., Any],
     claim: PrivacyClaim,
     data: Records | Table,
+    files: Sequence[str],
+    *,
+    aiming: bool,
+) -> tuple[list[tuple[Any, Any]], str]:
+    """The pairs of an attack, and at which line it aims: without a proof those first that move most what the
+    most expensive path releases, then corners."""
+    corners = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
+    if not aiming:
+        return corners[:PAIRS], ""
+    aim = aimed(function, claim, data=data, pairs=corners, most=AIMED, files=files)
+    named = {repr(pair): pair for pair in [*aim.pairs, *corners]}
+    return list(named.values())[:PAIRS], aim.line
+
+
+def _attacked(
+    function: Callable[..., Any],
+    claim: PrivacyClaim,
+    pairs: Sequence[tuple[Any, Any]],
     *,
     max_samples: int,
     alpha: float,
@@ -225,7 +253,7 @@ def _attacked(
     return check(
         _mechanism(function),
         claim,
-        neighbours=data.pairs(claim.adjacency).corners(),
+        neighbours=pairs,
         max_samples=max_samples,
         alpha=alpha,
         seed=seed,

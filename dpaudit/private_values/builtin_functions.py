@@ -29,6 +29,7 @@ from dpaudit.private_values.randomness import (
     call_generator,
     generator_of,
     make_distribution,
+    make_selection,
 )
 from dpaudit.private_values.run import text_of
 from dpaudit.private_values.scopes import (
@@ -57,6 +58,8 @@ class BuiltinFunctions(Containers):
         run, name = self.run, named.name
         if name == "distribution":
             return make_distribution(run, named.real, arguments, options)
+        if name == "selection":
+            return make_selection(run, arguments, options)
         if name == "default_rng":
             return generator_of(run, arguments, options)
         if name.startswith("random."):

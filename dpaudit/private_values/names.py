@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.laws import NoisyArgmax
 from dpaudit.private_values.accepted import ACCEPTED
 from dpaudit.private_values.functions import Accepted
 from dpaudit.private_values.operations import (
@@ -44,6 +45,7 @@ from dpaudit.private_values.values import (
     Named,
     Public,
 )
+from dpaudit.views import Principal
 
 __all__ = ["Names", "Parts"]
 
@@ -129,6 +131,10 @@ class Names(Parts):
         if type(value) in DISTRIBUTIONS:
             [(name, number)] = value.parameters().items()
             return make_distribution(run, type(value), [], {name: number})
+        if value is NoisyArgmax:
+            return Named("selection", value)
+        if kind is Principal:
+            return value
         if isinstance(value, type) and value in ERRORS:
             return Named("error", value)
         if kind is MethodType and isinstance(value.__self__, np.random.RandomState):

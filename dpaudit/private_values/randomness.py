@@ -13,8 +13,10 @@ import numpy as np
 from dpaudit import laws
 from dpaudit.exact import exact as exact_number
 from dpaudit.harness import installed_folders, is_harness_file
+from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
+from dpaudit.private_values.numpy_rules import place_of_rule
 from dpaudit.private_values.operations import binary, content, expression_of, is_plain, seen, shape_of, show
 from dpaudit.private_values.run import Run, exact
 from dpaudit.private_values.samples import apply
@@ -31,9 +33,17 @@ from dpaudit.private_values.values import (
     Transposed,
     Uniform,
 )
-from dpaudit.views import PUBLIC
+from dpaudit.views import PUBLIC, Principal
 
-__all__ = ["DISTRIBUTIONS", "GENERATOR", "Distribution", "call_coins", "call_generator", "make_distribution"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "GENERATOR",
+    "Distribution",
+    "call_coins",
+    "call_generator",
+    "make_distribution",
+    "make_selection",
+]
 
 #: Laws of dpaudit that a program may name, the parameter that is the scale, and what they are called here.
 DISTRIBUTIONS: dict[Any, str] = {
@@ -68,6 +78,7 @@ LAWS = {
     "exponential": "exponential",
     "standard_normal": "gaussian",
 }
+_SELECTION = _signature("scores, noise")
 COINS = {
     "draw": _signature("law, *, site"),
     "release": _signature("value, noise, *, site, to=None"),
@@ -82,6 +93,14 @@ class Distribution(Symbol):
 
     law: str
     scale: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Symbol):
+    """The law of the place of the largest noisy score, as a program made it."""
+
+    scores: Any
+    noise: Distribution
 
 
 def _require_own(run: Run, law: type) -> None:
@@ -125,6 +144,43 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
     elif name == "variance":
         run.refuse("a variance that is an outcome (write sigma=)")
     return Distribution(DISTRIBUTIONS[law], inner)
+
+
+def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> Selection:
+    """``NoisyArgmax(scores, noise)``: independent noise for each score, without ties."""
+    _require_own(run, laws.NoisyArgmax)
+    try:
+        given = _SELECTION.bind(*arguments, **options).arguments
+    except TypeError as error:
+        run.refuse(f"NoisyArgmax: {error}")
+    scores, noise = given["scores"], given["noise"]
+    if not isinstance(noise, Distribution) or noise.law not in ("laplace", "exponential", "gumbel"):
+        run.refuse("NoisyArgmax is followed with Laplace, Exponential or Gumbel noise")
+    if isinstance(scores, Array):  # the law may hold the array itself, or a copy: it must not change
+        scores.shared = True
+    return Selection(content(scores), noise)
+
+
+def _select(run: Run, law: Selection) -> Any:
+    """Show the place of the largest noisy score: the argmax of scores and a draw for each of them."""
+    inner = law.scores
+    if not isinstance(inner, Private) or inner.info.kind == "b":
+        return run.refuse("NoisyArgmax is followed for an array of private numbers")
+    shape = inner.shape
+    if len(shape) != 1 or type(shape[0]) is not int or (inner.info.records and run.s.length_is_private):
+        run.refuse("NoisyArgmax is followed for a vector of a known number of scores")
+    limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
+    if inner.info.kind == "i" and any(limit is None or limit > 2**62 for limit in limits):  # the law raises
+        run.refuse("NoisyArgmax of whole numbers that may be beyond 2^62")
+    scale = law.noise.scale
+    draw = run.new_draw(
+        law.noise.law,
+        ["number", str(scale)] if isinstance(scale, Fraction) else _scale(run, scale),
+        shape,
+        python=False,
+    )
+    noisy = binary(run, "add", Array(inner), Array(draw))
+    return seen(run, place_of_rule(True)(run, noisy))
 
 
 def call_generator(
@@ -313,7 +369,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse(f"coins.{name}: {error}")
     given = dict(bound.arguments)
     to = given.get("to")
-    if to is not None and to != PUBLIC:
+    if to is not None and not (type(to) is Principal and to == PUBLIC):
         run.refuse("a release to somebody else than the public")
     if not isinstance(given["site"], str):
         run.refuse("a site is a text")
@@ -324,6 +380,11 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
     law = given["noise" if name == "release" else "law"]
+    if isinstance(law, Selection) and name == "observe":
+        if run.generator is not None:  # a run on real data
+            real = laws.NoisyArgmax(_real(law.scores), _law_of(law.noise))
+            return run.plain(run.generator.observe, real, site=given["site"])
+        return _select(run, law)
     if not isinstance(law, Distribution):
         run.refuse("coins take a law of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data

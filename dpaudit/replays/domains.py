@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-import dpaudit.data
+from dpaudit import data as declared
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.data import Table
 from dpaudit.errors import InvalidParameterError
@@ -36,6 +36,7 @@ __all__ = [
     "ListedPairs",
     "Records",
     "Values",
+    "Within",
     "as_array",
     "changed_pair",
     "more_pairs",
@@ -224,6 +225,46 @@ class Interval(Records):
         return not below and (self.upper is None or number <= self.upper)
 
 
+@dataclass(frozen=True)
+class Within(Records):
+    """A declaration of data in ``around``, which makes pairs and says less: the words are the declaration's.
+
+    Raises ``InvalidParameterError`` if ``around`` does not hold all declared numbers."""
+
+    data: declared.Records | Table
+    around: Interval | Values
+
+    def __post_init__(self) -> None:
+        for column in self.data.columns.values():
+            low, high = column.low, column.high
+            whole = low is not None and high is not None and column.kind != "f"
+            if isinstance(self.around, Values):
+                held = whole and set(range(int(low or 0), int(high or 0) + 1)) <= set(self.around.values)
+            else:
+                lower, upper = self.around.lower, self.around.upper
+                held = lower is None or (low is not None and low >= lower)
+                held = held and (upper is None or (high is not None and high <= upper))
+            if not held:
+                raise InvalidParameterError(
+                    f"the declared data must be in the domain {self.around}, got {self.data.words}."
+                )
+
+    def __str__(self) -> str:
+        return self.data.words
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        return self.around.holds(numbers)
+
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        return self.around.corners(shape)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return self.around.draw(rng, shape)
+
+    def levels(self) -> list[float]:
+        return self.around.levels()
+
+
 class Values(Records):
     """Every number is one of these, such as 0 and 1."""
 
@@ -367,7 +408,7 @@ class ListedPairs(Domain):
 class Declared(Domain):
     """The data of a declaration, and the pairs of neighbours that follow from it, which an audit lists."""
 
-    data: dpaudit.data.Records | Table
+    data: declared.Records | Table
     adjacency: Adjacency
 
     def __str__(self) -> str:

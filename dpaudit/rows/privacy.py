@@ -26,7 +26,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Certificate
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import built, crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
@@ -41,9 +40,6 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.rows.proved import Shape
 
 __all__ = ["privacy"]
-
-#: Why a row whose certificate holds is not verified, where nothing was tried.
-NOT_ASKED = "no proof of this program was asked for: pass prove=Shape(...), or add a row with Proving"
 
 Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
 
@@ -113,13 +109,15 @@ def privacy(
             points = list((over or listed("", ())).at(run))
             drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
             if over is None:
-                outcome = prove_at.added(_outcome(first, run, wanted), first, {})
+                outcome = prove_at.added(_outcome(first, run, wanted), first, {}, run)
                 notes = [*outcome.notes, *words.notes]
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
             outcomes = {
-                key: _attempt(audit, share, wanted, partial(prove_at.added, audit=audit, point=point))
+                key: _attempt(
+                    audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share)
+                )
                 for (key, audit), point in zip(chosen.items(), points, strict=True)
             }
             table = _table(outcomes, chosen, expect)
@@ -211,30 +209,41 @@ class _Shapes:
         return audit.data if self.prove is None else found
 
     def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
-        """The audit, whose claim is about the declared data if it does not say about which data it is."""
+        """The audit, whose claim is about the declared data if it does not say about which data it is. A
+        domain that holds these data makes pairs all the same."""
         from dpaudit.data import Records, Table
         from dpaudit.replays.audit import NOT_DECLARED
+        from dpaudit.replays.domains import Interval, Values, Within
 
         data = self.at(point, audit)
-        if not isinstance(data, Records | Table) or audit.claim.domain != NOT_DECLARED:
+        if not isinstance(data, Records | Table):
+            return audit
+        if audit.claim.domain == data.words and isinstance(audit.domain, Interval | Values):
+            return replace(audit, domain=Within(data, audit.domain))
+        if audit.claim.domain != NOT_DECLARED:
             return audit
         return replace(audit, claim=replace(audit.claim, domain=data.words))
 
     def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
         """The digest of the record of a program on declared data, empty where none is declared."""
         from dpaudit.data import Records, Table
+        from dpaudit.rows.attempts import program_files
         from dpaudit.rows.proved import provable, record_digest
 
         data = self.at(point, audit)
         if not isinstance(data, Records | Table) or not provable(audit.claim):
             return ""
-        return record_digest(audit.program, audit.claim, data)
+        return record_digest(audit.program, audit.claim, data, files=program_files())
 
-    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
-        """The outcome with the proof of the program, where one is wanted."""
+    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any], run: Run) -> Outcome:
+        """The outcome with the proof of the program, or with the sentence that ends an attempt."""
         if self.prove is None and audit.data is None:
-            certified = any(isinstance(item, Certificate) for item in outcome.evidence)
-            return replace(outcome, notes=[*outcome.notes, NOT_ASKED]) if certified else outcome
+            from dpaudit.rows.attempts import certified_alone, why_unproved
+
+            if not certified_alone(outcome.evidence):
+                return outcome
+            return replace(outcome, notes=[*outcome.notes, why_unproved(audit, run)])
+        from dpaudit.rows.attempts import program_files
         from dpaudit.rows.proved import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
@@ -245,8 +254,9 @@ class _Shapes:
         shape = self.at(point, audit)
         if shape is None:
             return outcome
+        files = [] if isinstance(shape, Shape) else program_files()
         try:
-            found = evidence_of(audit.program, audit.claim, shape)
+            found = evidence_of(audit.program, audit.claim, shape, files=files)
         except InvalidParameterError as error:
             if self.prove is not None:
                 raise

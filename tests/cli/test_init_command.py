@@ -43,7 +43,7 @@ def test_what_init_writes_comes_out_as_expected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("row_id", "verdict"),
-    [("HHM-RNM/repaired", "consistent"), ("CZ23-T6C/below", "refuted"), ("SVT/3", "refuted")],
+    [("HHM-RNM/repaired", "verified"), ("CZ23-T6C/below", "refuted"), ("SVT/3", "refuted")],
     ids=["a row of two decorators", "a row that imports from other modules", "a row that is refuted"],
 )
 def test_a_suite_begins_with_a_known_row(tmp_path: Path, row_id: str, verdict: str) -> None:

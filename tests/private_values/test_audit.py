@@ -69,3 +69,41 @@ def test_a_contradiction_is_a_bug_of_ours(monkeypatch):
     monkeypatch.setattr(auditing, "prove_values", lambda *args, **options: honest)
     with pytest.raises(BrokenHarnessError):
         audit(bare_sum, PureDP(epsilon=1), data=DATA)
+
+
+def one_place(data, rng):
+    """Noise for a change of 1 in each record but the eighth."""
+    return np.clip(data, 0, 1).sum() + 4 * data[7] + rng.laplace(scale=1.0)
+
+
+def one_window(data, rng):
+    """A count of records in a narrow window, with noise for a third of its change."""
+    return ((data > 0.3) & (data < 0.32)).sum() + rng.laplace(scale=1 / 3)
+
+
+def one_branch(data, rng):
+    """A path that is taken often releases the last record again, nearly bare."""
+    first = data.sum() + rng.laplace(scale=4.0)
+    if first > 2:
+        return first, data[9] + rng.laplace(scale=0.25)
+    return first, 0.0
+
+
+def released_then_refused(data, rng):
+    """Wrong at the last place, and then something that no rule follows."""
+    shown = 5 * data[9] + rng.laplace(scale=1.0)
+    return shown, float(np.round(shown, 40)) + float(np.fft.fft(np.ones(4))[0].real)
+
+
+@pytest.mark.parametrize("program", [one_place, one_window, one_branch, released_then_refused])
+def test_the_attack_aims_at_what_the_proof_found_expensive(program):
+    """No corner pair of the first record shows these; the release of the most expensive path does."""
+    found = audit(program, PureDP(epsilon=1), data=Records(Interval(0, 1), size=10))
+    assert found.verdict is VerdictKind.REFUTED
+    assert found.aim.startswith("test_audit.py:")
+    assert found.upper is None or found.lower <= found.upper
+
+
+def test_a_proved_claim_is_attacked_at_corners():
+    """Nothing is aimed at where nothing is too expensive."""
+    assert audit(noisy_sum, PureDP(epsilon=1), data=DATA).aim == ""

@@ -6,12 +6,14 @@ some up and some down: the general case, 2/scale.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins
+from dpaudit.data import Integers, Records
 from dpaudit.laws import Exponential, Gumbel, Laplace, Law, NoisyArgmax
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import report_noisy_max
@@ -24,6 +26,9 @@ from dpaudit.suite import Group, Run
 __all__ = ["rows"]
 
 rows = Group("Private selection")
+
+#: Votes on twelve candidates, of any number of voters.
+VOTES = Records(Integers(0, 1), width=12)
 
 Family = Literal["laplace", "gumbel", "exponential"]
 NOISE: dict[str, type[Laplace] | type[Gumbel] | type[Exponential]] = {
@@ -69,7 +74,7 @@ def selection(family: Family, scale: int) -> PrivacyAudit:
     "McSherry and Talwar 2007, Theorem 6; Ding et al. 2021",
     over=over(family="laplace gumbel exponential"),
     accounting="",
-    expect="consistent",
+    prove=VOTES,
 )
 def right(family: Family) -> PrivacyAudit:
     """Noisy max with noise of scale 2/ε is ε-DP: Laplace; Gumbel, the exponential mechanism;
@@ -77,7 +82,7 @@ def right(family: Family) -> PrivacyAudit:
 
     a record moves each score by at most 1
     """
-    return selection(family, 2)
+    return replace(selection(family, 2), claim=PureDP(epsilon=1, domain=VOTES.words))
 
 
 @privacy(

@@ -14,14 +14,15 @@ from audits.glm_bandits.sign_learners import (
     play_one_coordinate,
 )
 from dpaudit.claims import LowerBound, PureDP
+from dpaudit.data import Interval, Records
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.reference.algorithms.contextual.links import logistic
+from dpaudit.replays import domains
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Interval
 from dpaudit.rows import Measured, Sides, Step, evidence, over, privacy, step, steps
 from dpaudit.suite import Group, Run
 
@@ -83,10 +84,14 @@ def step_four() -> list[Step]:
 C_HAM = (1 - arb(1) / arb(8).sqrt()) / 2
 
 
+#: The rewards of four rounds.
+REWARDS = Records(Interval(0, 1), size=4, container="list")
+
+
 def _learner(epsilon: Fraction) -> PrivacyAudit:
     explored = [0.0, 1.0, 0.5, 1.0]
     return PrivacyAudit(
-        claim=PureDP(epsilon=epsilon),
+        claim=PureDP(epsilon=epsilon, domain=REWARDS.words),
         program=partial(play_one_coordinate, epsilon=epsilon, later=3),
         neighbours=lambda run: [
             Neighbours(
@@ -94,7 +99,7 @@ def _learner(epsilon: Fraction) -> PrivacyAudit:
             )
             for i, old in enumerate(explored[:2])
         ],
-        domain=Interval(0, 1),
+        domain=domains.Interval(0, 1),
         sites=[Site("count", mechanism=laplace_mechanism(sensitivity=1, scale=1 / epsilon))],
     )
 
@@ -105,7 +110,7 @@ def _learner(epsilon: Fraction) -> PrivacyAudit:
     "the learner of SAR-116/regret",
     over=over(epsilon="1/4 1"),
     role="control",
-    expect="consistent",
+    prove=REWARDS,
 )
 def learner(epsilon: Fraction) -> PrivacyAudit:
     """The learner of one coordinate is ε-DP in the rewards: all of its actions are public

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from audits.private_online_learning.neighbours import REWARDS, vector_pairs
+from dpaudit import data as declared
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
+from dpaudit.data import Records
 from dpaudit.laws import Laplace
 from dpaudit.neighbours import Neighbours
 from dpaudit.plots import Plot, delta_curve, table
@@ -37,9 +39,10 @@ rows = Group("Report Noisy Max")
 EPSILON = Fraction(1)
 SOURCE = "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)"
 CLAIM = PureDP(epsilon=EPSILON, domain=str(REWARDS))
+#: How many actions there are.
+WIDTHS = over(n_actions=(2, 3, 5))
 RATIOS = over(
     epsilon="0.1 0.25 0.5 1 2 8",
-    n_actions=(2, 3, 5),
     s=(0, 4, 8, 12, 16, full(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15)),
 )
 
@@ -64,8 +67,16 @@ def _corner_pairs(n_actions: int, rows: int) -> list[Neighbours]:
     ]
 
 
-def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
-    return [_delta_plot(rnm_noise(epsilon=EPSILON, variant=variant)), _ratio_table(run, variant)]
+def _pictures(run: Run, variant: RnmVariant, n_actions: int) -> list[Plot]:
+    pictures = [_ratio_table(run, variant, n_actions)]
+    return (
+        [_delta_plot(rnm_noise(epsilon=EPSILON, variant=variant)), *pictures] if n_actions == 2 else pictures
+    )
+
+
+def _vectors(n_actions: int, **others: object) -> Records:
+    """Any number of reward vectors."""
+    return Records(declared.Interval(0, 1), width=n_actions)
 
 
 @privacy(
@@ -73,15 +84,25 @@ def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
     "HHM-RNM/repaired",
     SOURCE,
     role="repaired",
+    over=WIDTHS,
     accounting="",
     plots=_pictures,
     variant="repaired",
-    expect="consistent",
+    prove=_vectors,
 )
 @privacy(
-    rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
+    rows,
+    "HHM-RNM",
+    SOURCE,
+    role="step",
+    over=WIDTHS,
+    expect="refuted",
+    accounting="",
+    plots=_pictures,
+    variant="printed",
+    prove=_vectors,
 )
-def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
+def replaced_vectors(variant: RnmVariant, n_actions: int) -> PrivacyAudit:
     """Report Noisy Max ({variant}) is ε-DP for replaced vectors
 
     Exact losses of corner pairs; then the largest log-ratio on a grid of ε, K and n, by the exact law of the
@@ -89,25 +110,25 @@ def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
     """
     noise = rnm_noise(epsilon=EPSILON, variant=variant)
     return PrivacyAudit(
-        claim=CLAIM,
+        claim=PureDP(epsilon=EPSILON, domain=_vectors(n_actions).words),
         domain=REWARDS,
         program=_leader(noise),
-        neighbours=lambda run: [pair for k in (2, 3, 5) for n in (2, 256) for pair in _corner_pairs(k, n)],
+        neighbours=lambda run: [pair for n in (2, 256) for pair in _corner_pairs(n_actions, n)],
         sites=[Site("leader", total=EPSILON)],
         proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="general"),
     )
 
 
-def _ratio_table(run: Run, variant: RnmVariant) -> Plot:
+def _ratio_table(run: Run, variant: RnmVariant, n_actions: int) -> Plot:
     """ε, K and n = 2^s against largest log-ratio / ε."""
     entries = []
     for point in RATIOS.at(run):
-        epsilon, n_actions, n = point["epsilon"], point["n_actions"], 2 ** point["s"]
+        epsilon, n = point["epsilon"], 2 ** point["s"]
         noise = rnm_noise(epsilon=epsilon, variant=variant)
         ratio = largest_winner_ratio(noise, n_actions=n_actions, vectors=n) / float(epsilon)
         entries.append([float(epsilon), n_actions, n, round(ratio, 6)])
     return table(
-        title="Largest log-ratio of the winner's law, divided by ε",
+        title=f"Largest log-ratio of the winner's law of {n_actions}, divided by ε",
         columns=["ε", "K", "vectors n", "ratio / ε"],
         rows=entries,
     )
@@ -135,20 +156,21 @@ def _delta_plot(noise: Laplace) -> Plot:
     "HHM-RNM/cited",
     "Claim 3.9 of Dwork and Roth, as they state it",
     role="step",
+    over=over(n_actions=(2, 5)),
     accounting="",
-    expect="consistent",
+    prove=_vectors,
 )
-def added_vector() -> PrivacyAudit:
+def added_vector(n_actions: int) -> PrivacyAudit:
     """Report Noisy Max with Laplace(1/ε) is ε-DP when a vector is added or removed
 
     The setting of the cited claim: all scores move the same way, and Laplace(1/ε) is enough.
     """
     noise = rnm_noise(epsilon=EPSILON, variant="printed")
     return PrivacyAudit(
-        claim=PureDP(epsilon=EPSILON, adjacency=Adjacency.ADD_REMOVE),
+        claim=PureDP(epsilon=EPSILON, adjacency=Adjacency.ADD_REMOVE, domain=_vectors(n_actions).words),
         domain=REWARDS,
         program=_leader(noise),
-        neighbours=lambda run: [_one_more(k, n) for k in (2, 5) for n in (1, 16, 256)],
+        neighbours=lambda run: [_one_more(n_actions, n) for n in (1, 16, 256)],
         sites=[Site("leader", total=EPSILON)],
         proof=certified_noisy_max(sensitivity=BoundedSum(0, 1), scale=noise.scale, range="monotone"),
     )
