@@ -96,6 +96,7 @@ def _is_library_file(filename: str, installed: tuple[str, ...]) -> bool:
     return filename.startswith(_PYTHON)
 
 
+@lru_cache(maxsize=16_384)  # a tracer asks at every call
 def is_harness_file(filename: str) -> bool:
     """Whether a file of code is the harness's own."""
     return filename.startswith(_HARNESS) and not is_program_file(filename)
