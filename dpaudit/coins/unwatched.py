@@ -17,8 +17,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from flint import arb
 
-from dpaudit.identity import identity
 from dpaudit.laws.base import BaseMeasure
+from dpaudit.laws.identity import identity
 from dpaudit.views import Principal
 
 __all__ = ["HIDES", "unwatched"]

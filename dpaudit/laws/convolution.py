@@ -20,9 +20,9 @@ from flint import arb, arb_poly, ctx, fmpz_poly
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
-from dpaudit.identity import identity
 from dpaudit.kernel.ball import MAX_PRECISION, precision
 from dpaudit.laws.base import Argument, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.identity import identity
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.scalar import Floats
 

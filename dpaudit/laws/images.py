@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import dyadic
-from dpaudit.identity import identity
 from dpaudit.laws.base import Law
 from dpaudit.laws.binomial import Bernoulli, Binomial
 from dpaudit.laws.continuous import Gaussian
 from dpaudit.laws.convolution import ConvolvedIntegers
 from dpaudit.laws.counts import CountVector
+from dpaudit.laws.identity import identity
 from dpaudit.laws.lattice import DiscreteLaplace, LatticeLaw
 from dpaudit.laws.multiset import ShuffledMultiset, canonical_rows
 from dpaudit.laws.point_mass import PointMass

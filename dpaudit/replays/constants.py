@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.harness import is_harness_file, is_library_file
-from dpaudit.identity import identity
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import Condition, jumps_of
 
 __all__ = ["FORBIDDEN", "Constants", "Possible", "Reach", "reached"]

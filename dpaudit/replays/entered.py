@@ -42,7 +42,7 @@ from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.outside import noting_outside
 from dpaudit.harness import LIBRARIES, installed_folders, is_harness_file, is_library_file, is_program_file
-from dpaudit.identity import identity
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import has_one_path, has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.constants import Constants, Possible, reached
 from dpaudit.replays.monitoring import AVAILABLE, monitored

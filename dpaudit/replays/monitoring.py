@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from dpaudit.identity import identity
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import jumps_of
 from dpaudit.replays.tracing import Listener, Purpose, traced
 

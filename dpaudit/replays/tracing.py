@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
 
 from dpaudit.coins.unwatched import HIDES
-from dpaudit.identity import identity
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import Condition, has_open_loop, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]

@@ -276,7 +276,7 @@ def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
     are kept."""
     moved = 0
     if isinstance(law, Shifted) and isinstance(law.offset, Fraction) and law.offset.denominator == 1:
-        law, moved = law.base, int(law.offset)
+        moved, law = int(law.offset), law.base
     known = _known_masses(law, bits)
     found: list[arb] = []
     for x in range(low - moved, high - moved + 1):
