@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from functools import lru_cache
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +38,7 @@ REFERENCE, BUNDLED = "reference", "_bundled"
 LIBRARIES = frozenset({"flint", "hypothesis", "numpy", "pandas", "scipy"})
 
 _PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+_OWN = frozenset(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _HARNESS = str(PACKAGE) + os.sep
 _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
 
@@ -68,23 +70,33 @@ def installed_folders() -> tuple[str, ...]:
     """The folders of Python and of installed packages, each with a separator at its end: this interpreter's
     own, and those that a ``.pth`` file, an environment made with ``--system-site-packages`` or ``PYTHONPATH``
     puts beside them."""
-    own = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
-    return tuple(sorted(path + os.sep for path in own | beside))
+    return _installed(tuple(sys.path))
+
+
+@lru_cache(maxsize=64)
+def _installed(paths: tuple[str, ...]) -> tuple[str, ...]:
+    beside = {path for path in paths if Path(path).name in ("site-packages", "dist-packages")}
+    return tuple(sorted(path + os.sep for path in _OWN | beside))
 
 
 def is_library_file(filename: str) -> bool:
     """Whether a file of code is Python's own, or of a numeric library that the harness itself rests on. Other
     installed packages may hold mechanisms."""
+    return _is_library_file(filename, installed_folders())
+
+
+@lru_cache(maxsize=16_384)  # of the same few files it is asked for every function that a program reaches
+def _is_library_file(filename: str, installed: tuple[str, ...]) -> bool:
     if filename.startswith("<frozen "):
         return True
-    packages = [path for path in installed_folders() if path not in _PYTHON and filename.startswith(path)]
+    packages = [path for path in installed if path not in _PYTHON and filename.startswith(path)]
     if packages:
         below = filename[len(max(packages, key=len)) :]
         return below.split(os.sep)[0].partition(".")[0] in LIBRARIES
     return filename.startswith(_PYTHON)
 
 
+@lru_cache(maxsize=16_384)  # a tracer asks at every call
 def is_harness_file(filename: str) -> bool:
     """Whether a file of code is the harness's own."""
     return filename.startswith(_HARNESS) and not is_program_file(filename)

@@ -14,19 +14,13 @@ from __future__ import annotations
 import errno
 import sys
 import traceback
+from importlib import import_module
 from typing import IO, Any
 
 import click
 
 from dpaudit import __version__
-from dpaudit.cli.calibrate import calibrate_command
-from dpaudit.cli.check import check_command
-from dpaudit.cli.compare import compare_command
 from dpaudit.cli.console import discard
-from dpaudit.cli.init import init_command
-from dpaudit.cli.inspect import explain_command, list_command
-from dpaudit.cli.report import report_command, verify_command
-from dpaudit.cli.run import run_command
 from dpaudit.errors import DpauditError
 from dpaudit.reports.notation import clean
 
@@ -34,6 +28,19 @@ __all__ = ["main"]
 
 USAGE, CRASHED = 2, 3
 BROKEN_PIPE = 128 + 13  # as a shell reports SIGPIPE
+
+#: The module of each command, which is imported when the command is used: some load all the laws.
+COMMANDS = {
+    "run": "run",
+    "list": "inspect",
+    "explain": "inspect",
+    "report": "report",
+    "verify": "report",
+    "compare": "compare",
+    "check": "check",
+    "init": "init",
+    "calibrate": "calibrate",
+}
 
 
 class _Refused(click.ClickException):
@@ -46,6 +53,16 @@ class _Refused(click.ClickException):
 
 
 class _Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"dpaudit.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -70,17 +87,3 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ≤ or ε shows ?, and the run goes on
-
-
-for command in (
-    run_command,
-    list_command,
-    explain_command,
-    report_command,
-    verify_command,
-    compare_command,
-    check_command,
-    init_command,
-    calibrate_command,
-):
-    main.add_command(command)

@@ -7,13 +7,13 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
@@ -25,6 +25,7 @@ from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.annotations import github_annotations
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.markdown import markdown_summary
+from dpaudit.reports.notation import clean
 from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import LiveResults, one_line, result_line, summary, totals
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
@@ -32,8 +33,10 @@ from dpaudit.runner.plan import BrokenSuite, Settings, plan_run, run_command_of
 from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
 from dpaudit.runner.targets import AUDITS, PAPERS, default_paths
-from dpaudit.statistics.cluster import scheduler_of
 from dpaudit.suite import Profile
+
+if TYPE_CHECKING:
+    from dpaudit.statistics.cluster import TlsScheduler
 
 __all__ = ["run_command"]
 
@@ -178,7 +181,8 @@ def run_command(
     page = None if no_html else html_path or json_path.with_suffix(".html")
     _check_outputs(json_path, page, sarif_path)
     console = make_console()
-    address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
+    _say_that_it_loads(paths)
+    address = _address(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
     pool, size = start_backend(backend, jobs=jobs, scheduler=address)
     settings = replace(settings, jobs=size)
     session: Session | None = None
@@ -216,6 +220,23 @@ def run_command(
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
+
+
+def _say_that_it_loads(paths: Sequence[str]) -> None:
+    """Say on a terminal what is imported, which takes some seconds before there is a result to show."""
+    if sys.stderr.isatty():
+        with suppress(OSError):
+            click.echo(f"loading {clean(', '.join(paths or default_paths()))}", err=True)
+
+
+def _address(
+    scheduler: str | None, *, ca: str | None, cert: str | None, key: str | None
+) -> str | TlsScheduler | None:
+    if (scheduler, ca, cert, key) == (None, None, None, None):
+        return None
+    from dpaudit.statistics.cluster import scheduler_of  # loads the laws, which the workers have
+
+    return scheduler_of(scheduler, ca=ca, cert=cert, key=key)
 
 
 def _confirms(result: dict[str, Any]) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from flint import arb
 
 from dpaudit.laws.base import BaseMeasure
+from dpaudit.laws.identity import identity
 from dpaudit.views import Principal
 
 __all__ = ["HIDES", "unwatched"]
@@ -68,14 +69,14 @@ def _is_inert(whole: Any) -> bool:
             if value.dtype.hasobject:
                 return False
         elif kind in _CONTAINERS:  # each object once: thousands of users share a few laws
-            waiting += value if len(value) <= _FEW else {id(item): item for item in value}.values()
+            waiting += value if len(value) <= _FEW else {identity(item): item for item in value}.values()
         elif kind is dict:
             waiting += value.keys()
             waiting += value.values()
-        elif id(value) not in seen:
+        elif identity(value) not in seen:
             if not _is_of_the_harness(kind):
                 return False
-            seen.add(id(value))
+            seen.add(identity(value))
             waiting += vars(value).values()
     return True
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
 from dpaudit.kernel.ball import MAX_PRECISION, precision
 from dpaudit.laws.base import Argument, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.identity import identity
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.scalar import Floats
 
@@ -38,7 +39,7 @@ def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
     order given.
     """
     kept = list(laws)
-    keys = [*map(id, kept)]  # thousands of users share a few objects: each is hashed once
+    keys = [*map(identity, kept)]  # thousands of users share a few objects: each is hashed once
     objects = dict(zip(keys, kept, strict=True))
     counts: dict[Law, int] = {}
     for key, times in Counter(keys).items():

@@ -25,6 +25,7 @@ from dpaudit.laws.binomial import Bernoulli, Binomial
 from dpaudit.laws.continuous import Gaussian
 from dpaudit.laws.convolution import ConvolvedIntegers
 from dpaudit.laws.counts import CountVector
+from dpaudit.laws.identity import identity
 from dpaudit.laws.lattice import DiscreteLaplace, LatticeLaw
 from dpaudit.laws.multiset import ShuffledMultiset, canonical_rows
 from dpaudit.laws.point_mass import PointMass
@@ -243,7 +244,7 @@ _REMEMBERED, _USERS = 256, 4096
 def _remembered_sum_of(bases: list[Law]) -> Law:
     if len(bases) > _USERS:
         return _sum_of(bases)
-    key = tuple(map(id, bases))  # valid as long as the laws are held beside
+    key = tuple(map(identity, bases))  # valid as long as the laws are held beside
     if key not in _SUMS:
         if len(_SUMS) >= _REMEMBERED:
             _SUMS.clear()
@@ -253,14 +254,14 @@ def _remembered_sum_of(bases: list[Law]) -> Law:
 
 def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:
     """The random parts without their shifts, and the total of all shifts and constants."""
-    distinct = {id(law): law for law in laws}  # users with one value share a law as a rule
+    distinct = {identity(law): law for law in laws}  # users with one value share a law as a rule
     shapes = {law.batch_shape for law in distinct.values()}
     if len(shapes) > 1:
         raise InvalidParameterError(
             f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
         )
     parts = {key: _part(law) for key, law in distinct.items()}
-    keys = [*map(id, laws)]
+    keys = [*map(identity, laws)]
     bases = [base for key in keys if (base := parts[key][0]) is not None]
     often = Counter(keys)
     shifts = [(offset, often[key]) for key, (_, offset) in parts.items() if offset is not None]
@@ -384,13 +385,13 @@ def _sum_polya(bases: list[Law]) -> Law | None:
 
 def _distinct(parts: Sequence[Part]) -> list[Part]:
     """Each object once: users with one law share it as a rule."""
-    return list({id(part): part for part in parts}.values())
+    return list({identity(part): part for part in parts}.values())
 
 
 def _total_shape(parts: Sequence[Part]) -> Fraction:
     """The sum of all shapes, each distinct object times how often it stands there."""
-    often = Counter(map(id, parts))
-    return sum((part.shape * often[id(part)] for part in _distinct(parts)), Fraction(0))
+    often = Counter(map(identity, parts))
+    return sum((part.shape * often[identity(part)] for part in _distinct(parts)), Fraction(0))
 
 
 def _sum_polya_difference(bases: list[Law]) -> Law | None:

@@ -34,6 +34,9 @@ __all__ = ["CrashedError", "Draw", "Event", "Explored", "Node", "Path", "Walk", 
 
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
+#: Paths from which on runs apart look for a loop without an end: most programs have fewer.
+FEW = 8
+
 #: One thing that happened on a path: ("draw", law, scale), ("finite", weights, outcome), ("show", key),
 #: ("form", form), ("release", form, law, scale), of a Gaussian its variance, ("fork", key, answer). Lists are
 #: between ("open", n), items.
@@ -383,7 +386,7 @@ def explore(
         if following is None:
             return Explored(root, paths)
         choices = following
-        if number.bit_count() == 1:  # after 1, 2, 4, 8, ... paths
+        if number >= FEW and number.bit_count() == 1:  # after 8, 16, 32, ... paths
             others = range(1, max(len(node.then) for node, _ in walk.taken))
             for preferred in (*((answer,) for answer in others), (0, 1), (1, 0)):
                 apart = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))

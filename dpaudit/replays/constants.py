@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.harness import is_harness_file, is_library_file
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import Condition, jumps_of
 
 __all__ = ["FORBIDDEN", "Constants", "Possible", "Reach", "reached"]
@@ -199,9 +200,9 @@ class _Walk:
         waiting = list(items)
         while waiting and self.found.whole:
             item = waiting.pop()
-            if id(item) in self.seen or _is_constant(item) or isinstance(item, CodeType):
+            if identity(item) in self.seen or _is_constant(item) or isinstance(item, CodeType):
                 continue
-            self.seen[id(item)] = item
+            self.seen[identity(item)] = item
             self.found.whole = len(self.seen) <= MOST_OBJECTS
             known = len(self.names), len(self.spaces)
             waiting += self._behind(item)
@@ -260,11 +261,11 @@ class Constants:
     def __init__(self, before: Reach, after: Reach, own: Sequence[CodeType]) -> None:
         self._before, self._after = before, after
         self._known: dict[int, dict[str, Any]] = {}
-        self._own = {id(code) for code in own}
+        self._own = {identity(code) for code in own}
         codes = [*own, *(code for item, _ in after.functions for code in _with_inner(item.__code__))]
         self._makers: dict[int, CodeType] = {}
         for code in codes:
-            self._makers |= {id(inner): code for inner in code.co_consts if isinstance(inner, CodeType)}
+            self._makers |= {identity(inner): code for inner in code.co_consts if isinstance(inner, CodeType)}
         if not (before.whole and after.whole) or any(map(_is_forbidden, codes)):
             return
         for code in own:
@@ -272,16 +273,16 @@ class Constants:
 
     def possible(self, code: CodeType) -> Possible | None:
         """What runs of ``code`` can come to; ``None`` if it has no constant that decides anything."""
-        known = self._known.get(id(code))
+        known = self._known.get(identity(code))
         return _possible(code, known) if known else None
 
     def _of(self, code: CodeType) -> dict[str, Any]:
-        if id(code) in self._known:
-            return self._known[id(code)]
-        self._known[id(code)] = {}
-        maker = self._makers.get(id(code))
+        if identity(code) in self._known:
+            return self._known[identity(code)]
+        self._known[identity(code)] = {}
+        maker = self._makers.get(identity(code))
         if maker is not None:  # made in a run: what it shares with its maker is as constant as there
-            shared = self._of(maker) if id(maker) in self._own else {}
+            shared = self._of(maker) if identity(maker) in self._own else {}
             found = {
                 name: value
                 for name, value in shared.items()
@@ -295,14 +296,17 @@ class Constants:
         else:
             found = {**self._closure(code), **self._arguments(code)}
         kept = {name: value for name, value in found.items() if not _is_written(code, name)}
-        self._known[id(code)] = kept
+        self._known[identity(code)] = kept
         return kept
 
     def _closure(self, code: CodeType) -> dict[str, Any]:
         """What all functions of this code that the program reaches hold alike, then and now."""
         now = [cells for item, cells in self._after.functions if item.__code__ is code]
-        then = {id(item): cells for item, cells in self._before.functions if item.__code__ is code}
-        if not now or {id(item) for item, _ in self._after.functions if item.__code__ is code} != then.keys():
+        then = {identity(item): cells for item, cells in self._before.functions if item.__code__ is code}
+        if (
+            not now
+            or {identity(item) for item, _ in self._after.functions if item.__code__ is code} != then.keys()
+        ):
             return {}
         return {
             name: value
@@ -456,7 +460,7 @@ def _possible(code: CodeType, known: Mapping[str, Any]) -> Possible:
             for taken, outcome in ((True, jump.taken), (False, jump.passed))
             if decided.get(offset, taken) is taken
         ),
-        made=frozenset(id(steps[index].argval) for index in reached),
+        made=frozenset(identity(steps[index].argval) for index in reached),
     )
 
 

@@ -42,6 +42,7 @@ from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.outside import noting_outside
 from dpaudit.harness import LIBRARIES, installed_folders, is_harness_file, is_library_file, is_program_file
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import has_one_path, has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.constants import Constants, Possible, reached
 from dpaudit.replays.monitoring import AVAILABLE, monitored
@@ -149,16 +150,16 @@ class Watch:
         found: dict[tuple[str, int, str], tuple[str, str]] = {}
         whole = self._with_nested()
         constants = Constants(self._reached, reached(self._program), [code for code, _ in whole])
-        possible = {id(code): constants.possible(code) for code, _ in whole}
+        possible = {identity(code): constants.possible(code) for code, _ in whole}
         whole = self._with_nested(possible)
         catchers = tuple(item for code, names in whole for item in catchers_in(code, names))
         for code, names in whole:
             name = _name_of(code)
             file = Path(code.co_filename).name
-            function = self._functions.get(id(code))
+            function = self._functions.get(identity(code))
             left = function.left if function is not None else _lines(code)
             ways = function.open if function is not None else set()
-            can = possible[id(code)]
+            can = possible[identity(code)]
             if can is not None:
                 left, ways = left & can.lines, ways & can.ways
             if function is None and not left:
@@ -186,32 +187,32 @@ class Watch:
         waiting = [(function.code, function.names) for function in self._functions.values()]
         while waiting:
             code, names = waiting.pop()
-            if id(code) not in found:
-                found[id(code)] = code, names
-                can = possible[id(code)] if possible is not None else None
+            if identity(code) not in found:
+                found[identity(code)] = code, names
+                can = possible[identity(code)] if possible is not None else None
                 waiting += [
                     (item, names)
                     for item in code.co_consts
-                    if _is_a_function(item) and (can is None or id(item) in can.made)
+                    if _is_a_function(item) and (can is None or identity(item) in can.made)
                 ]
         return list(found.values())
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
         """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
-        known = id(code) in self._functions
+        known = identity(code) in self._functions
         own = known or self._is_own(code.co_filename)
         if not own and not self._is_settled(code, names):
             return False
         if purpose != "enter":
             follows = (purpose == "count" or has_open_loop(code)) and own
             if not follows:
-                self.foreign(purpose)[id(code)] = code
+                self.foreign(purpose)[identity(code)] = code
             return follows
         if not known:
             if not (own and _is_a_function(code)):
-                self.foreign(purpose)[id(code)] = code
+                self.foreign(purpose)[identity(code)] = code
                 return False
-            self._functions[id(code)] = _Function(code, names)
+            self._functions[identity(code)] = _Function(code, names)
         return not self.finished(code)
 
     def foreign(self, purpose: Purpose) -> dict[int, CodeType]:
@@ -220,12 +221,12 @@ class Watch:
 
     def finished(self, code: CodeType) -> bool:
         """Whether a call of ``code`` shows nothing new, and its loops have an end."""
-        return not self._functions[id(code)].loops and self.entered(code)
+        return not self._functions[identity(code)].loops and self.entered(code)
 
     def entered(self, code: CodeType) -> bool:
         """Whether a call of ``code`` shows nothing new: all of it was entered and, where ways are tracked,
         it went every way in this run already."""
-        function = self._functions[id(code)]
+        function = self._functions[identity(code)]
         return not (function.left or self._of_interest(function))
 
     def _of_interest(self, function: _Function) -> set[Way]:
@@ -252,11 +253,11 @@ class Watch:
         self.steps += 1
         if self.steps > self.limit:
             self.stop()
-        self._functions[id(code)].left.discard(number)
+        self._functions[identity(code)].left.discard(number)
 
     def way(self, code: CodeType, way: Way) -> None:
         """A condition came out."""
-        function = self._functions[id(code)]
+        function = self._functions[identity(code)]
         ways = self._of_interest(function)
         is_new = way in ways
         ways.discard(way)
@@ -269,7 +270,7 @@ class Watch:
     def asked(self, code: CodeType) -> set[int]:
         """The lines on which conditions are of interest; one that no longer is leaves the set, until a run
         asks again."""
-        function = self._functions[id(code)]
+        function = self._functions[identity(code)]
         function.asked = function.lines_with(self._of_interest(function))
         return function.asked
 
@@ -304,7 +305,7 @@ class Watch:
     def _is_called_by_the_program(self, code: CodeType) -> bool:
         """Whether the call of ``code`` that begins now comes from the program: not from an import, the
         collector, a print or a thread that was there before."""
-        collecting = {id(getattr(callback, "__code__", None)) for callback in gc.callbacks}
+        collecting = {identity(getattr(callback, "__code__", None)) for callback in gc.callbacks}
         streams = (sys.stdout, sys.stderr)
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_code is not code:
@@ -315,7 +316,9 @@ class Watch:
                 return True
             if caller.co_filename.startswith("<frozen importlib") or caller.co_name == "__del__":
                 return False
-            if id(caller) in collecting or any(frame.f_locals.get("self") is stream for stream in streams):
+            if identity(caller) in collecting or any(
+                frame.f_locals.get("self") is stream for stream in streams
+            ):
                 return False
             frame = frame.f_back
         return threading.get_ident() not in self._threads

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import jumps_of
 from dpaudit.replays.tracing import Listener, Purpose, traced
 
@@ -97,27 +98,27 @@ class _Monitor:
 
     def _start(self, code: CodeType, offset: int) -> Any:
         """A function is called. One that is not the program's is not reported again."""
-        if self.looking is None or id(code) in self._now:
+        if self.looking is None or identity(code) in self._now:
             return None
         listener, purpose = self.looking
         names = sys._getframe(1).f_globals
-        known = self._own.get(id(code))
+        known = self._own.get(identity(code))
         if known is None:
-            known = self._own[id(code)] = code, listener.follows(code, names, "count")
+            known = self._own[identity(code)] = code, listener.follows(code, names, "count")
             if known[1]:
                 events = _MONITORING.events
                 _MONITORING.set_local_events(self._tool, code, events.LINE | events.BRANCH | events.JUMP)
         if not known[1]:
-            if id(code) in listener.foreign("count"):
+            if identity(code) in listener.foreign("count"):
                 return _MONITORING.DISABLE
-            del self._own[id(code)]  # it is asked about again at its next call
+            del self._own[identity(code)]  # it is asked about again at its next call
             return None
         if listener.follows(code, names, purpose):
-            self._now.add(id(code))
+            self._now.add(identity(code))
         return None
 
     def _line(self, code: CodeType, number: int) -> None:
-        if self.looking is not None and id(code) in self._now:
+        if self.looking is not None and identity(code) in self._now:
             listener, purpose = self.looking
             if purpose == "enter":
                 listener.line(code, number)
@@ -125,7 +126,7 @@ class _Monitor:
                 listener.step()
 
     def _branch(self, code: CodeType, offset: int, destination: int) -> None:
-        if self.looking is not None and self.looking[1] == "enter" and id(code) in self._now:
+        if self.looking is not None and self.looking[1] == "enter" and identity(code) in self._now:
             jump = jumps_of(code).get(offset)
             if jump is not None:
                 taken = destination == jump.target
@@ -133,7 +134,11 @@ class _Monitor:
 
     def _jump(self, code: CodeType, offset: int, destination: int) -> None:
         """A jump back within a line is a step: no event tells of the line again."""
-        if self.looking is not None and id(code) in self._now and _within_a_line(code, offset, destination):
+        if (
+            self.looking is not None
+            and identity(code) in self._now
+            and _within_a_line(code, offset, destination)
+        ):
             self.looking[0].step()
 
 

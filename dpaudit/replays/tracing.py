@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
 
 from dpaudit.coins.unwatched import HIDES
+from dpaudit.laws.identity import identity
 from dpaudit.replays.branches import Condition, has_open_loop, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]
@@ -98,7 +99,7 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
 
     def tracer(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        key = id(code)
+        key = identity(code)
         if key in foreign:  # most calls
             return None
         known = followed.get(key)

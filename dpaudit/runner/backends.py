@@ -13,14 +13,16 @@ import threading
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.processes.child import Answer, ChildDiedError
 from dpaudit.runner.process import FRESH_SEEDS, Pool, available_cpus
 from dpaudit.runner.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile
-from dpaudit.statistics.cluster import TlsScheduler, connect, distributed, private_cluster
+
+if TYPE_CHECKING:  # statistics load the laws, which most runs need in their workers alone
+    from dpaudit.statistics.cluster import TlsScheduler
 
 __all__ = ["BACKENDS", "Backend", "start_backend"]
 
@@ -132,6 +134,8 @@ class _Dask(_Remote):
     """A Dask cluster: that of a scheduler's address, or one of this machine alone, a process a job."""
 
     def __init__(self, scheduler: str | TlsScheduler | None, jobs: int | None) -> None:
+        from dpaudit.statistics.cluster import connect, distributed, private_cluster
+
         distributed()
         super().__init__()
         self._cluster: Any = None

@@ -53,8 +53,10 @@ class Reading:
             self._note(os.path.join(self._root, name))
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in _EVENTS:  # first: Python announces a great many
+            return
         thread = threading.get_ident()
-        if event not in _EVENTS or thread in self._hashing:
+        if thread in self._hashing:
             return
         self._hashing.add(thread)
         try:

@@ -106,10 +106,11 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
         delta = here * _gaussian_delta(square, epsilon + (there / here).log()) if square else arb(0)
         return max(lower_short(delta), Fraction(0))
     _require_different(body["parts"])
+    written = (*(json.dumps(item) for item in (law.to_json(), other.to_json(), body["parts"])), ctx.prec)
     try:
-        pieces = _product_of(
-            *(json.dumps(item) for item in (law.to_json(), other.to_json(), body["parts"])), ctx.prec
-        )
+        if here * _largest_ratio(*written) <= epsilon.exp() * there:
+            return Fraction(0)  # no piece gains anything, and no union of them does
+        pieces = _product_of(*written)
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
     gains = [here * p - epsilon.exp() * there * q for p, q in pieces]
@@ -117,11 +118,31 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
 
 
 @lru_cache(maxsize=16)
-def _product_of(law: str, other: str, parts: str, bits: int) -> Pieces:
-    """The pieces of a release at the working precision ``bits``, which is the current one: a search looks at
-    one pair of laws after many ways that its outcomes before it came out."""
+def _coordinates_of(law: str, other: str, parts: str, bits: int) -> list[Pieces]:
+    """The pieces of each coordinate of a release at the working precision ``bits``, which is the current one:
+    a search looks at one pair of laws after many ways that its outcomes before it came out."""
     one, two = (law_from_json(json.loads(text)) for text in (law, other))
-    return _product([pieces_of(one, two, part) for part in json.loads(parts)])
+    return [pieces_of(one, two, part) for part in json.loads(parts)]
+
+
+@lru_cache(maxsize=16)
+def _product_of(law: str, other: str, parts: str, bits: int) -> Pieces:
+    """The pieces of a release, as ``_coordinates_of`` has them."""
+    return _product(_coordinates_of(law, other, parts, bits))
+
+
+@lru_cache(maxsize=16)
+def _largest_ratio(law: str, other: str, parts: str, bits: int) -> arb:
+    """A ball that no ratio of masses of a piece of the product, or of a union of such pieces, is above; not
+    finite where a piece may be impossible on the neighbour."""
+    largest = arb(1)
+    for pieces in _coordinates_of(law, other, parts, bits):
+        highest = arb(0)
+        for p, q in pieces:
+            if not p.is_zero():
+                highest = highest.max(p / q)
+        largest *= highest
+    return largest
 
 
 def _gaussian_delta(square: Fraction, epsilon: arb) -> arb:
@@ -249,11 +270,27 @@ def _at_points(one: Law, two: Law, points: Any) -> Pieces:
     return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
 
 
-@lru_cache(maxsize=8)
 def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
     """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
-    current one: coordinates are often alike, and each pair is looked at in both directions."""
-    return [law.logp_ball(_outcome_at(law, x)).exp() for x in range(low, high + 1)]
+    current one. Coordinates often have one noise at places of their own, and it is the noise's masses that
+    are kept."""
+    moved = 0
+    if isinstance(law, Shifted) and isinstance(law.offset, Fraction) and law.offset.denominator == 1:
+        moved, law = int(law.offset), law.base
+    known = _known_masses(law, bits)
+    found: list[arb] = []
+    for x in range(low - moved, high - moved + 1):
+        mass = known.get(x)
+        if mass is None:
+            mass = known[x] = law.logp_ball(_outcome_at(law, x)).exp()
+        found.append(mass)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _known_masses(law: Law, bits: int) -> dict[int, arb]:
+    """The masses of a law that were computed with so many ``bits``."""
+    return {}
 
 
 def _outcome_at(law: Law, point: int) -> Any:
