@@ -6,6 +6,7 @@ the audits that ride along in a wheel are, like a user's own.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
@@ -68,9 +69,14 @@ def installed_folders() -> tuple[str, ...]:
     """The folders of Python and of installed packages, each with a separator at its end: this interpreter's
     own, and those that a ``.pth`` file, an environment made with ``--system-site-packages`` or ``PYTHONPATH``
     puts beside them."""
-    own = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
-    return tuple(sorted(path + os.sep for path in own | beside))
+    return tuple(sorted(path + os.sep for path in _own_folders() | beside))
+
+
+@functools.cache
+def _own_folders() -> frozenset[str]:
+    """The folders of this interpreter: they stay the same, and sysconfig takes a millisecond to find them."""
+    return frozenset(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def is_library_file(filename: str) -> bool:
