@@ -38,7 +38,7 @@ from dpaudit.private_values.cross_check import cross_check
 from dpaudit.private_values.interpreter import Interpreter
 from dpaudit.private_values.matrices import index
 from dpaudit.private_values.run import NotFollowedError, ProgramRaisedError, Record, Run
-from dpaudit.private_values.samples import Worlds
+from dpaudit.private_values.samples import Worlds, quiet
 from dpaudit.private_values.values import Array, Coins, Generator
 from dpaudit.prover.alignment import Alignment
 from dpaudit.prover.certificate import merged_fields, written_tree
@@ -292,6 +292,10 @@ class _Attempt:
 
     def _once(self, walk: Walk) -> None:
         sys.settrace(None)
+        with quiet():
+            self._followed(walk)
+
+    def _followed(self, walk: Walk) -> None:
         run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks)
         interpreter = Interpreter(run, self.files)
         try:

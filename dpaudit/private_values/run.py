@@ -21,7 +21,7 @@ from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
 from dpaudit.kernel.values.steps import derive
 from dpaudit.private_values.finite import is_finite
 from dpaudit.private_values.reference import REFERENCE, plain_constant
-from dpaudit.private_values.samples import Worlds, apply, same
+from dpaudit.private_values.samples import NUMBERS, Worlds, apply, same
 from dpaudit.private_values.values import (
     MISSING,
     Array,
@@ -92,10 +92,14 @@ class Record:
     #: Values of steps that depend on the data alone: equal on all paths, and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
-    _memo: dict[str, int] = field(default_factory=dict)
+    #: Steps of plain numbers, by type and value.
+    constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
-        key = json.dumps([op, list(ids), written(params)], sort_keys=True)
+        key: Any = (op, *ids)  # most steps have no parameters
+        if params:
+            key = json.dumps([op, list(ids), written(params)], sort_keys=True)
         if key not in self._memo:
             info = derive(self.s, op, tuple(ids), [self.infos[k] for k in ids], params)
             self.nodes.append([op, list(ids), written(params)])
@@ -242,6 +246,14 @@ class Run:
         return self._constant(value)
 
     def _constant(self, value: Any) -> Private:
+        if type(value) not in NUMBERS and type(value) is not int:
+            return self._new_constant(value)
+        known = self.record.constants.get((type(value), value))
+        if known is None:
+            known = self.record.constants[type(value), value] = self._new_constant(value).node
+        return Private(known, self.record.infos[known], self.samples.setdefault(known, self.record.samples[known]))
+
+    def _new_constant(self, value: Any) -> Private:
         plain = np.asarray(value)
         python = not isinstance(value, np.ndarray | np.generic)
         if python and isinstance(value, Fraction):
