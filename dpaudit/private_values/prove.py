@@ -208,7 +208,9 @@ def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
 
 def _asks(events: Sequence[Any]) -> bool:
     """Whether a path asks for the truth of an outcome: hidden noise might answer instead."""
-    return any(event[0] == "fork" or (event[0] == "show" and event[1].startswith("truth")) for event in events)
+    return any(
+        event[0] == "fork" or (event[0] == "show" and event[1].startswith("truth")) for event in events
+    )
 
 
 class _TooDearError(DpauditError):

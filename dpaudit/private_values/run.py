@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -45,6 +46,10 @@ from dpaudit.prover.symbols import RefusedError
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
 MAX_STEPS = 2_000_000
+#: Entries of a constant array: the most, and how many are written one by one.
+MAX_ENTRIES, FEW_ENTRIES = 2**20, 1_000
+#: Decimals of all entries of a constant array.
+MAX_DIGITS = 2**26
 
 
 class NotFollowedError(RefusedError):
@@ -251,7 +256,9 @@ class Run:
         known = self.record.constants.get((type(value), value))
         if known is None:
             known = self.record.constants[type(value), value] = self._new_constant(value).node
-        return Private(known, self.record.infos[known], self.samples.setdefault(known, self.record.samples[known]))
+        return Private(
+            known, self.record.infos[known], self.samples.setdefault(known, self.record.samples[known])
+        )
 
     def _new_constant(self, value: Any) -> Private:
         plain = np.asarray(value)
@@ -267,12 +274,15 @@ class Run:
                 f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or"
                 " float64)"
             )
-        if plain.size > 40_000:
-            self.refuse("a constant array of more than 40,000 entries meets a private value")
+        if plain.size > MAX_ENTRIES:
+            self.refuse(f"a constant array of more than {MAX_ENTRIES:,} entries meets a private value")
         if not np.all(np.isfinite(plain)):
             self.refuse("an infinity or NaN meets a private value")
-        numbers = [value] if plain.shape == () else plain.ravel().tolist()
-        values = [str(exact(number)) for number in numbers]
+        if plain.size > FEW_ENTRIES:
+            values, real = self._numerators(plain)
+        else:
+            numbers = [value] if plain.shape == () else plain.ravel().tolist()
+            values, real = [str(exact(number)) for number in numbers], None
         params: dict[str, Any] = {
             "values": values,
             "shape": plain.shape,
@@ -281,8 +291,35 @@ class Run:
         }
         if python and plain.shape != ():
             self.refuse("a list meets a private value (write np.array)")
-        real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
+        if real is None:
+            real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
         return self.step("const", [], params, self.worlds.constant(real))
+
+    def _numerators(self, plain: Any) -> tuple[Any, Any]:
+        """Many numbers as whole numbers over one denominator, and the array that these are: a float is the
+        decimal that it prints as."""
+        flat = plain.ravel()
+        if flat.dtype.kind != "f":
+            return _over(flat.astype(np.int64).tolist(), 1), plain.copy()
+        for places in range(16):
+            some = flat[:100]
+            if not np.array_equal(np.rint(some * 10.0**places) / 10.0**places, some):
+                continue
+            # Two decimals of at most 15 digits are never one float, so that this one is what is printed; the
+            # quotient of two whole numbers that floats hold exactly is rounded correctly.
+            whole = np.rint(flat * 10.0**places)
+            real = whole / 10.0**places
+            if np.all(np.abs(whole) < 1e15) and np.array_equal(real, flat):
+                return _over(whole.astype(np.int64).tolist(), 10**places), real.reshape(plain.shape)
+        printed = [Decimal(repr(number)) for number in flat.tolist()]
+        least = repr(float(np.abs(flat[flat != 0]).min()))
+        places = max(17 - Decimal(least).adjusted(), 0)  # a float has 17 digits at most
+        if places * plain.size > MAX_DIGITS:
+            self.refuse(
+                f"a constant array of {plain.size:,} entries has one with up to {places} decimals (round it)"
+            )
+        numerators, over = [int(number.scaleb(places)) for number in printed], 10**places
+        return _over(numerators, over), np.array([n / over for n in numerators]).reshape(plain.shape)
 
     def _require_finite(self, value: Public) -> None:
         """A public value that meets a private one is finite for every size and all outcomes."""
@@ -535,6 +572,10 @@ def _picked(a: Any, params: dict[str, Any], lead: int) -> Any:
     array = np.asarray(a)
     rows = array.reshape(*array.shape[:lead], -1)
     return _scalar(rows[..., list(params["places"])].reshape(*array.shape[:lead], *params["shape"]))
+
+
+def _over(numerators: list[int], over: int) -> dict[str, Any]:
+    return {"numerators": " ".join(map(str, numerators)), "over": over}
 
 
 def _has_missing(value: Any) -> bool:

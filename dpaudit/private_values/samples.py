@@ -101,7 +101,7 @@ class Worlds:
         if info.shape == () and not info.records and all(type(one) in NUMBERS for one in samples):
             self._check_numbers(op, info, samples)
             return
-        for side in self.sides:
+        for side in self.sides[:1] if op == "const" else self.sides:  # one value on all sides
             self._check_side(op, info, samples[side], side)
         for side in range(0, len(self.sizes), 2):
             self._check_pair(op, info, samples[side], samples[side + 1], side)
@@ -182,7 +182,12 @@ class Worlds:
         return [math.inf if end is None else end + _slack(end) for end in ends]
 
     def _check_pair(self, op: str, info: Info, left: Any, right: Any, side: int) -> None:
-        if left is MISSING or right is MISSING or (info.records and self.s.length_is_private):
+        if (
+            left is MISSING
+            or right is MISSING
+            or left is right
+            or (info.records and self.s.length_is_private)
+        ):
             return
         moved = np.asarray(right).astype(float) - np.asarray(left).astype(float)
         rows = moved.reshape(-1, *moved.shape[info.records :]) if info.records else moved[None]
