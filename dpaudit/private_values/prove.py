@@ -315,6 +315,8 @@ class _Attempt:
             run.refuse("the program is nested too deeply")
         except ProgramRaisedError as raised:
             run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
+        finally:
+            self.record.steps += run.steps
         if run.refused is not None:
             raise run.refused
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -45,7 +44,8 @@ from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
-MAX_STEPS = 2_000_000
+#: Steps of the interpreter on all paths of a proof: some 20 seconds.
+MAX_STEPS = 500_000
 #: Entries of a constant array: the most, and how many are written one by one.
 MAX_ENTRIES, FEW_ENTRIES = 2**20, 1_000
 #: Decimals of all entries of a constant array.
@@ -97,6 +97,8 @@ class Record:
     #: Values of steps that depend on the data alone: equal on all paths, and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
+    #: Steps of the interpreter on all runs that have ended.
+    steps: int = 0
     #: Steps of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
     _memo: dict[Any, int] = field(default_factory=dict)
@@ -147,6 +149,7 @@ class Run:
         self.rng = np.random.default_rng(self.seed)
         self.draws: list[Draw] = []
         self.outcomes = self.uniforms = self.steps = 0
+        self.before = self.record.steps
         self.where = ""
         self.continuous: set[int] = set()  # the outcomes that have a density
         self.generator: Any = None  # of a run on real data
@@ -163,16 +166,18 @@ class Run:
 
     def tick(self) -> None:
         self.steps += 1
-        if self.steps > MAX_STEPS or (self.steps % 64 == 0 and time.monotonic() > self.until):
+        if self.before + self.steps > MAX_STEPS:  # a count, so that the verdict is the same on all machines
+            self.refuse(
+                f"the program takes more than {MAX_STEPS:,} steps on all paths (declare fewer records)"
+            )
+        if self.steps % 64 == 0 and time.monotonic() > self.until:
             self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
 
     def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function of Python or numpy on plain values. A program in which it raises is refused:
         whether it does is the interpreter's own reading of the call, which must never end a path early."""
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                found = function(*arguments, **options)
+            found = function(*arguments, **options)
         except Exception as error:
             self.refuse(f"the program raises {type(error).__name__}: {str(error)[:200]}")
         return wrapped(found, arguments)
@@ -586,9 +591,7 @@ def _has_missing(value: Any) -> bool:
 
 def _called(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return function(*arguments)
+        return function(*arguments)
     except ArithmeticError:
         return MISSING
     except (IndexError, TypeError, ValueError, AttributeError) as error:
