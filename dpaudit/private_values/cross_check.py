@@ -89,6 +89,7 @@ class Concrete(Run):
         worlds = Worlds(record.s, [])
         super().__init__(record, _Walk(), worlds, {}, False, until)  # type: ignore[arg-type]
         self.generator = generator
+        self.before = 0  # no check is left out because the exploration was long
 
 
 def cross_check(

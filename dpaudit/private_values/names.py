@@ -49,6 +49,10 @@ from dpaudit.views import Principal
 
 __all__ = ["Names", "Parts"]
 
+#: What has no truth, and what has no operators; made once, since every operation asks.
+NO_TRUTH = (Lazy, DictView, Function, Bound, Named, Accepted)
+NO_OPERAND = (*NO_TRUTH, Raised)
+
 
 class Parts:
     """What all parts of the interpreter share, and the steps that some part of it defines."""
@@ -216,13 +220,13 @@ class Names(Parts):
 
     def _truthful(self, value: Any) -> Any:
         inner = content(value)
-        if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
+        if isinstance(inner, NO_TRUTH):
             self.run.refuse("the truth of a function, module or iterator")
         return value
 
     def _operate(self, op: str, left: Any, right: Any) -> Any:
         for one in (left, right):
-            if isinstance(content(one), Lazy | DictView | Function | Bound | Named | Accepted | Raised):
+            if isinstance(content(one), NO_OPERAND):
                 self.run.refuse("an operator on a function, module or iterator")
         return binary(self.run, op, left, right)
 

@@ -277,7 +277,9 @@ def flips_rule(run: Run, bits: Private, other: Private) -> bool:
         return bool(ids == [bits.node])
     if op != "sub" or ids[1] != bits.node:
         return False
-    return run.record.infos[ids[0]].values == (1,) and bits.info.kind in "bi"
+    known = run.record.infos[ids[0]].values
+    one = known is not None and len(known.numerators) == 1 and known.low == 1
+    return one and bits.info.kind in "bi"
 
 
 def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:

@@ -86,6 +86,11 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "not": operator.invert,
     "pos": operator.pos,
 }
+#: Made once, since every operation asks for these types.
+SEEN_FIRST = (Coin, Choice, Response, Entries)
+NO_ARITHMETIC = (Ranked, Condition, Transposed)
+NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
+CONTAINERS = (list, tuple, set, frozenset)
 PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
 
@@ -99,7 +104,7 @@ def symbols_in(value: Any) -> list[Any]:
         return symbols_in(value.content)
     if isinstance(value, Symbol):
         return [value]
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, CONTAINERS):
         return [symbol for item in value for symbol in symbols_in(item)]
     if isinstance(value, dict):
         return [symbol for pair in value.items() for item in pair for symbol in symbols_in(item)]
@@ -556,14 +561,14 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for one in (x, y):
         if isinstance(one, Symbol):
             continue
-        if one is None or isinstance(one, str | bytes | list | tuple | dict | set | complex):
+        if one is None or isinstance(one, NO_NUMBER):
             run.refuse(f"a {type(one).__name__} meets a private value or an outcome in an operator")
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
         return _beside_infinity(run, op, x, y)
     for one in (x, y):
-        if isinstance(one, Ranked | Condition | Transposed) and op != "matmul":
+        if isinstance(one, NO_ARITHMETIC) and op != "matmul":
             run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
     if (
         op == "xor"
@@ -572,14 +577,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         and type(x) is not type(y)
     ):
         return _flipped(run, x, y)
-    if any(isinstance(one, Coin | Choice | Response | Entries) for one in (x, y)):
+    if any(isinstance(one, SEEN_FIRST) for one in (x, y)):
         return binary(
             run,
             op,
-            *(
-                seen(run, one) if isinstance(content(one), Coin | Choice | Response | Entries) else one
-                for one in (a, b)
-            ),
+            *(seen(run, one) if isinstance(content(one), SEEN_FIRST) else one for one in (a, b)),
         )
     if _noisy(x) is not None or _noisy(y) is not None:
         return _with_noise(run, op, a, b)

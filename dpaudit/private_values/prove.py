@@ -17,12 +17,20 @@ import numpy as np
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.claims.base import Adjacency, Adversary, Model, Unit
 from dpaudit.data import EVERY, Records, Table, declared, sample_pair
-from dpaudit.errors import BrokenHarnessError, InvalidParameterError
+from dpaudit.errors import BrokenHarnessError, DpauditError, InvalidParameterError
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.claim_t0 import guarantee_of
 from dpaudit.kernel.kernel_t0 import CertificateError
-from dpaudit.kernel.values.check import PROOF, Checked, ValuesProofError, boxes_of, check
+from dpaudit.kernel.values.check import (
+    PROOF,
+    Checked,
+    ValuesProofError,
+    boxes_of,
+    check,
+    concluded,
+    path_costs,
+)
 from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
@@ -30,11 +38,11 @@ from dpaudit.private_values.cross_check import cross_check
 from dpaudit.private_values.interpreter import Interpreter
 from dpaudit.private_values.matrices import index
 from dpaudit.private_values.run import NotFollowedError, ProgramRaisedError, Record, Run
-from dpaudit.private_values.samples import Worlds
+from dpaudit.private_values.samples import Worlds, quiet
 from dpaudit.private_values.values import Array, Coins, Generator
 from dpaudit.prover.alignment import Alignment
 from dpaudit.prover.certificate import merged_fields, written_tree
-from dpaudit.prover.explore import Explored, Walk, explore
+from dpaudit.prover.explore import Explored, Path, Walk, explore
 from dpaudit.prover.forms import Form
 from dpaudit.prover.regions import merge, patterns
 from dpaudit.prover.symbols import RefusedError
@@ -116,29 +124,37 @@ def prove_values(
     setting = _setting(claim, data)
     scope = f"{claim.in_words()}; {data.words}"
     until = time.monotonic() + seconds
-    best: ValuesProof | None = None
-    reasons: list[str] = []
-    attempts = [(False, True), (False, False), (True, True)]
+    proofs: dict[tuple[bool, bool], ValuesProof] = {}
+    reasons: dict[tuple[bool, bool], str] = {}
+    order = [(False, True), (False, False), (True, True)]
     followed = frozenset({function.__code__.co_filename, *files})
+
+    attempts, may_wait = order, True
     while attempts:
-        hidden, picks = attempts.pop(0)
-        attempt = _Attempt(function, fixed, claim, data, setting(), followed, hidden, picks, until)
+        kind, *attempts = attempts
+        attempt = _Attempt(function, fixed, claim, data, setting(), followed, *kind, until, may_wait)
+        may_wait = False
         try:
-            found = attempt.proof(scope)
+            found = proofs[kind] = attempt.proof(scope)
+        except _TooDearError:
+            attempts = [order[-1], *order[:-1]]
+            continue
         except RefusedError as error:
-            reasons.append(str(error))
-            found = None
-        if found is not None and found.verdict == "verified":
-            return found
-        if found is not None and (best is None or _smaller(found.bound, best.bound)):
-            best = found
-        if not attempt.picked:
+            reasons[kind] = str(error)
+        else:
+            if found.verdict == "verified":
+                return found
+            if not attempt.could_hide:
+                attempts = [one for one in attempts if not one[0]]
+        if not attempt.hidden and not attempt.picked:
             attempts = [one for one in attempts if one[1]]
-        if found is not None and not attempt.could_hide:
-            attempts = [one for one in attempts if not one[0]]
+    best: ValuesProof | None = None
+    for kind in order:
+        if kind in proofs and (best is None or _smaller(proofs[kind].bound, best.bound)):
+            best = proofs[kind]
     if best is not None:
         return best
-    reason = "; with hidden noise: ".join(dict.fromkeys(reasons))
+    reason = "; with hidden noise: ".join(dict.fromkeys(reasons[kind] for kind in order if kind in reasons))
     return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
 
 
@@ -195,6 +211,17 @@ def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
     return program, fixed
 
 
+def _asks(events: Sequence[Any]) -> bool:
+    """Whether a path asks for the truth of an outcome: hidden noise might answer instead."""
+    return any(
+        event[0] == "fork" or (event[0] == "show" and event[1].startswith("truth")) for event in events
+    )
+
+
+class _TooDearError(DpauditError):
+    """The exploration of one kind of attempt is put off."""
+
+
 @dataclass(eq=False)
 class _Attempt:
     """One exploration of all paths, with noise released when it is used or (``hidden``) kept in
@@ -209,6 +236,7 @@ class _Attempt:
     hidden: bool
     picks: bool
     until: float
+    may_wait: bool
 
     def __post_init__(self) -> None:
         self.record = Record(self.s)
@@ -219,7 +247,7 @@ class _Attempt:
 
     def proof(self, scope: str) -> ValuesProof:
         try:
-            explored = explore(self._once, max_paths=MAX_PATHS)
+            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._require_a_chance)
         except RefusedError as error:
             if self.broken is not None:
                 raise self.broken from None
@@ -231,12 +259,7 @@ class _Attempt:
         if self.broken is not None:  # on a run apart, which looks for a loop without an end
             raise self.broken
         self._cross_check()
-        self.could_hide = any(
-            event[1].startswith("truth") or event[0] == "fork"
-            for path in explored.paths
-            for event in path.events
-            if event[0] in ("fork", "show")
-        )
+        self.could_hide = any(_asks(path.events) for path in explored.paths)
         cells = self._cells(explored)
         certificate = {
             "proof": PROOF,
@@ -260,8 +283,26 @@ class _Attempt:
             )
         return self._judged(checked, certificate, scope)
 
+    def _require_a_chance(self, path: Path) -> None:
+        """Give up after the first path if its releases cost more than the claim and noise might stay hidden:
+        the other paths, of which there may be hundreds, matter only if hidden noise proves nothing."""
+        if not self.may_wait or not _asks(path.events):
+            return
+        tables = {"draws": self.record.draws, "releases": self.record.releases}
+        try:
+            costs = path_costs(self.s, self.record.infos, path.events, tables)
+        except RefusedStepError:  # the check reports it
+            return
+        bound, _ = bound_of(concluded(costs, 1), self.claim)
+        if bound is not None and self.claim.bound is not None and bound > self.claim.bound * (1 + ROUNDING):
+            raise _TooDearError("the first path alone costs more than the claim")
+
     def _once(self, walk: Walk) -> None:
         sys.settrace(None)
+        with quiet():
+            self._followed(walk)
+
+    def _followed(self, walk: Walk) -> None:
         run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks)
         interpreter = Interpreter(run, self.files)
         try:
@@ -279,6 +320,8 @@ class _Attempt:
             run.refuse("the program is nested too deeply")
         except ProgramRaisedError as raised:
             run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
+        finally:
+            self.record.steps += run.steps
         if run.refused is not None:
             raise run.refused
 

@@ -105,16 +105,14 @@ class Selection(Symbol):
 
 def _require_own(run: Run, law: type) -> None:
     """The law's methods are dpaudit's or Python's own: a program may have replaced one."""
+    folders = ("<", *installed_folders())
     for base in law.__mro__:
         for name, value in vars(base).items():
             function = getattr(value, "fget", None) or getattr(value, "func", value)
             code = getattr(getattr(function, "__func__", function), "__code__", None)
             if code is None:
                 continue
-            own = is_harness_file(code.co_filename) or code.co_filename.startswith(
-                ("<", *installed_folders())
-            )
-            if not own:
+            if not (is_harness_file(code.co_filename) or code.co_filename.startswith(folders)):
                 run.refuse(f"the method {name} of {law.__name__} was replaced")
 
 

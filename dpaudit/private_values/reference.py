@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.kernel.values.info import Constants
 from dpaudit.private_values.samples import KINDS
 
 __all__ = ["REFERENCE", "plain_constant"]
 
 
-def plain_constant(values: list[str], shape: tuple[int, ...], kind: str, *, python: bool) -> Any:
+def plain_constant(values: Any, shape: tuple[int, ...], kind: str, *, python: bool) -> Any:
     """The numpy or Python value of a constant of a record."""
-    numbers = [Fraction(text) for text in values]
+    known = Constants.read(values)
     if python:
-        number = numbers[0]
+        number = known.number(known.numerators[0])
         return bool(number) if kind == "b" else int(number) if kind == "i" else float(number)
-    array: Any = np.array([float(n) if kind == "f" else int(n) for n in numbers], dtype=KINDS[kind]).reshape(
-        shape
-    )
+    over = known.over  # the quotient of two integers is rounded correctly
+    numbers = [n / over if kind == "f" else n // over for n in known.numerators]
+    array: Any = np.array(numbers, dtype=KINDS[kind]).reshape(shape)
     return array if shape else array[()]
 
 

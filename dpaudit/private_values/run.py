@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -21,7 +21,7 @@ from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
 from dpaudit.kernel.values.steps import derive
 from dpaudit.private_values.finite import is_finite
 from dpaudit.private_values.reference import REFERENCE, plain_constant
-from dpaudit.private_values.samples import Worlds, apply, same
+from dpaudit.private_values.samples import NUMBERS, Worlds, apply, same
 from dpaudit.private_values.values import (
     MISSING,
     Array,
@@ -44,7 +44,12 @@ from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
-MAX_STEPS = 2_000_000
+#: Steps of the interpreter on all paths of a proof: some 20 seconds.
+MAX_STEPS = 500_000
+#: Entries of a constant array: the most, and how many are written one by one.
+MAX_ENTRIES, FEW_ENTRIES = 2**20, 1_000
+#: Decimals of all entries of a constant array.
+MAX_DIGITS = 2**26
 
 
 class NotFollowedError(RefusedError):
@@ -92,10 +97,16 @@ class Record:
     #: Values of steps that depend on the data alone: equal on all paths, and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
-    _memo: dict[str, int] = field(default_factory=dict)
+    #: Steps of the interpreter on all runs that have ended.
+    steps: int = 0
+    #: Steps of plain numbers, by type and value.
+    constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
-        key = json.dumps([op, list(ids), written(params)], sort_keys=True)
+        key: Any = (op, *ids)  # most steps have no parameters
+        if params:
+            key = json.dumps([op, list(ids), written(params)], sort_keys=True)
         if key not in self._memo:
             info = derive(self.s, op, tuple(ids), [self.infos[k] for k in ids], params)
             self.nodes.append([op, list(ids), written(params)])
@@ -138,6 +149,7 @@ class Run:
         self.rng = np.random.default_rng(self.seed)
         self.draws: list[Draw] = []
         self.outcomes = self.uniforms = self.steps = 0
+        self.before = self.record.steps
         self.where = ""
         self.continuous: set[int] = set()  # the outcomes that have a density
         self.generator: Any = None  # of a run on real data
@@ -154,16 +166,18 @@ class Run:
 
     def tick(self) -> None:
         self.steps += 1
-        if self.steps > MAX_STEPS or (self.steps % 64 == 0 and time.monotonic() > self.until):
+        if self.before + self.steps > MAX_STEPS:  # a count, so that the verdict is the same on all machines
+            self.refuse(
+                f"the program takes more than {MAX_STEPS:,} steps on all paths (declare fewer records)"
+            )
+        if self.steps % 64 == 0 and time.monotonic() > self.until:
             self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
 
     def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function of Python or numpy on plain values. A program in which it raises is refused:
         whether it does is the interpreter's own reading of the call, which must never end a path early."""
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                found = function(*arguments, **options)
+            found = function(*arguments, **options)
         except Exception as error:
             self.refuse(f"the program raises {type(error).__name__}: {str(error)[:200]}")
         return wrapped(found, arguments)
@@ -242,6 +256,16 @@ class Run:
         return self._constant(value)
 
     def _constant(self, value: Any) -> Private:
+        if type(value) not in NUMBERS and type(value) is not int:
+            return self._new_constant(value)
+        known = self.record.constants.get((type(value), value))
+        if known is None:
+            known = self.record.constants[type(value), value] = self._new_constant(value).node
+        return Private(
+            known, self.record.infos[known], self.samples.setdefault(known, self.record.samples[known])
+        )
+
+    def _new_constant(self, value: Any) -> Private:
         plain = np.asarray(value)
         python = not isinstance(value, np.ndarray | np.generic)
         if python and isinstance(value, Fraction):
@@ -255,12 +279,15 @@ class Run:
                 f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or"
                 " float64)"
             )
-        if plain.size > 40_000:
-            self.refuse("a constant array of more than 40,000 entries meets a private value")
+        if plain.size > MAX_ENTRIES:
+            self.refuse(f"a constant array of more than {MAX_ENTRIES:,} entries meets a private value")
         if not np.all(np.isfinite(plain)):
             self.refuse("an infinity or NaN meets a private value")
-        numbers = [value] if plain.shape == () else plain.ravel().tolist()
-        values = [str(exact(number)) for number in numbers]
+        if plain.size > FEW_ENTRIES:
+            values, real = self._numerators(plain)
+        else:
+            numbers = [value] if plain.shape == () else plain.ravel().tolist()
+            values, real = [str(exact(number)) for number in numbers], None
         params: dict[str, Any] = {
             "values": values,
             "shape": plain.shape,
@@ -269,8 +296,35 @@ class Run:
         }
         if python and plain.shape != ():
             self.refuse("a list meets a private value (write np.array)")
-        real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
+        if real is None:
+            real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
         return self.step("const", [], params, self.worlds.constant(real))
+
+    def _numerators(self, plain: Any) -> tuple[Any, Any]:
+        """Many numbers as whole numbers over one denominator, and the array that these are: a float is the
+        decimal that it prints as."""
+        flat = plain.ravel()
+        if flat.dtype.kind != "f":
+            return _over(flat.astype(np.int64).tolist(), 1), plain.copy()
+        for places in range(16):
+            some = flat[:100]
+            if not np.array_equal(np.rint(some * 10.0**places) / 10.0**places, some):
+                continue
+            # Two decimals of at most 15 digits are never one float, so that this one is what is printed; the
+            # quotient of two whole numbers that floats hold exactly is rounded correctly.
+            whole = np.rint(flat * 10.0**places)
+            real = whole / 10.0**places
+            if np.all(np.abs(whole) < 1e15) and np.array_equal(real, flat):
+                return _over(whole.astype(np.int64).tolist(), 10**places), real.reshape(plain.shape)
+        printed = [Decimal(repr(number)) for number in flat.tolist()]
+        least = repr(float(np.abs(flat[flat != 0]).min()))
+        places = max(17 - Decimal(least).adjusted(), 0)  # a float has 17 digits at most
+        if places * plain.size > MAX_DIGITS:
+            self.refuse(
+                f"a constant array of {plain.size:,} entries has one with up to {places} decimals (round it)"
+            )
+        numerators, over = [int(number.scaleb(places)) for number in printed], 10**places
+        return _over(numerators, over), np.array([n / over for n in numerators]).reshape(plain.shape)
 
     def _require_finite(self, value: Public) -> None:
         """A public value that meets a private one is finite for every size and all outcomes."""
@@ -525,6 +579,10 @@ def _picked(a: Any, params: dict[str, Any], lead: int) -> Any:
     return _scalar(rows[..., list(params["places"])].reshape(*array.shape[:lead], *params["shape"]))
 
 
+def _over(numerators: list[int], over: int) -> dict[str, Any]:
+    return {"numerators": " ".join(map(str, numerators)), "over": over}
+
+
 def _has_missing(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_has_missing(item) for item in value)
@@ -533,9 +591,7 @@ def _has_missing(value: Any) -> bool:
 
 def _called(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return function(*arguments)
+        return function(*arguments)
     except ArithmeticError:
         return MISSING
     except (IndexError, TypeError, ValueError, AttributeError) as error:

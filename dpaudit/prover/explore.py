@@ -364,12 +364,13 @@ def explore(
     integers: set[str] | None = None,
     max_paths: int = MAX_PATHS,
     walk_class: type[Walk] = Walk,
+    watch: Callable[[Path], None] = lambda path: None,
 ) -> Explored:
     """All paths of ``run``, which gets a fresh ``Walk`` each time and must repeat itself.
 
     ``domain``: constraints on the data by name; ``integers``: symbols that are integers. Raises
     ``RefusedError`` where a path cannot be followed, ends in an exception of its own (H11), or there are more
-    than ``max_paths``.
+    than ``max_paths``. ``watch`` gets the first path, and what it raises ends the exploration.
     """
     root = Node(("start",), [None])
     paths: list[Path] = []
@@ -382,6 +383,8 @@ def explore(
         _run_once(run, walk, installed)
         if not walk.dead:
             paths.append(walk.path())
+            if len(paths) == 1:
+                watch(paths[0])
         following = _next_choices(walk)
         if following is None:
             return Explored(root, paths)

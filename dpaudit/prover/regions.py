@@ -23,6 +23,8 @@ __all__ = ["Merged", "alike", "merge", "patterns"]
 
 #: A row that a point of a path breaks by more than this is not implied; nothing else rests on it.
 BROKEN = 1e-6
+#: Paths of which a point is taken, about.
+MAX_POINTS = 32
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ def merge(explored: Explored, members: Sequence[int], domain: Mapping[str, Row])
     if any(event[0] in ("release", "fork") for event in paths[0].events):
         return None
     rows = _common(paths)
+    named = [{row.form: name for name, row in reversed(path.rows.items())} for path in paths]
     implied: dict[Form, list[dict[str, Fraction]]] = {}
     for row in rows:
-        weights = _by_all(paths, row)
+        weights = _by_all(paths, named, row)
         if weights is not None:
             implied[row] = weights
     for row in _needless(list(implied)):
@@ -85,11 +88,14 @@ def _needless(rows: Sequence[Form]) -> list[Form]:
     return gone
 
 
-def _by_all(paths: Sequence[Path], row: Form) -> list[dict[str, Fraction]] | None:
-    """The multipliers by which each path implies ``row``; None if some path does not."""
+def _by_all(
+    paths: Sequence[Path], named: Sequence[Mapping[Form, str]], row: Form
+) -> list[dict[str, Fraction]] | None:
+    """The multipliers by which each path implies ``row``; None if some path does not. ``named``: the names of
+    each path's rows."""
     found = []
-    for path in paths:
-        weights = _implied(path, row)
+    for path, names in zip(paths, named, strict=True):
+        weights = {names[row]: Fraction(1)} if row in names else _implied(path, row)
         if weights is None:
             return None
         found.append(weights)
@@ -97,13 +103,16 @@ def _by_all(paths: Sequence[Path], row: Form) -> list[dict[str, Fraction]] | Non
 
 
 def _common(paths: Sequence[Path]) -> list[Form]:
-    """Candidates: the rows of some path that no sampled point of any path breaks."""
+    """Candidates: the rows of some path that no path negates, and no sampled point of a few paths breaks."""
     symbols = sorted({s for path in paths for row in path.rows.values() for s in row.form.terms})
-    forms = list({row.form: None for path in paths for row in path.comparisons.values()})
+    all_forms = {row.form: None for path in paths for row in path.comparisons.values()}
+    forms = [form for form in all_forms if form.times(Fraction(-1)) not in all_forms]
     table = matrix(forms, symbols)
     scale = np.abs(table[:, :-1]).sum(axis=1)
     good = np.ones(len(forms), dtype=bool)
-    for path in paths:
+    for path in paths[:: 1 + len(paths) // MAX_POINTS]:
+        if not good.any():
+            break
         point = _point(path, symbols)
         if point is not None:
             good &= table[:, :-1] @ point + table[:, -1] <= BROKEN * scale
@@ -125,9 +134,6 @@ def _point(path: Path, symbols: Sequence[str]) -> Floats | None:
 
 def _implied(path: Path, form: Form) -> dict[str, Fraction] | None:
     """Multipliers by which a path's rows give ``form <= 0``; None if the solver finds none."""
-    for name, row in path.rows.items():
-        if row.form == form:
-            return {name: Fraction(1)}
     forms = {**{name: row.form for name, row in path.rows.items()}, "goal": form.times(Fraction(-1))}
     weights = contradiction(forms, {"goal"})
     if weights is None or "goal" not in weights:

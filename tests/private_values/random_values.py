@@ -540,7 +540,9 @@ class Fuzz:
             ):
                 if over := self._above(found, bound, pairs, side):
                     raise no(f"{name}: {over}")
-            if info.values is not None and not np.allclose(flat, np.array([float(v) for v in info.values])):
+            if info.values is not None and not np.allclose(
+                flat, np.array([n / info.values.over for n in info.values.numerators])
+            ):
                 raise no("values")
 
     def _moves(self, info: Info, pairs: Sequence[Pair], rows: Any, no: Any) -> None:

@@ -65,7 +65,7 @@ MUTANTS = [
     one("data", A, "data", "low = low if low is None or s.at_most(low, 0) else ZERO", "pass", adjacency="zero-out", form="half"),
     one("data", A, "data", "norm2 = radius * radius", "norm2 = radius", form="ball"),
     one("data", A, "data", 'norm1 = radius if norm == "1" else None', "norm1 = radius", form="ball"),
-    one("const", A, "constant", "sum(map(abs, values), Fraction(0))", "max(map(abs, values), default=Fraction(0))", "mul", "add"),
+    one("const", A, "constant", "Poly.of(values.norm1)", "Poly.of(max(values.high, -values.low))", "mul", "add"),
     one("public", A, "public", "low = high = known", "low, high = known, -known if known else known", "limits"),
     one("ones", A, "ones", "low=ONE, high=ONE", "low=ONE * 2, high=ONE * 2"),
     one("row_function", A, "row_function", "low=None,\n            high=None", "low=-ONE,\n            high=ONE"),

@@ -7,11 +7,13 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 from dpaudit.kernel.values.elementwise import Rule, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.info import (
+    Constants,
     Info,
     Setting,
     disjoint,
@@ -77,17 +79,16 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    values = tuple(Fraction(text) for text in p["values"])
-    need(_product(p["shape"]) == len(values), "a constant has one value for each entry")
-    low, high = (min(values), max(values)) if values else (Fraction(0), Fraction(0))
+    values = Constants.read(p["values"])
+    need(_product(p["shape"]) == len(values.numerators), "a constant has one value for each entry")
     return Info(
         shape=tuple(p["shape"]),
         kind=p["kind"],
         python=bool(p["python"]),
-        low=Poly.of(low),
-        high=Poly.of(high),
-        norm1=Poly.of(sum(map(abs, values), Fraction(0))),
-        norm2=Poly.of(sum((value * value for value in values), Fraction(0))),
+        low=Poly.of(values.low),
+        high=Poly.of(values.high),
+        norm1=Poly.of(values.norm1),
+        norm2=Poly.of(values.norm2),
         values=values,
     )
 
@@ -387,7 +388,7 @@ def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     inner = tuple(p["shape"])
     need(_product(inner) == len(places), "the shape of what is picked")
     facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
-    values = None if i.values is None else tuple(i.values[k] for k in places)
+    values = None if i.values is None else i.values.picked(places)
     return fit(s, replace(i, shape=(*i.shape[: i.records], *inner), values=values, facts=facts, python=False))
 
 
@@ -467,19 +468,14 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
     L2 norm of a column) |u|_1^2; |M u|_inf <= (largest L1 norm of a row) |u|_inf and <= max |M_ij| |u|_1.
     """
     m, v = infos
+    values = m.values
     need(
-        m.values is not None and len(m.shape) == 2 and not m.private,
+        values is not None and len(m.shape) == 2 and not m.private,
         "a product with a matrix that is not known",
     )
     r, k = int(m.shape[0]), int(m.shape[1])  # type: ignore[arg-type]
     need("f" in (m.kind, v.kind), "a matrix product of whole numbers (convert one to float)")
-    values = m.values or ()
-    lines = [values[j * k : (j + 1) * k] for j in range(r)]
-    columns_ = list(zip(*lines, strict=True)) if lines else [()] * k
-    column1 = max((sum(map(abs, column), Fraction(0)) for column in columns_), default=Fraction(0))
-    column2 = max((sum((x * x for x in column), Fraction(0)) for column in columns_), default=Fraction(0))
-    row1 = max((sum(map(abs, line), Fraction(0)) for line in lines), default=Fraction(0))
-    largest = max(map(abs, values), default=Fraction(0))
+    column1, column2, row1, largest = _matrix_norms(values or Constants((), 1), r, k)
     top = magnitude(s, v)
     vector = bool(p["vector"])  # the result has no axis for the rows of M
     need(not vector or r == 1, "a vector is a matrix of one row")
@@ -517,11 +513,28 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         change=s.smallest(times(row1, v.change), times(largest, v.change1)),
         norm1=times(column1, v.norm1),
         norm2=s.smallest(times(column1 * row1, v.norm2), times(column2, v.norm1, v.norm1)),
-        rises=v.rises and min(values, default=Fraction(0)) >= 0,
+        rises=v.rises and values is not None and values.low >= 0,
         facts={},
         values=None,
     )
     return fit(s, found)
+
+
+def _matrix_norms(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The largest L1 norm and squared L2 norm of a column, the largest L1 norm of a row, and the largest
+    entry of a matrix of r rows and k columns."""
+    sizes = list(map(abs, values.numerators))
+    squares = list(map(mul, sizes, sizes))
+    column1 = max((sum(sizes[j::k]) for j in range(k)), default=0)
+    column2 = max((sum(squares[j::k]) for j in range(k)), default=0)
+    row1 = max((sum(sizes[j * k : (j + 1) * k]) for j in range(r)), default=0)
+    over = values.over
+    return (
+        Fraction(column1, over),
+        Fraction(column2, over**2),
+        Fraction(row1, over),
+        values.number(max(sizes, default=0)),
+    )
 
 
 def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:

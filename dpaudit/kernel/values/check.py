@@ -37,6 +37,7 @@ __all__ = [
     "ValuesProofError",
     "boxes_of",
     "check",
+    "concluded",
     "main",
     "path_costs",
     "read_extent",
@@ -237,6 +238,11 @@ def _check(certificate: Any) -> Checked:
         _require_hidden(cell.path, certificate)
         points += [(epsilon + hidden, rho) for epsilon, rho in costs]
         need(not (cell.path.draws and any(rho for _, rho in costs)), "hidden noise beside Gaussian releases")
+    return concluded(points, len(paths))
+
+
+def concluded(points: Sequence[Cost], paths: int) -> Checked:
+    """What costs (epsilon, rho) of ``paths`` paths prove together."""
     pure = all(rho == 0 for _, rho in points)
     normal = all(epsilon == 0 for epsilon, _ in points)
     rho = max((rho + epsilon * epsilon / 2 for epsilon, rho in points), default=Fraction(0))
@@ -244,7 +250,7 @@ def _check(certificate: Any) -> Checked:
         max((epsilon for epsilon, _ in points), default=Fraction(0)) if pure else None,
         rho,
         2 * rho if normal else None,
-        len(paths),
+        paths,
     )
 
 

@@ -286,7 +286,7 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
             and v.shape == frame.shape
             and u.private
         ):
-            change1 = s.smallest(change1, times(sum(map(abs, v.values)), u.change))
+            change1 = s.smallest(change1, times(v.values.norm1, u.change))
     low, high = _product_range(s, a, b, top_a, top_b)
     guard = _common_guard(infos)
     if frame.records:
@@ -507,9 +507,7 @@ def compare(op: str) -> Rule:
             }.get(op)
             found = replace(found, guard=None if ends is None else (ids[0], *ends))
         for x, y in ((u, v), (v, u)):
-            apart = (
-                y.values is not None and len(set(y.values)) == len(y.values) and y.shape == frame.shape[-1:]
-            )
+            apart = y.values is not None and y.values.distinct and y.shape == frame.shape[-1:]
             one = (
                 bool(x.shape) and x.shape[-1] == 1 and frame.records and len(frame.shape) == frame.records + 1
             )

@@ -17,13 +17,17 @@ counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import lcm
+from operator import mul
 from typing import Any
 
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Bounds, Poly, times, total, upper_root
 
 __all__ = [
+    "Constants",
     "Guard",
     "Info",
     "RefusedStepError",
@@ -79,6 +83,55 @@ class Setting(Bounds):
 
 
 @dataclass(frozen=True)
+class Constants:
+    """Known numbers over one denominator: sums of a million of them are sums of whole numbers."""
+
+    numerators: tuple[int, ...]
+    over: int
+
+    @classmethod
+    def read(cls, written: Any) -> Constants:
+        """A list of exact texts, or whole numbers in one text over a denominator: ``{"numerators": "5 -12",
+        "over": 100}``."""
+        if isinstance(written, dict):
+            over, text = written["over"], written["numerators"]
+            need(written.keys() == {"over", "numerators"}, "constants have numerators and a denominator")
+            need(type(over) is int and over >= 1, "a denominator is a positive integer")
+            need(not text.strip("0123456789- "), "numerators are whole numbers with a space between two")
+            return cls(tuple(map(int, text.split(" "))), over)
+        numbers = [Fraction(text) for text in written]
+        over = lcm(*(number.denominator for number in numbers))
+        return cls(tuple(number.numerator * (over // number.denominator) for number in numbers), over)
+
+    def number(self, numerator: int) -> Fraction:
+        return Fraction(numerator, self.over)
+
+    @property
+    def low(self) -> Fraction:
+        return self.number(min(self.numerators, default=0))
+
+    @property
+    def high(self) -> Fraction:
+        return self.number(max(self.numerators, default=0))
+
+    @property
+    def norm1(self) -> Fraction:
+        return self.number(sum(map(abs, self.numerators)))
+
+    @property
+    def norm2(self) -> Fraction:
+        """The squared L2 norm."""
+        return Fraction(sum(map(mul, self.numerators, self.numerators)), self.over**2)
+
+    @property
+    def distinct(self) -> bool:
+        return len(set(self.numerators)) == len(self.numerators)
+
+    def picked(self, places: Sequence[int]) -> Constants:
+        return Constants(tuple(self.numerators[place] for place in places), self.over)
+
+
+@dataclass(frozen=True)
 class Info:
     """Bounds of one value; see the module. ``None`` is unbounded.
 
@@ -104,7 +157,7 @@ class Info:
     aligned: Any = None
     guard: Guard | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    values: tuple[Fraction, ...] | None = None
+    values: Constants | None = None
 
     @property
     def private(self) -> bool:

@@ -34,7 +34,15 @@ class Poly:
     @classmethod
     def of(cls, number: Poly | Fraction | int) -> Poly:
         """The polynomial that is a number; a polynomial is returned as it is."""
-        return number if isinstance(number, Poly) else cls({(): Fraction(number)})
+        return number if isinstance(number, Poly) else cls._constant(Fraction(number))
+
+    @classmethod
+    def _constant(cls, number: Fraction) -> Poly:
+        """As ``cls({(): number})``, without its loop: most bounds are numbers."""
+        made = cls.__new__(cls)
+        made.terms = {(): number} if number else {}
+        made._hash, made.number = None, number
+        return made
 
     @classmethod
     def symbol(cls, name: str) -> Poly:
@@ -47,19 +55,21 @@ class Poly:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Poly):
-            return self.terms == other.terms
+            return self is other or self.terms == other.terms
         return isinstance(other, int | Fraction) and self.number == other
 
     def __add__(self, other: Poly | Fraction | int) -> Poly:
         number = other.number if isinstance(other, Poly) else other
         if number is not None and self.number is not None:  # most are numbers
-            return Poly({(): self.number + number})
+            return Poly._constant(self.number + number)
         terms = dict(self.terms)
         for monomial, value in Poly.of(other).terms.items():
             terms[monomial] = terms.get(monomial, Fraction(0)) + value
         return Poly(terms)
 
     def __neg__(self) -> Poly:
+        if self.number is not None:
+            return Poly._constant(-self.number)
         return Poly({monomial: -value for monomial, value in self.terms.items()})
 
     def __sub__(self, other: Poly | Fraction | int) -> Poly:
@@ -68,7 +78,7 @@ class Poly:
     def __mul__(self, other: Poly | Fraction | int) -> Poly:
         number = other.number if isinstance(other, Poly) else other
         if number is not None and self.number is not None:
-            return Poly({(): self.number * number})
+            return Poly._constant(self.number * number)
         terms: dict[Monomial, Fraction] = {}
         for left, a in self.terms.items():
             for right, b in Poly.of(other).terms.items():
@@ -129,14 +139,21 @@ def times(*factors: Bound | Fraction | int) -> Bound:
     """The product of bounds that are at least 0; 0 times an unbounded value is 0."""
     result: Bound = ONE
     for factor in factors:
-        if factor is not None and factor == 0:
+        number = factor.number if isinstance(factor, Poly) else factor
+        if number is not None and not number:
             return ZERO
-        result = None if result is None or factor is None else result * factor
+        if result is None or factor is None:
+            result = None
+        elif number != 1:
+            result = Poly.of(factor) if result is ONE else result * factor
     return result
 
 
 def upper_root(number: Fraction) -> Fraction:
     """A rational at least the square root of a number >= 0; equal to it for squares of rationals."""
+    top, bottom = isqrt(number.numerator), isqrt(number.denominator)
+    if top * top == number.numerator and bottom * bottom == number.denominator:
+        return Fraction(top, bottom)
     scale = 10**24
     root = isqrt(number.numerator * number.denominator * scale * scale)
     found = Fraction(root, number.denominator * scale)
@@ -163,6 +180,8 @@ class Bounds:
 
     def largest(self, poly: Bound) -> Fraction | None:
         """A number that ``poly`` never exceeds; ``None`` if none is known. Each term is bounded alone."""
+        if poly is not None and poly.number is not None:
+            return poly.number
         terms = None if poly is None else self._shifted(poly)
         if terms is None:
             return None

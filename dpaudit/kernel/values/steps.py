@@ -49,10 +49,12 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
 def _require_sound(s: Setting, info: Info) -> None:
     """Extents and bounds have a possible sign: a negative one would lower a cost."""
     for extent in info.shape:
-        need(s.at_most(0, extent), "an extent of a shape may be negative")
+        need(
+            extent >= 0 if isinstance(extent, int) else s.at_most(0, extent), "a shape has a negative extent"
+        )
     for bound in (info.change1, info.change2, info.change, info.norm1, info.norm2):
         most = s.largest(bound)
-        need(most is None or most >= 0, "a bound on a change or norm is negative")
+        need(most is None or most.numerator >= 0, "a bound on a change or norm is negative")
 
 
 __all__ += ["RefusedStepError"]
