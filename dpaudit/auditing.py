@@ -15,7 +15,8 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.data import Records, Table
-from dpaudit.errors import BrokenHarnessError, InvalidParameterError, RefutedError
+from dpaudit.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
+from dpaudit.exact import in_figures
 from dpaudit.private_values.aim import aimed
 from dpaudit.private_values.cross_check import Transcribed
 from dpaudit.private_values.explain import explained
@@ -53,7 +54,7 @@ class AuditResult:
     attack : CheckResult or None
         The attack by sampling; None if it was switched off, or no sample could refute the claim.
     not_attacked : str
-        Why no sample could refute the claim; empty otherwise.
+        Why no run of the attack could have refuted the claim; empty otherwise.
     aim : str
         At which release the attack aimed, the most expensive one of the attempt at a proof; empty if none.
     """
@@ -72,7 +73,7 @@ class AuditResult:
         quantity = self.claim.quantity
         if self.upper is not None:
             lines.append(
-                f"{quantity} <= {float(self.upper):.6g}, proved ({_count(self.proof.paths, 'path')})"
+                f"{quantity} <= {in_figures(self.upper)}, proved ({_count(self.proof.paths, 'path')})"
             )
         if self.lower is not None and self.attack is not None:
             lines.append(f"{quantity} > {self.lower:.4g}, by {_count(self.attack.samples, 'run')}")
@@ -195,11 +196,19 @@ def audit(
     """
     proof = prove_values(function, claim, data=data, files=files, seconds=seconds)
     proved = proof.verdict == "verified"
-    found, unrefutable, aim = None, _why_unrefutable(claim) if attack else "", ""
-    if attack and not unrefutable:
+    found, why, aim = None, _why_unrefutable(claim) if attack else "", ""
+    if attack and not why:
         runs, level = (CROSS_CHECK_RUNS, CROSS_CHECK_ALPHA) if proved else (max_samples, alpha)
         pairs, aim = _pairs(function, claim, data, files, aiming=not proved)
-        found = _attacked(function, claim, pairs, max_samples=runs, alpha=level, seed=seed, seconds=seconds)
+        try:
+            found = _attacked(
+                function, claim, pairs, max_samples=runs, alpha=level, seed=seed, seconds=seconds
+            )
+            why = found.not_audited
+        except (InvalidParameterError, MechanismError) as error:
+            if not proved:
+                raise
+            why = str(error)
     lower = None if found is None else found.evidence.lower
     refuted = found is not None and found.verdict is VerdictKind.REFUTED
     if proved and refuted:
@@ -210,7 +219,7 @@ def audit(
         )
     verdict = VerdictKind.VERIFIED if proved else VerdictKind.REFUTED if refuted else VerdictKind.INCONCLUSIVE
     lowest = None if lower is None else float(lower)
-    return AuditResult(claim, verdict, proof.bound, lowest, proof, found, unrefutable, aim)
+    return AuditResult(claim, verdict, proof.bound, lowest, proof, found, why, aim)
 
 
 def _why_unrefutable(claim: PrivacyClaim) -> str:

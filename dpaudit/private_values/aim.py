@@ -146,7 +146,7 @@ def _costs(
     function, fixed = _unwrapped(program)
     followed = frozenset({function.__code__.co_filename, *files})
     setting = _setting(claim, data)()
-    attempt = _Attempt(function, fixed, claim, data, setting, followed, False, True, until)
+    attempt = _Attempt(function, fixed, claim, data, setting, followed, False, True, until, False)
     names = list(data.columns)
     counts = [len(side[names[0]]) for pair in pairs for side in pair]
     attempt.worlds = Worlds(setting, counts)

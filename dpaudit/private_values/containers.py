@@ -18,6 +18,7 @@ from dpaudit.private_values.operations import (
     content,
     function_of,
     is_plain,
+    is_python_number,
     seen,
     shape_of,
 )
@@ -135,10 +136,12 @@ class Containers(Places):
             return Bound(inner, name)
         if isinstance(inner, Raised | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator")
-        if name in ("shape", "size", "ndim", "T", "dtype"):
-            return self._described(value, name)
-        if name in METHODS:
-            return Bound(value, name)
+        if name in METHODS or name in ("shape", "size", "ndim", "T", "dtype"):
+            if is_python_number(value):
+                run.refuse(
+                    f"the attribute {name!r} of a Python number (only arrays and numpy's numbers have it)"
+                )
+            return Bound(value, name) if name in METHODS else self._described(value, name)
         if name == "sort":
             run.refuse("x.sort() sorts in place (write np.sort(x))")
         return run.refuse(f"the attribute {name!r} is not followed")

@@ -267,6 +267,20 @@ def _is_python(value: Any) -> bool:
     return not isinstance(value, np.ndarray | np.generic)
 
 
+def is_python_number(value: Any) -> bool:
+    """Whether a value is a number of Python, which has none of numpy's methods and attributes."""
+    value = content(value)
+    if isinstance(value, Private):
+        return value.info.python and value.shape == ()
+    if isinstance(value, Public | Draw):
+        return value.python and value.shape == ()
+    if isinstance(value, Noisy):
+        return value.shape == () and all(
+            map(is_python_number, (value.base, *(draw for _, draw, _ in value.terms)))
+        )
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
 # Noise.
 
 

@@ -18,6 +18,7 @@ from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.claims.base import Adjacency, Adversary, Model, Unit
 from dpaudit.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.errors import BrokenHarnessError, DpauditError, InvalidParameterError
+from dpaudit.exact import in_figures
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.claim_t0 import guarantee_of
@@ -79,7 +80,8 @@ class ValuesProof:
         found = [f"{self.verdict.upper()}: {self.scope}"]
         if self.bound is not None:
             found.append(
-                f"derived bound {float(self.bound):.6g}" + (f", {self.paths} paths" if self.paths > 1 else "")
+                f"derived bound {in_figures(self.bound)}"
+                + (f", {self.paths} paths" if self.paths > 1 else "")
             )
         if self.reason:
             found.append(self.reason[:600])
@@ -484,7 +486,9 @@ class _Attempt:
         claimed = self.claim.bound
         holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
         if bound is not None and not holds:
-            reason = f"the derived bound {float(bound):.6g} is above the claim{_costliest(self, certificate)}"
+            reason = (
+                f"the derived bound {in_figures(bound)} is above the claim{_costliest(self, certificate)}"
+            )
         return ValuesProof(
             verdict="verified" if holds else "inconclusive",
             bound=bound,

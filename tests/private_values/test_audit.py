@@ -6,6 +6,7 @@ import pytest
 from dpaudit import ApproxDP, PureDP, audit
 from dpaudit.data import Interval, Records
 from dpaudit.errors import BrokenHarnessError, RefutedError
+from dpaudit.private_values.prove import prove_values
 from dpaudit.verdicts import VerdictKind
 
 DATA = Records(Interval(0, 1), size=3)
@@ -107,3 +108,46 @@ def test_the_attack_aims_at_what_the_proof_found_expensive(program):
 def test_a_proved_claim_is_attacked_at_corners():
     """Nothing is aimed at where nothing is too expensive."""
     assert audit(noisy_sum, PureDP(epsilon=1), data=DATA).aim == ""
+
+
+def test_a_domain_of_one_value_is_proved_and_not_attacked():
+    """Without a pair of different neighbours the proof stands; the result says that nothing attacked."""
+    found = audit(noisy_sum, PureDP(epsilon=1), data=Records(Interval(0, 0), size=3))
+    assert (found.verdict, found.upper) == (VerdictKind.VERIFIED, 0)
+    assert found.not_attacked
+
+
+def first_sum(data, rng):
+    return data[0].sum() + rng.laplace()
+
+
+def second_mean(data, rng):
+    return data[True].mean() + rng.laplace()
+
+
+def noisy_sum_of_one(data, rng):
+    return (data[0] + rng.laplace()).sum()
+
+
+def shape_of_one(data, rng):
+    return data[0].shape, rng.laplace()
+
+
+@pytest.mark.parametrize("program", [first_sum, second_mean, noisy_sum_of_one, shape_of_one])
+def test_numbers_of_a_list_have_no_methods_of_numpy(program):
+    """Items of a list are Python numbers: a method or attribute of numpy is refused, with its name."""
+    data = Records(Interval(0, 1), size=5, container="list")
+    proof = prove_values(program, PureDP(epsilon=1), data=data)
+    assert proof.verdict == "inconclusive"
+    assert "of a Python number" in proof.reason
+
+
+def hardly_any_noise(data, rng):
+    return data.sum() + rng.laplace(scale=1e-320)
+
+
+def test_a_bound_above_all_floats_is_printed():
+    """A derived bound of 1e+320 is a bound like any other."""
+    proof = prove_values(hardly_any_noise, PureDP(epsilon=1), data=Records(Interval(0, 1), size=5))
+    assert proof.verdict == "inconclusive"
+    assert "1e+320" in str(proof)

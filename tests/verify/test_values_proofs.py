@@ -261,6 +261,16 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
         "sums",
         lambda data: body_of(data)["draws"][0].__setitem__(1, ["number", "1e99999999"]),
     ),
+    "a step counted from the end": (
+        "sums",
+        lambda data: body_of(data)["releases"][0].update(
+            node=body_of(data)["releases"][0]["node"] - len(body_of(data)["nodes"])
+        ),
+    ),
+    "a truth value for a step": ("sums", lambda data: body_of(data)["releases"][0].update(node=True)),
+    "a step that is not there": ("sums", lambda data: body_of(data)["releases"][0].update(node=-99)),
+    "another kind of a constant": ("sums", lambda data: _nodes(data, "const")[0].update(kind="x")),
+    "a number for a truth value": ("sums", lambda data: _nodes(data, "const")[0].update(python=0)),
     "proved for all": ("sums", lambda data: data.update(strength="proved")),
 }
 

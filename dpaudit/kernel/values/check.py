@@ -85,8 +85,9 @@ def read_extent(written: Any) -> int | Poly:
         need(written >= 0, "an extent is not negative")
         return written
     terms: dict[tuple[tuple[str, int], ...], Fraction] = {
-        (("N", int(power)),) if power else (): Fraction(value) for value, power in written["N"]
+        (("N", power),) if power else (): Fraction(value) for value, power in written["N"]
     }
+    need(all(type(power) is int for _, power in written["N"]), "a power of N is a whole number")
     found = Poly(terms)
     number = found.number
     return int(number) if number is not None and number.denominator == 1 else found
@@ -94,6 +95,8 @@ def read_extent(written: Any) -> int | Poly:
 
 def _params(written: Any) -> dict[str, Any]:
     need(isinstance(written, dict), "the parameters of a step are a table")
+    need(written.get("kind", "f") in ("b", "i", "f"), "a kind of numbers is b, i or f")
+    need(type(written.get("python", True)) is bool, "python is true or false")
     return {
         key: (
             tuple(read_extent(n) for n in value)
@@ -229,6 +232,7 @@ def _check(certificate: Any) -> Checked:
     tree = program_t0.Tree(certificate["tree"], data)
     paths = tree.paths()
     members = [k for cell in certificate["cells"] for k in cell["paths"]]
+    need(all(type(k) is int for k in members), "the paths of a cell are numbers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
     for written in certificate["cells"]:

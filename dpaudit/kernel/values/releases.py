@@ -59,7 +59,7 @@ def cost_of(
     found: list[Part] = []
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
-        law, info = release["law"], infos[release["node"]]
+        law, info = release["law"], _released(infos, release)
         if law in ("response", "bernoulli"):
             found.append(_response(s, info, release) if law == "response" else _bernoulli(s, info))
             continue
@@ -75,6 +75,13 @@ def cost_of(
     for (law, node), parts in entries.items():
         found.append(_one_by_one(s, infos[node], law, parts))
     return found
+
+
+def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
+    """The value of a release, by the number of its step: counted from the start, and written as a number."""
+    node = release["node"]
+    need(type(node) is int and 0 <= node < len(infos), "a release shows a step that is not there")
+    return infos[node]
 
 
 def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:
@@ -130,7 +137,7 @@ def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, P
 def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:
     """The exponential mechanism, and places of the largest noisy scores: 2 change / scale each, or change /
     scale where adding a record lowers no score. Laplace, exponential or Gumbel noise of that scale."""
-    info = infos[release["node"]]
+    info = _released(infos, release)
     if release["law"] == "choice":
         need("softmax" in info.facts, "a choice needs probabilities exp(v) / exp(v).sum()")
         info = infos[info.facts["softmax"]]
