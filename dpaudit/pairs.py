@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import pandas as pd
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
@@ -172,9 +172,10 @@ class RecordPairs:
 
 def shown(data: Any) -> str:
     """An input on one line, cut where it is long; tables by their first rows, column by column."""
-    if isinstance(data, pd.DataFrame):
+    pandas = sys.modules.get("pandas")  # only whoever loaded it has tables
+    if pandas is not None and isinstance(data, pandas.DataFrame):
         data = data.head(SHOWN).to_dict("list")
-    elif isinstance(data, pd.Series):
+    elif pandas is not None and isinstance(data, pandas.Series):
         data = data.head(SHOWN).tolist()
     text = " ".join(repr(data).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."

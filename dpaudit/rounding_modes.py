@@ -1,19 +1,27 @@
-"""Run something in another rounding mode of the processor: what changes there is rounding.
+"""Run code in another rounding mode of the processor, to find results that depend on rounding.
 
 The four modes round each sum and product of floats to the nearest float, down, up, or towards zero, in Python
-as in numpy, without the program's help. A result that all modes agree on was not rounded much. Where they
+as in numpy, without a change of the program. A result on which all modes agree was not rounded much. If they
 differ, the real number may lie anywhere between them (Kahan, "How Futile are Mindless Assessments of
-Roundoff", 2006). Conversions of large integers to floats always go to the nearest one, and are not seen."""
+Roundoff", 2006).
+
+Python itself converts integers to floats, always to the nearest one. ``in_mode`` hands over integers that
+follow the mode, as do the integers computed from them. Conversions of other integers, such as ``len(data)``
+and rounded floats, are not seen."""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import math
+import operator
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from fractions import Fraction
+from typing import Any
 
-__all__ = ["MODES", "rounding_mode"]
+__all__ = ["MODES", "in_mode", "rounding_mode"]
 
 #: FE_TONEAREST, FE_DOWNWARD, FE_UPWARD and FE_TOWARDZERO of <fenv.h> by machine.
 _X86, _ARM = (0, 0x400, 0x800, 0xC00), (0, 0x800000, 0x400000, 0xC00000)
@@ -30,16 +38,100 @@ def _library() -> ctypes.CDLL | None:
 
 
 _LIBRARY = _library()
-#: The modes other than the usual one; none where they are not known.
+#: The modes other than the usual one. Empty on machines whose modes are not known.
 MODES: tuple[int, ...] = _BY_MACHINE.get(platform.machine(), ())[1:] if _LIBRARY else ()
 
 
 @contextmanager
 def rounding_mode(mode: int) -> Iterator[None]:
-    """Floats are rounded as ``mode``, one of ``MODES``, says, in this thread."""
+    """Round floats in this thread by ``mode``, one of ``MODES``, within the block."""
     assert _LIBRARY is not None
     _LIBRARY.fesetround(mode)
     try:
         yield
     finally:
         _LIBRARY.fesetround(0)
+
+
+def in_mode(data: Any, mode: int) -> Any:
+    """Return ``data`` with integers whose conversions to floats follow ``mode``, one of ``MODES``."""
+    kind = _KINDS[MODES.index(mode)]
+
+    def follow(item: Any) -> Any:
+        if type(item) is int:
+            return kind(item)
+        if type(item) in (list, tuple):
+            return type(item)(map(follow, item))
+        if type(item) is dict:
+            return {key: follow(value) for key, value in item.items()}
+        return item
+
+    return follow(data)
+
+
+def _rounded(value: Fraction, toward: float) -> float:
+    """Return the float nearest to ``value``, or the next one towards ``toward`` (0 or an infinity) of the two
+    beside it."""
+    near = float(value)
+    if near == value:
+        return near
+    wanted = value > 0 if toward == 0 else toward < 0  # round down
+    if wanted and near > value:
+        return math.nextafter(near, -math.inf)
+    return math.nextafter(near, math.inf) if not wanted and near < value else near
+
+
+class _ModeInt(int):
+    """An integer that becomes a float in a rounding mode, as do the results of its arithmetic."""
+
+    toward = 0.0
+
+    def __float__(self) -> float:
+        return _rounded(Fraction(int(self)), self.toward)
+
+    def __neg__(self) -> _ModeInt:
+        return type(self)(-int(self))
+
+    def __pos__(self) -> _ModeInt:
+        return self
+
+    def __abs__(self) -> _ModeInt:
+        return type(self)(abs(int(self)))
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, int) and other:
+            return _rounded(Fraction(int(self), int(other)), self.toward)
+        return float(self) / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, int) and self:
+            return _rounded(Fraction(int(other), int(self)), self.toward)
+        return other / float(self)
+
+
+def _follow(name: str) -> None:
+    """Give ``_ModeInt`` the operator ``name``, from either side."""
+    of: Callable[[Any, Any], Any] = getattr(operator, name)
+
+    def left(self: _ModeInt, other: Any) -> Any:
+        if isinstance(other, int):
+            found = of(int(self), int(other))
+            return type(self)(found) if type(found) is int else found
+        return of(float(self), other) if isinstance(other, float) else NotImplemented
+
+    def right(self: _ModeInt, other: Any) -> Any:
+        if isinstance(other, int):
+            found = of(int(other), int(self))
+            return type(self)(found) if type(found) is int else found
+        return of(other, float(self)) if isinstance(other, float) else NotImplemented
+
+    setattr(_ModeInt, f"__{name}__", left)
+    setattr(_ModeInt, f"__r{name}__", right)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "pow"):
+    _follow(_name)
+_KINDS = [
+    type(f"_ModeInt{k}", (_ModeInt,), {"toward": toward})
+    for k, toward in enumerate((-math.inf, math.inf, 0.0))
+]

@@ -26,7 +26,7 @@ from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
 from dpaudit.laws.base import BaseMeasure
 from dpaudit.replays.releases import release_part
 from dpaudit.replays.rounding import by_rounding
-from dpaudit.rounding_modes import MODES, rounding_mode
+from dpaudit.rounding_modes import MODES, in_mode, rounding_mode
 from dpaudit.views import View
 from dpaudit.witnesses.release import pieces_of
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
@@ -73,7 +73,8 @@ def branch_witness(
 
     def table(mode: int | None) -> list[_Masses] | None:
         with nullcontext() if mode is None else rounding_mode(mode):
-            found = [ways(program, data, beginning, view=view, alike=alike) for data in inputs]
+            given = inputs if mode is None else [in_mode(data, mode) for data in inputs]
+            found = [ways(program, data, beginning, view=view, alike=alike) for data in given]
         known = [side for side in found if side is not None]
         return [_masses(side, part) for side in known] if len(known) == 2 else None
 

@@ -38,7 +38,7 @@ from dpaudit.kernel.ball import arb, precision, upper_short
 from dpaudit.laws.base import Law
 from dpaudit.replays.accounting import worst_price
 from dpaudit.replays.witnessing import BITS, witness_sites
-from dpaudit.rounding_modes import MODES, rounding_mode
+from dpaudit.rounding_modes import MODES, in_mode, rounding_mode
 from dpaudit.views import PUBLIC, View
 
 __all__ = [
@@ -193,7 +193,7 @@ def _in_modes(program: Program, result: Replay, data: Any) -> list[Replay]:
     runs = [replay(program, data, result.recording, **options)]
     for mode in MODES:
         with rounding_mode(mode):
-            runs.append(replay(program, data, result.recording, **options))
+            runs.append(replay(program, in_mode(data, mode), result.recording, **options))
     return runs
 
 
@@ -215,7 +215,7 @@ class _Shown(Replayer):
             suppress(DivergedError, StepLimitError, MechanismError, InvalidParameterError),
             rounding_mode(mode),
         ):
-            run_program(program, data, coins)
+            run_program(program, in_mode(data, mode), coins)
         shown = coins.__dict__.get("shown", {})
         return [shown[index]] if index in shown else []
 

@@ -18,7 +18,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.rounding import by_rounding, float_type, in_double
-from dpaudit.rounding_modes import MODES, rounding_mode
+from dpaudit.rounding_modes import MODES, in_mode, rounding_mode
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, VerdictKind, judge
 
@@ -286,3 +286,59 @@ def test_the_modes_are_those_of_the_processor_and_end() -> None:
     with pytest.raises(ZeroDivisionError), rounding_mode(MODES[1]):
         raise ZeroDivisionError
     assert one + tiny == 1
+
+
+def _converted(coins: Coins, data: Any) -> None:
+    coins.release(float(2**53 + sum(data)) - 2**53, NOISE, site="sum")
+
+
+def _divided(coins: Coins, data: Any) -> None:
+    coins.release((2**53 + sum(data)) / 1 - 2**53, NOISE, site="sum")
+
+
+def _as_number_of_numpy(coins: Coins, data: Any) -> None:
+    coins.release(float(np.float64(2**53 - sum(-x for x in data))) - 2**53, NOISE, site="sum")
+
+
+def _converted_twice(coins: Coins, data: Any) -> None:
+    coins.release(float(2**53 + 2 * sum(data)) - 2**53, NOISE, site="sum")
+
+
+@needs_modes
+@pytest.mark.parametrize(
+    ("program", "verdict"),
+    [
+        (_converted, VerdictKind.INCONCLUSIVE),
+        (_divided, VerdictKind.INCONCLUSIVE),
+        (_as_number_of_numpy, VerdictKind.INCONCLUSIVE),
+        (_converted_twice, VerdictKind.REFUTED),
+    ],
+)
+def test_a_conversion_of_a_large_integer_is_rounding(program: Any, verdict: VerdictKind) -> None:
+    """2^53 + 1 becomes 2^53, so that one record seems to move the sum by 2; twice the sum really does."""
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=program,
+        neighbours=lambda run: [Neighbours("one record", [1, 0], [1, 1]), Neighbours("two", [1, 1], [1, 2])],
+        sites=[Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+    )
+    outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+    unmet = outcome.obstacles
+    assert judge(audit.claim, outcome.evidence, obstacles=unmet, alpha=0.01).verdict is verdict
+
+
+@needs_modes
+def test_integers_in_a_mode_follow_it() -> None:
+    """Sums, differences, products and quotients of them become the float below, above or towards zero."""
+    large = 2**53 + 1
+    below, above, zero = (in_mode([1, -1], mode) for mode in MODES)
+    assert [float(2**53 + one[0]) for one in (below, above, zero)] == [2.0**53, 2.0**53 + 2, 2.0**53]
+    assert [float(-(2**53) + one[1]) for one in (below, above, zero)] == [
+        -(2.0**53) - 2,
+        -(2.0**53),
+        -(2.0**53),
+    ]
+    assert (large * below[0]) / 1 == 2.0**53
+    assert (large * above[0]) / 1 == 2.0**53 + 2
+    assert 1 / (3 * below[0]) < Fraction(1, 3) < 1 / (3 * above[0])
+    assert [below[0] + 2, 5 // above[0], 7 % (3 * zero[0]), abs(zero[1])] == [3, 5, 1, 1]

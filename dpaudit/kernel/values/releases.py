@@ -79,9 +79,10 @@ def cost_of(
 
 def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
     """The value of a release, by the number of its step: counted from the start, and written as a number."""
-    node = release["node"]
+    node: Any = release["node"]
     need(type(node) is int and 0 <= node < len(infos), "a release shows a step that is not there")
-    return infos[node]
+    found: Info = infos[node]
+    return found
 
 
 def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:
