@@ -170,7 +170,8 @@ class CheckResult:
             chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
             lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
         else:
-            lines += [found, *([f"  {self.not_audited}"] if self.not_audited else [])]
+            lines.append(found)
+        lines += [f"  {self.not_audited}"] if self.not_audited else []
         lines += [f"  warning: {note}" for note in self.warnings]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes if note not in self.warnings)])
 
