@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder
 from dpaudit.blackbox.rounding import ROUNDING
-from dpaudit.rounding_modes import MODES, in_mode, rounding_mode
+from dpaudit.rounding_modes import MODES, rounding_mode
 
 __all__ = ["unrounded_share"]
 
@@ -34,11 +34,7 @@ def unrounded_share(
         outputs = []
         for data in (left, right):
             for mode in modes:
-                own = copy.deepcopy(data)
-                arguments = [
-                    own if mode is None else in_mode(own, mode),
-                    np.random.default_rng([seed, number]),
-                ]
+                arguments = [copy.deepcopy(data), np.random.default_rng([seed, number])]
                 arguments += [] if size is None else [size]
                 with suppress(Exception), nullcontext() if mode is None else rounding_mode(mode):
                     outputs.append(mechanism(*arguments))

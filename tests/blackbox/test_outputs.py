@@ -273,7 +273,7 @@ def test_evidence_survives_json() -> None:
     [
         ({"neighbours": []}, "at least one pair"),
         ({"neighbours": [0.0, 1.0]}, "pairs of inputs"),
-        ({"neighbours": None}, "a list of pairs, got None"),
+        ({"neighbours": None}, "exactly one of data and neighbours"),
         ({"neighbours": [(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}))]}, "must differ"),
         ({"claim": PureDP}, "must be one of privacy"),
         ({"claim": 1.0}, "must be one of privacy"),
