@@ -87,7 +87,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         f"at {WORDS[len(hypotheses.GAUSSIAN_LOSSES)]} of these points",
         f"lower bounds on delta at {WORDS[POINTS[0]]} epsilons and on epsilon at {WORDS[POINTS[1]]} deltas",
         f"all {WORDS[sum(POINTS)]} hold *together*",
-        f"then {WORDS[inputs.DRAWN]} pairs that Hypothesis draws",
+        f"then {WORDS[default(inputs.RecordPairs, 'drawn')]} pairs that Hypothesis draws",
         f"on up to {WORDS[heard.OTHERS + 1]} pairs",
         f"the first line of its message ({blocks.MESSAGE} characters)",
         f"of more than {times.MAX_FIELDS} times in an array",
