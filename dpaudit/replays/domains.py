@@ -387,13 +387,8 @@ class Columns(Records):
         )
 
 
-class ListedPairs(Domain):
-    """The claim is about the pairs that the audit lists, and about no other data."""
-
-    exhaustive = True
-
-    def __str__(self) -> str:
-        return "the pairs that the audit lists, and no other data"
+class _ListedBefore(Domain):
+    """Data whose pairs are listed before the replays: no pair is tried beside them."""
 
     def holds(self, numbers: NDArray[Any]) -> bool:
         return bool(np.isfinite(numbers).all())
@@ -404,8 +399,17 @@ class ListedPairs(Domain):
         return Beside()
 
 
+class ListedPairs(_ListedBefore):
+    """The claim is about the pairs that the audit lists, and about no other data."""
+
+    exhaustive = True
+
+    def __str__(self) -> str:
+        return "the pairs that the audit lists, and no other data"
+
+
 @dataclass(frozen=True)
-class Declared(Domain):
+class Declared(_ListedBefore):
     """The data of a declaration, and the pairs of neighbours that follow from it, which an audit lists."""
 
     data: declared.Records | Table
@@ -418,14 +422,6 @@ class Declared(Domain):
         """The corner pairs, in the place of an audit's own ``neighbours``. They depend on no seed and on no
         version of Hypothesis, as the digest of a row must not."""
         return self.data.pairs(self.adjacency).corners()
-
-    def holds(self, numbers: NDArray[Any]) -> bool:
-        return bool(np.isfinite(numbers).all())
-
-    def beside(
-        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
-    ) -> Beside:
-        return Beside()
 
 
 def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
