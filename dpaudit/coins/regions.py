@@ -12,6 +12,10 @@ Whatever else a program does with a span (a conversion, a product of two, a text
 a way is *open*: it may show the event or not, so its probability counts for an upper bound alone. It
 stays open if the program catches the error. A few numbers from the intervals of each other way are given
 to the program as they are: where it does not do the same there, the way is open as well.
+
+Known weakness: ``type(x)`` tells a span from a float, and no error shows it. A program that asks for it and
+then behaves differently on a part of the interval that none of these numbers hits gets bounds that are wrong
+by the probability of that part.
 """
 
 from __future__ import annotations
