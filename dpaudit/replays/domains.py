@@ -227,9 +227,10 @@ class Interval(Records):
 
 @dataclass(frozen=True)
 class Within(Records):
-    """A declaration of data in ``around``, which makes pairs and says less: the words are the declaration's.
+    """Declared data whose pairs ``around`` makes: the same numbers, said by an interval or by values.
 
-    Raises ``InvalidParameterError`` if ``around`` does not hold all declared numbers."""
+    A pair outside the declaration could refute a claim that is not about it. Raises
+    ``InvalidParameterError`` if ``around`` is not exactly the declared numbers."""
 
     data: declared.Records | Table
     around: Interval | Values
@@ -237,16 +238,14 @@ class Within(Records):
     def __post_init__(self) -> None:
         for column in self.data.columns.values():
             low, high = column.low, column.high
-            whole = low is not None and high is not None and column.kind != "f"
             if isinstance(self.around, Values):
-                held = whole and set(range(int(low or 0), int(high or 0) + 1)) <= set(self.around.values)
+                whole = low is not None and high is not None and column.kind != "f"
+                held = whole and set(range(int(low or 0), int(high or 0) + 1)) == set(self.around.values)
             else:
-                lower, upper = self.around.lower, self.around.upper
-                held = lower is None or (low is not None and low >= lower)
-                held = held and (upper is None or (high is not None and high <= upper))
+                held = column.kind == "f" and (low, high) == (self.around.lower, self.around.upper)
             if not held:
                 raise InvalidParameterError(
-                    f"the declared data must be in the domain {self.around}, got {self.data.words}."
+                    f"the domain must be the declared numbers, {self.data.words}, got {self.around}."
                 )
 
     def __str__(self) -> str:

@@ -123,10 +123,12 @@ def test_a_wrong_program_about_declared_data_is_refuted() -> None:
         (Records(Integers(0, 2)), Values(0, 1)),
         (Records(Interval(0, 1)), Values(0, 1)),
         (Records(Interval(-1, 1)), domains.Interval(0, None)),
+        (Records(Interval(0, 1), width=3), domains.Interval(-1, None)),
+        (Records(Integers(0, 1)), Values(0, 1, 2)),
     ],
 )
-def test_a_declaration_beyond_the_domain_is_an_error(data: Any, around: Any) -> None:
-    """Pairs of the domain would leave out data that the claim is about."""
+def test_a_declaration_of_other_numbers_than_the_domain_is_an_error(data: Any, around: Any) -> None:
+    """Pairs of the domain would leave out data of the claim, or refute it by data that it is not about."""
     with pytest.raises(InvalidParameterError):
         Within(data, around)
 
@@ -134,11 +136,11 @@ def test_a_declaration_beyond_the_domain_is_an_error(data: Any, around: Any) -> 
 @pytest.mark.parametrize(
     ("data", "around"),
     [
-        (Records(Interval(0, 1), width=3), domains.Interval(-1, None)),
-        (Records(Integers(0, 1)), Values(0, 1, 2)),
+        (Records(Interval(0, 1), width=3), domains.Interval(0, 1)),
+        (Records(Integers(0, 1)), Values(0, 1)),
         (Records(Anything()), domains.Interval(None, None)),
     ],
 )
-def test_a_declaration_inside_the_domain_has_its_own_words(data: Any, around: Any) -> None:
+def test_a_declaration_of_the_domain_has_its_own_words(data: Any, around: Any) -> None:
     """The words are those of the declaration."""
     assert str(Within(data, around)) == data.words
