@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.neighbours import Neighbours
 
 __all__ = ["reward_pairs"]
 

@@ -18,9 +18,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.errors import MechanismError
+from dpaudit.core.errors import MechanismError
 from dpaudit.reference.algorithms.environment import Batch, Environment, PotentialOutcomes, RewardVectors
-from dpaudit.views import PUBLIC
+from dpaudit.core.views import PUBLIC
 
 __all__ = ["Decisions", "Pulls", "Strategy", "bandit_program", "full_information_program", "play"]
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, positive
 from dpaudit.reference.algorithms.environment import BernoulliArms, BernoulliVectors
 from dpaudit.reference.algorithms.play import Strategy, play
-from dpaudit.regret import Cut, RegretRuns, Seed, checked_grid, regret_curve, root_of, trivial_cut
+from dpaudit.suite.regret import Cut, RegretRuns, Seed, checked_grid, regret_curve, root_of, trivial_cut
 
 __all__ = [
     "Algorithm",

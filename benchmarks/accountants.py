@@ -31,7 +31,7 @@ from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.special_laws import Skellam
-from dpaudit.proofs.merged import laplace_lower, lattice_lower
+from dpaudit.certify.merged import laplace_lower, lattice_lower
 
 __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 

@@ -36,10 +36,10 @@ from benchmarks.compare_glm import GlmInstance, glm_protocols
 from benchmarks.compare_linear import Instance, linear_protocols
 from benchmarks.compare_protocols import Line, Protocol, Scores, costed, played
 from benchmarks.options import count
-from dpaudit.plots import Plot, bars
-from dpaudit.reports.chart import draw_plot
-from dpaudit.reports.markdown import escape, refresh
-from dpaudit.reports.svg import element, join
+from dpaudit.core.plots import Plot, bars
+from dpaudit.report.chart import draw_plot
+from dpaudit.report.markdown import escape, refresh
+from dpaudit.report.svg import element, join
 
 __all__ = [
     "COLUMNS",
@@ -200,7 +200,7 @@ def figures(found: dict[str, list[Line]]) -> list[Plot]:
 
 
 def _page(found: dict[str, list[Line]]) -> str:
-    style = Markup(files("dpaudit.reports").joinpath("report.css").read_text(encoding="utf-8"))
+    style = Markup(files("dpaudit.report").joinpath("report.css").read_text(encoding="utf-8"))
     title = "Protocols at equal true privacy"
     head = join([Markup('<meta charset="utf-8">'), element("title", title), element("style", style)])
     body = join([element("h1", title), element("div", *map(draw_plot, figures(found)), class_="plots")])

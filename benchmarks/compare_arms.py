@@ -26,12 +26,12 @@ from benchmarks.compare_protocols import (
     least_epsilon,
     row_cost,
 )
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import ln
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_laws
-from dpaudit.proofs.build import integer_noise
+from dpaudit.certify.build import integer_noise
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_length
 from dpaudit.reference.algorithms.mab.competitors import Competitor
 from dpaudit.reference.algorithms.mab.competitors import simulated as simulated_elimination

@@ -11,7 +11,7 @@ import numpy as np
 
 from audits.glm_bandits.experiment_settings import Setting, environment, runs_of
 from benchmarks.compare_protocols import DELTA, OPEN, Floats, Protocol, Seeds, least_refuted
-from dpaudit.errors import CertificateError, UndecidedError
+from dpaudit.core.errors import CertificateError, UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
 from dpaudit.reference.algorithms.contextual.glm_optimisers import ClippedDescent, FitCall
 from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns, simulate_glm

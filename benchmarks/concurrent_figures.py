@@ -19,8 +19,8 @@ import numpy as np
 import pandas
 
 from audits.concurrent_shuffle.error_bounds import radius
-from dpaudit.errors import InvalidParameterError
-from dpaudit.plots import Plot, curves, series
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import Plot, curves, series
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree

@@ -2,7 +2,7 @@
 
 Writes into the folder ``OUT``:
 
-* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.plots``),
+* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.core.plots``),
 * ``figures.html``: all figures on one page that needs nothing else,
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
 * ``curves.csv``: the regret of every run at every checkpoint, one line each,
@@ -64,12 +64,12 @@ from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate
 from benchmarks.glm_figures import GLM_FIGURES, regenerate_glm
 from benchmarks.options import count, require_tables
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
-from dpaudit.errors import InvalidParameterError
-from dpaudit.plots import Plot
-from dpaudit.regret import regret_frame, summary
-from dpaudit.reports.chart import draw_plot
-from dpaudit.reports.svg import element, join
-from dpaudit.suite import Run
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import Plot
+from dpaudit.suite.regret import regret_frame, summary
+from dpaudit.report.chart import draw_plot
+from dpaudit.report.svg import element, join
+from dpaudit.core.suite import Run
 
 __all__ = [
     "DISTRIBUTED_FIGURES",
@@ -306,7 +306,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _style() -> Markup:
-    return Markup(files("dpaudit.reports").joinpath("report.css").read_text(encoding="utf-8"))
+    return Markup(files("dpaudit.report").joinpath("report.css").read_text(encoding="utf-8"))
 
 
 def _page(figures: Mapping[str, Plot], source: str) -> str:

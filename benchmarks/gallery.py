@@ -37,10 +37,10 @@ from benchmarks.gallery_mechanisms import (
 from benchmarks.gallery_truths import argmax_law, components, flags_law, largest_loss, one_query
 from benchmarks.options import count
 from dpaudit import AS_RUN, CheckResult, PureDP, check
-from dpaudit.claims import Model
-from dpaudit.neighbours import Neighbours
-from dpaudit.reports.markdown import refresh
-from dpaudit.statistics import excess_p_value
+from dpaudit.core.claims import Model
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.report.markdown import refresh
+from dpaudit.blackbox.statistics import excess_p_value
 
 __all__ = ["GALLERY", "Entry", "main", "measure", "truth_on_pairs"]
 

@@ -15,10 +15,10 @@ import pandas
 
 from audits.glm_bandits.experiment_runs import branch_words, median_interval, printed_mean, rerun_table
 from audits.glm_bandits.experiment_settings import FIGURES, RUNS, TABLE, Setting, constants_of, runs_of
-from dpaudit.errors import InvalidParameterError
-from dpaudit.plots import Plot
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import Plot
 from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns
-from dpaudit.regret import over_time, regret_frame
+from dpaudit.suite.regret import over_time, regret_frame
 
 __all__ = ["GLM_FIGURES", "regenerate_glm"]
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.report_file.document import read_report, write_text
-from dpaudit.reports.markdown import escape
-from dpaudit.reports.notation import as_number, distinct
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.report.file.document import read_report, write_text
+from dpaudit.report.markdown import escape
+from dpaudit.report.notation import as_number, distinct
 
 __all__ = ["BEGIN", "END", "main", "page_of"]
 

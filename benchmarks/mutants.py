@@ -43,14 +43,14 @@ KNOWN = 12
 #: What is changed, and the tests that must notice, from the repository's root.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "judge": (
-        ("dpaudit/verdicts.py", "dpaudit/row_verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
-        ("tests/judge",),
+        ("dpaudit/core/verdicts.py", "dpaudit/core/row_verdicts.py", "dpaudit/core/evidence.py", "dpaudit/core/exact.py"),
+        ("tests/core",),
     ),
-    "statistics": (("dpaudit/statistics",), ("tests/statistics",)),
+    "statistics": (("dpaudit/blackbox/statistics",), ("tests/blackbox/statistics",)),
     "coins": (("dpaudit/coins",), ("tests/coins",)),
-    "laws": (("dpaudit/laws",), ("tests/laws",)),
-    "kernel": (("dpaudit/kernel",), ("tests/kernel", "tests/proofs")),
-    "replays": (("dpaudit/replays",), ("tests/replays",)),
+    "laws": (("dpaudit/distributions",), ("tests/distributions",)),
+    "kernel": (("dpaudit/kernel",), ("tests/kernel", "tests/certify")),
+    "replays": (("dpaudit/replay",), ("tests/replay",)),
 }
 
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from dpaudit.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
-from dpaudit.laws import DiscreteLaplace, Gaussian, Laplace
-from dpaudit.private_values.prove import PrivacyClaim
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
+from dpaudit.distributions import DiscreteLaplace, Gaussian, Laplace
+from dpaudit.prover.values.prove import PrivacyClaim
 
 __all__ = ["PROGRAMS", "Program"]
 

@@ -17,8 +17,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks.proof_programs import PROGRAMS, Program
-from dpaudit.data import EVERY
-from dpaudit.private_values.prove import prove_values
+from dpaudit.core.data import EVERY
+from dpaudit.prover.values.prove import prove_values
 
 __all__ = ["main", "measured"]
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.prover import prove
 from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 from dpaudit.reference.mechanisms.proved_programs import (

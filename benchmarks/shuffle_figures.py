@@ -10,10 +10,10 @@ import pandas
 from audits.shuffle_linear_bandits.experiment_figures import PANELS, WORDS, panel
 from audits.shuffle_linear_bandits.experiment_orders import regret_table
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, FIGURES, HORIZON, RUNS, figure_table
-from dpaudit.errors import InvalidParameterError
-from dpaudit.plots import Plot
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import Plot
 from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
-from dpaudit.regret import regret_frame
+from dpaudit.suite.regret import regret_frame
 
 __all__ = ["SHUFFLED_FIGURES", "regenerate_shuffled"]
 

@@ -2,7 +2,7 @@
 
 ``check(mechanism, claim, data=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
 program written against ``dpaudit.coins`` is audited from the inside, with exact losses: see ``PrivacyAudit``
-and the decorator ``dpaudit.rows.privacy``. ``dpaudit run`` runs suites.
+and the decorator ``dpaudit.suite.privacy``. ``dpaudit run`` runs suites.
 
 The names below are loaded on first use, so that ``import dpaudit`` and the command line start at once.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpaudit.blackbox.check import AS_RUN, CheckResult, check
     from dpaudit.blackbox.inputs import Inputs
     from dpaudit.blackbox.neighbours import corners
-    from dpaudit.claims import (
+    from dpaudit.core.claims import (
         Adjacency,
         ApproxDP,
         GaussianDP,
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
         ZeroConcentratedDP,
     )
     from dpaudit.coins import Returned, Sampler, record, replay
-    from dpaudit.data import Anything, Ball, Categories, Integers, Interval, Records, Table
-    from dpaudit.errors import DpauditError
-    from dpaudit.evidence import Certificate, Estimate, Witness
-    from dpaudit.neighbours import Neighbours
-    from dpaudit.proofs.sites import Site
+    from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, Records, Table
+    from dpaudit.core.errors import DpauditError
+    from dpaudit.core.evidence import Certificate, Estimate, Witness
+    from dpaudit.core.neighbours import Neighbours
+    from dpaudit.certify.sites import Site
     from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
     from dpaudit.prover.proof import Proof
     from dpaudit.prover.prove import prove
-    from dpaudit.recorder.listen import listen
-    from dpaudit.replays.audit import PrivacyAudit
-    from dpaudit.reports.frames import Report
-    from dpaudit.suite import Cell, Group, Outcome, Run, Suite
-    from dpaudit.verdicts import judge
-    from dpaudit.views import PUBLIC, SERVER, View, user
+    from dpaudit.blackbox.recorded.record_draws import listen
+    from dpaudit.replay.audit import PrivacyAudit
+    from dpaudit.report.frames import Report
+    from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
+    from dpaudit.core.verdicts import judge
+    from dpaudit.core.views import PUBLIC, SERVER, View, user
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "dpaudit.auditing": ["AuditResult", "audit"],
-    "dpaudit.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
-    "dpaudit.proofs.sites": ["Site"],
+    "dpaudit.core.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
+    "dpaudit.certify.sites": ["Site"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.inputs": ["Inputs"],
     "dpaudit.blackbox.neighbours": ["corners"],
-    "dpaudit.neighbours": ["Neighbours"],
+    "dpaudit.core.neighbours": ["Neighbours"],
     "dpaudit.prover.data": ["EVERY", "EachMoves", "OneReplaced", "Symbols"],
     "dpaudit.prover.proof": ["Proof"],
     "dpaudit.prover.prove": ["prove"],
-    "dpaudit.recorder.listen": ["listen"],
-    "dpaudit.replays.audit": ["PrivacyAudit"],
-    "dpaudit.claims": [
+    "dpaudit.blackbox.recorded.record_draws": ["listen"],
+    "dpaudit.replay.audit": ["PrivacyAudit"],
+    "dpaudit.core.claims": [
         "Adjacency",
         "ApproxDP",
         "GaussianDP",
@@ -69,12 +69,12 @@ _HOMES = {
         "ZeroConcentratedDP",
     ],
     "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
-    "dpaudit.errors": ["DpauditError"],
-    "dpaudit.evidence": ["Certificate", "Estimate", "Witness"],
-    "dpaudit.reports.frames": ["Report"],
-    "dpaudit.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
-    "dpaudit.verdicts": ["judge"],
-    "dpaudit.views": ["PUBLIC", "SERVER", "View", "user"],
+    "dpaudit.core.errors": ["DpauditError"],
+    "dpaudit.core.evidence": ["Certificate", "Estimate", "Witness"],
+    "dpaudit.report.frames": ["Report"],
+    "dpaudit.core.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
+    "dpaudit.core.verdicts": ["judge"],
+    "dpaudit.core.views": ["PUBLIC", "SERVER", "View", "user"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
-from dpaudit.data import Records, Table
-from dpaudit.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
-from dpaudit.exact import in_figures
-from dpaudit.private_values.aim import aimed
-from dpaudit.private_values.cross_check import Transcribed
-from dpaudit.private_values.explain import explained
-from dpaudit.private_values.prove import PrivacyClaim, ValuesProof, prove_values
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
+from dpaudit.core.exact import in_figures
+from dpaudit.prover.values.aim import aimed
+from dpaudit.prover.values.cross_check import Transcribed
+from dpaudit.prover.values.explain import explained
+from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
+from dpaudit.core.verdicts import VerdictKind
 
 __all__ = ["AuditResult", "audit"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.coins.base import Coins
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Laplace
-from dpaudit.views import SERVER
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import Laplace
+from dpaudit.core.views import SERVER
 
 __all__ = ["ArraySum", "NoisySum"]
 

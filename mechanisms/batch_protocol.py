@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import WrappedMod
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import WrappedMod
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = ["BatchProtocol"]
 

@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive, probability
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_laws
-from dpaudit.laws import Binomial, Law, Sum
-from dpaudit.views import SHUFFLER_OUTPUT
+from dpaudit.distributions import Binomial, Law, Sum
+from dpaudit.core.views import SHUFFLER_OUTPUT
 
 __all__ = [
     "BinarySum",

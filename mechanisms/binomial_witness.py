@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Witness
-from dpaudit.exact import exact, exact_str
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import exact, exact_str
 from dpaudit.kernel.ball import precision
-from dpaudit.laws import Binomial
+from dpaudit.distributions import Binomial
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
-from dpaudit.views import SHUFFLER_OUTPUT, View
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.release import release_bound
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.release import release_bound
 
 __all__ = ["OneEntry", "one_entry"]
 

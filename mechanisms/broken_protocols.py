@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.laws import (
+from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
     LatticeLaw,
@@ -31,7 +31,7 @@ from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.fixed_point import encode, split_reward
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = [
     "LastBatchToo",

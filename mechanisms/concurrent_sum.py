@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
 from dpaudit.reference.mechanisms.binary_sum import BinarySum
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.reference.mechanisms.prefix_noise import PrefixNoise

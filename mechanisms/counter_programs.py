@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.laws.base import Law
+from dpaudit.distributions.base import Law
 
 __all__ = ["concurrent_batches", "tree_counter"]
 

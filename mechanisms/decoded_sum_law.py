@@ -11,7 +11,7 @@ from dpaudit.coins import enumerate_view
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.fixed_point import split_reward
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["declared_sum", "distance", "enumerated_sum"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
-from dpaudit.laws import Binomial, DiscreteGaussian, LatticeLaw
+from dpaudit.distributions import Binomial, DiscreteGaussian, LatticeLaw
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Rewards", "error_interval", "error_probability"]

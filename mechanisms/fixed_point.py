@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import dyadic
-from dpaudit.laws import Bernoulli, Law, PointMass
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import dyadic
+from dpaudit.distributions import Bernoulli, Law, PointMass
 
 __all__ = ["encode", "encoding_law", "split_reward"]
 

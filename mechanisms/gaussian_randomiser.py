@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Gaussian
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import Gaussian
 
 __all__ = [
     "Symmetrize",

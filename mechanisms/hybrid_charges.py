@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
 
 __all__ = ["block_of", "charge_at", "largest_charge", "released_noises", "scale_of"]

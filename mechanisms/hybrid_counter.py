@@ -22,9 +22,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Laplace
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import Laplace
 from dpaudit.reference.mechanisms.array_sum import ArraySum
 from dpaudit.reference.mechanisms.tree_counter import TreeCounter
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.exact import ExactLike, exact
-from dpaudit.laws import Laplace
+from dpaudit.core.exact import ExactLike, exact
+from dpaudit.distributions import Laplace
 
 __all__ = ["lazy_ucb"]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.exact_functions import ln
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, enclose, integer, lower_short, upper_short
 
 __all__ = [

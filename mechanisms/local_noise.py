@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, LatticeLaw, PolyaDifference, Skellam
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, LatticeLaw, PolyaDifference, Skellam
 
 __all__ = ["discrete_gaussian_share", "full_share", "polya_share", "skellam_share", "total_noise"]
 

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.exact_functions import ceil_log2, ln
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.core.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import arb, ball, integer
-from dpaudit.laws import Gaussian
+from dpaudit.distributions import Gaussian
 
 __all__ = ["Symmetrise", "levels", "node_mu_squared", "noise_units", "prefixes", "printed_variance"]
 

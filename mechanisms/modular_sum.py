@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Law, SumMod
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Law, SumMod
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = ["Aggregator", "clipped", "decoded_sum", "secure_sum"]
 

@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.exact import ExactLike, exact
-from dpaudit.laws import Laplace
+from dpaudit.core.exact import ExactLike, exact
+from dpaudit.distributions import Laplace
 
 __all__ = ["follow_noisy_leader", "hybrid_counter", "hybrid_ucb"]
 

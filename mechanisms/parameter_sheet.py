@@ -17,10 +17,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from dpaudit.errors import InvalidParameterError, UndecidedError
-from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.core.errors import InvalidParameterError, UndecidedError
+from dpaudit.core.exact import ExactLike, exact, positive, probability
 from dpaudit.kernel.ball import MAX_PRECISION, START_PRECISION, arb, ball, precision
-from dpaudit.laws import LatticeLaw, WrappedMod
+from dpaudit.distributions import LatticeLaw, WrappedMod
 from dpaudit.reference.mechanisms.local_noise import (
     discrete_gaussian_share,
     full_share,

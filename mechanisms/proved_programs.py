@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpaudit.coins.base import Program
-from dpaudit.laws import DiscreteLaplace, Exponential
+from dpaudit.distributions import DiscreteLaplace, Exponential
 from dpaudit.prover.data import Adjacent, EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
 from dpaudit.reference.mechanisms.noisy_max_programs import gap_noisy_max, noisy_max

@@ -32,13 +32,13 @@ from typing import Any
 from flint import arb_poly
 
 from dpaudit.coins import Coins, enumerate_view
-from dpaudit.errors import BrokenHarnessError, InvalidParameterError
-from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive, probability
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, sign_of
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod, WrappedMod
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod, WrappedMod
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, clipped
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER, View
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["CarrySum", "GarbledSum", "LeakyCoin", "LeakySum", "carry_loss", "distances", "nearer_to_full"]
 

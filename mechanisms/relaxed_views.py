@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from dpaudit.coins.base import Coins
-from dpaudit.laws import Bernoulli, PointMass, WrappedMod
+from dpaudit.distributions import Bernoulli, PointMass, WrappedMod
 from dpaudit.reference.mechanisms.local_noise import total_noise
 from dpaudit.reference.mechanisms.modular_sum import clipped
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet
@@ -20,8 +20,8 @@ from dpaudit.reference.mechanisms.relaxed_aggregation import (
     distances,
     nearer_to_full,
 )
-from dpaudit.views import SERVER, Audience
-from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree
+from dpaudit.core.views import SERVER, Audience
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree
 
 __all__ = ["distances_of", "leaky_event"]
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Laplace, NoisyArgmax
-from dpaudit.views import PUBLIC
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import Laplace, NoisyArgmax
+from dpaudit.core.views import PUBLIC
 
 __all__ = ["RnmVariant", "report_noisy_max", "rnm_noise"]
 

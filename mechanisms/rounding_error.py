@@ -14,9 +14,9 @@ from typing import Any
 from dpaudit.coins.base import Coins
 from dpaudit.coins.enumerator import enumerate_view
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import Binomial
+from dpaudit.distributions import Binomial
 from dpaudit.reference.mechanisms.fixed_point import encode, encoding_law, split_reward
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["mean_error", "rounding_distance", "rounding_ends", "sum_movement"]
 

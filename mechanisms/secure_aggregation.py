@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.laws import Categorical, Law
+from dpaudit.distributions import Categorical, Law
 from dpaudit.reference.mechanisms.modular_sum import clipped
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = ["masked_sum", "zero_sum_masks"]
 

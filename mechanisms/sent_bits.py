@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpaudit.coins import Coins, Sampler, record
-from dpaudit.laws import Law, PolyaDifference
+from dpaudit.distributions import Law, PolyaDifference
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import clipped, decoded_sum

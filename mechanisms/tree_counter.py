@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws.base import Law
-from dpaudit.views import SERVER
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import SERVER
 
 __all__ = ["Node", "TreeCounter", "psum_nodes", "touched_nodes"]
 

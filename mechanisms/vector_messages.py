@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import dyadic
-from dpaudit.laws import Bernoulli
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import dyadic
+from dpaudit.distributions import Bernoulli
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffler import Message, by_label
-from dpaudit.views import SHUFFLER_OUTPUT
+from dpaudit.core.views import SHUFFLER_OUTPUT
 
 __all__ = ["aggregate", "analyze", "analyze_bits", "encode", "labels", "release", "user_messages"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.distributions import Laplace, NoisyArgmax
 
 __all__ = ["largest_winner_ratio", "winner_deltas"]
 

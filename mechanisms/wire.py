@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["bits_per_residue", "integer_bits", "pack_residues", "read_integers", "unpack_residues"]
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
-from dpaudit.exact import ExactLike
-from dpaudit.laws import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
+from dpaudit.core.exact import ExactLike
+from dpaudit.distributions import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.tree_counter import Node, psum_nodes
 from dpaudit.reference.mechanisms.vector_messages import analyze
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal
 
 __all__ = [
     "Release",

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.exact import ExactLike
-from dpaudit.laws import Gaussian
+from dpaudit.core.exact import ExactLike
+from dpaudit.distributions import Gaussian
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Floats, design_matrix
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = [
     "all_entries",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["at_least", "finite", "in_unit", "positive", "whole"]
 

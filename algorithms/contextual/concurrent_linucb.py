@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.environments import Batch, Environment
 from dpaudit.reference.mechanisms.concurrent_tree import Tree
 from dpaudit.reference.mechanisms.prefix_noise import NodeNoise
-from dpaudit.regret import RegretRuns, Seed, checked_grid, root_of
+from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
 
 __all__ = ["ConcurrentPolicy", "ConcurrentRuns", "ConcurrentState", "choose", "init", "simulate", "step"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
     Floats,
@@ -29,7 +29,7 @@ from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
 from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer, NodeRelease, ReadAt
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
-from dpaudit.views import user
+from dpaudit.core.views import user
 
 __all__ = ["ConcurrentLinUCB", "by_height"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = [

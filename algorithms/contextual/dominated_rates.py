@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import linprog
 
-from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.reference.algorithms.contextual.exponents import Monomial
 
 __all__ = ["Growth", "growth"]

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual import checks
 
 __all__ = ["Batch", "Choose", "Environment", "FixedArms", "FreshContexts", "coded_arms", "sphere_arms"]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact
 
 __all__ = ["Monomial", "excess", "monomial"]
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.reference.algorithms.contextual.links import Link
 
 __all__ = ["GlmLoss", "ball_loss", "minimise", "minimise_within"]

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_fit import GlmLoss, ball_loss, minimise_within
 from dpaudit.reference.algorithms.contextual.links import Link
 from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise

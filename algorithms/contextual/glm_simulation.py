@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
-from dpaudit.regret import RegretRuns, Seed, checked_grid, root_of
+from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
 
 __all__ = ["GlmPolicy", "GlmRuns", "MakePolicy", "simulate_glm"]
 

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_history import History, norms, outer, squared_norms
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
 from dpaudit.reference.algorithms.contextual.links import Link

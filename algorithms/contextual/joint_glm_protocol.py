@@ -23,11 +23,11 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike
-from dpaudit.laws import Gaussian
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike
+from dpaudit.distributions import Gaussian
 from dpaudit.reference.mechanisms.matrix_tree import cover
-from dpaudit.views import user
+from dpaudit.core.views import user
 
 __all__ = ["JointGlmProtocol"]
 

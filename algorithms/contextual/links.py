@@ -20,8 +20,8 @@ from flint import ctx
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, positive
 from dpaudit.kernel.ball import arb, ball, precision
 
 __all__ = [

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import Proof, binomial_vectors
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import Proof, binomial_vectors
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
-from dpaudit.replays.domains import Ball, Columns, Interval, Values
+from dpaudit.replay.domains import Ball, Columns, Interval, Values
 
 __all__ = [
     "DIM",

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.exact_functions import larger, ln
+from dpaudit.core.exact_functions import larger, ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["NET_CONSTANT", "Bounds", "noise_norm", "norm_exceeded", "worked_out"]

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget

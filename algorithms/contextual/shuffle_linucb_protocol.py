@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.views import user
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import user
 
 __all__ = [
     "BatchedLinUCB",

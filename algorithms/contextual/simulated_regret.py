@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual import linear_policy, rank_one
 from dpaudit.reference.algorithms.contextual.environments import Environment, FixedArms
 from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState
-from dpaudit.regret import RegretRuns, Seed, checked_grid, root_of
+from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
 
 __all__ = ["LinearRuns", "simulate_batched", "simulate_linucb"]
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, probability
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, probability
 from dpaudit.reference.algorithms.environment import Batch
 from dpaudit.reference.algorithms.play import Pulls, Strategy
 

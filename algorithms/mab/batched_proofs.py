@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpaudit.proofs.build import (
+from dpaudit.certify.build import (
     Proof,
     compose_parallel,
     discrete_gaussian_sum,

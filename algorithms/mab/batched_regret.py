@@ -26,11 +26,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.laws.chernoff import best_bound
+from dpaudit.distributions.chernoff import best_bound
 from dpaudit.reference.algorithms.mab.batched_elimination import confidence_radius
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS, Design, Variant, variant
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.regret import Cut, gaps_of
+from dpaudit.suite.regret import Cut, gaps_of
 
 __all__ = [
     "Setting",

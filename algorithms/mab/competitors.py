@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpaudit.exact import ExactLike
+from dpaudit.core.exact import ExactLike
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS, Variant, variant
 from dpaudit.reference.algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
 from dpaudit.reference.algorithms.mab.reward_models import RewardModel
-from dpaudit.regret import RegretRuns, Seed
+from dpaudit.suite.regret import RegretRuns, Seed
 
 __all__ = ["BASELINE", "Competitor", "simulated"]
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.laws import Binomial
+from dpaudit.distributions import Binomial
 from dpaudit.reference.algorithms.mab.batched_elimination import confidence_radius
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet

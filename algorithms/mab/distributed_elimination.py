@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Program
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive, probability
-from dpaudit.laws.chernoff import discrete_laplace_cumulant, gaussian_cumulant, skellam_cumulant
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, positive, probability
+from dpaudit.distributions.chernoff import discrete_laplace_cumulant, gaussian_cumulant, skellam_cumulant
 from dpaudit.reference.algorithms.mab import batched_elimination
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail
 from dpaudit.reference.algorithms.play import Strategy, bandit_program

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.exact import ExactLike, positive, probability
-from dpaudit.laws import DiscreteGaussian
+from dpaudit.core.exact import ExactLike, positive, probability
+from dpaudit.distributions import DiscreteGaussian
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
 from dpaudit.reference.algorithms.mab.reward_models import RewardModel
@@ -22,7 +22,7 @@ from dpaudit.reference.algorithms.mab.successive_elimination import epoch_length
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.regret import RegretRuns, Seed, checkpoint_grid, root_of
+from dpaudit.suite.regret import RegretRuns, Seed, checkpoint_grid, root_of
 
 __all__ = ["noisy_sums", "simulate_baseline", "simulate_variant"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins import Sampler
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.algorithms.mab.batched_elimination import (
     Elimination,
     NoiseTail,

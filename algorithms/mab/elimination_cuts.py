@@ -28,15 +28,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive, probability
-from dpaudit.laws.chernoff import best_bound
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive, probability
+from dpaudit.distributions.chernoff import best_bound
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_length, confidence_radius
 from dpaudit.reference.algorithms.mab.competitors import BASELINE, Competitor
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from dpaudit.reference.algorithms.mab.successive_elimination import epoch_length, radius
-from dpaudit.regret import Cut
+from dpaudit.suite.regret import Cut
 
 __all__ = ["Tails", "cut_of", "leave_bounds", "stay_bounds", "tails_of"]
 

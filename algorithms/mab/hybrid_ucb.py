@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
 from dpaudit.reference.algorithms.play import Pulls, Strategy, bandit_program
 from dpaudit.reference.algorithms.simulation import Draws
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, HybridVariant, node_scale

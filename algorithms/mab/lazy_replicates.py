@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive
-from dpaudit.regret import RegretRuns, Seed, checked_grid, root_of
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
 
 __all__ = ["lazy_runs", "lazy_runs_many"]
 

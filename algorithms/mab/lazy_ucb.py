@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.exact import ExactLike, positive
+from dpaudit.core.exact import ExactLike, positive
 from dpaudit.reference.algorithms.environment import Batch
 from dpaudit.reference.algorithms.mab.standings import Standings
 from dpaudit.reference.algorithms.play import Pulls, Strategy, bandit_program

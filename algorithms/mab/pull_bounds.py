@@ -21,10 +21,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws.chernoff import best_bound
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.chernoff import best_bound
 from dpaudit.reference.algorithms.mab.successive_elimination import epoch_length, radius
-from dpaudit.regret import Cut, gaps_of, trivial_cut
+from dpaudit.suite.regret import Cut, gaps_of, trivial_cut
 
 __all__ = [
     "elimination_cap",

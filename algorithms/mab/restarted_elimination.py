@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpaudit.coins import Coins
-from dpaudit.exact import ExactLike
+from dpaudit.core.exact import ExactLike
 from dpaudit.reference.algorithms.mab import successive_elimination
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cap
 from dpaudit.reference.algorithms.play import Pulls, Strategy
 from dpaudit.reference.algorithms.simulation import Algorithm
-from dpaudit.regret import Cut, gaps_of
+from dpaudit.suite.regret import Cut, gaps_of
 
 __all__ = ["RESTARTED", "strategy"]
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, probability
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, probability
 from dpaudit.reference.algorithms.environment import Clock
 from dpaudit.reference.algorithms.mab import clipped_sums
 

@@ -17,9 +17,9 @@ from dpaudit.reference.algorithms.mab.batched_regret import Setting, cut_of, sha
 from dpaudit.reference.algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cut
 from dpaudit.reference.algorithms.mab.reward_models import RewardLevels, bernoulli_arms
-from dpaudit.regret import CUT_AND_PRICED, Interval, Seed, mean_interval, octave, root_of
-from dpaudit.rows import Expression, average, leaf
-from dpaudit.suite import Run
+from dpaudit.suite.regret import CUT_AND_PRICED, Interval, Seed, mean_interval, octave, root_of
+from dpaudit.suite import Expression, average, leaf
+from dpaudit.core.suite import Run
 
 __all__ = [
     "against_rate",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins import Choice
-from dpaudit.laws import WrappedMod
-from dpaudit.laws.base import Law
+from dpaudit.distributions import WrappedMod
+from dpaudit.distributions.base import Law
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
-from dpaudit.replays.followed import Steering
+from dpaudit.replay.aggregate_histories import Steering
 
 __all__ = ["HISTORIES", "certain_lengths", "steered"]
 

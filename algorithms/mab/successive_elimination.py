@@ -11,8 +11,8 @@ import math
 from fractions import Fraction
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, positive, probability
 from dpaudit.reference.algorithms.play import Pulls, Strategy, bandit_program
 from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Laplace
+from dpaudit.core.exact import ExactLike, positive
+from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.play import Pulls, Strategy, full_information_program
 from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = ["Selector", "epochs", "follow_the_leader", "naive", "naive_program", "program", "strategy"]
 

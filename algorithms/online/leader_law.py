@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws.chernoff import best_bound
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.chernoff import best_bound
 
 __all__ = ["Actions", "ExactRegret", "exact_regret", "leader_probabilities", "selection_tail"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import binom
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = [
     "ROUNDING",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dpaudit.reference.mechanisms.proved_programs import ProvedProgram
-from dpaudit.rows import Control
-from dpaudit.rows.proved import Proving, proof_control
+from dpaudit.suite import Control
+from dpaudit.suite.proved import Proving, proof_control
 
 __all__ = ["provings", "right", "wrong"]
 

@@ -9,7 +9,7 @@ from audits.classics.rows import (
     shuffled,
     sparse_vector,
 )
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_len
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower
-from dpaudit.laws import Binomial
+from dpaudit.distributions import Binomial
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import (

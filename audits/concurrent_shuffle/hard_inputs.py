@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import MAX_PRECISION, arb, ball, integer, precision, upper
 
 __all__ = [

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.evidence import Witness
-from dpaudit.exact import ExactLike, exact_str
-from dpaudit.laws import Binomial
-from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
-from dpaudit.proofs.proof import accepted
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import ExactLike, exact_str
+from dpaudit.distributions import Binomial
+from dpaudit.certify.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
+from dpaudit.certify.proof import accepted
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
-from dpaudit.views import SHUFFLER_OUTPUT, View
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.release import release_bound
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.release import release_bound
 
 __all__ = ["any_node", "any_nodes", "claim_of", "fair_nodes", "fair_witness", "nodes_proof", "summed_witness"]
 

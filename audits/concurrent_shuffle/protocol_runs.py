@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.claims import ApproxDP, PrivacyClaim
 from dpaudit.coins import Coins
-from dpaudit.laws import Sum
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import LossGrid, Proof, accounted, integer_noise
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Sum
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import LossGrid, Proof, accounted, integer_noise
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
@@ -32,10 +32,10 @@ from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechan
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.concurrent_protocol import NodeRelease, concurrent_sums
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
-from dpaudit.suite import Run
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = [
     "BITS",

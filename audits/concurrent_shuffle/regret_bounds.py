@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.reference.algorithms.contextual.concurrent_radius import (
     concurrent_radius,

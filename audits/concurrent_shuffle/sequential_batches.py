@@ -10,9 +10,9 @@ from dpaudit.coins import Coins, Program
 from dpaudit.kernel.ball import upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_laws
-from dpaudit.laws import Binomial
-from dpaudit.replays.data_sets import DataSets
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Binomial
+from dpaudit.replay.data_sets import DataSets
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["BITS", "TwoBatches", "in_turn", "overlapping"]
 

@@ -22,7 +22,7 @@ from audits.concurrent_shuffle.rows import (
     vector_sums,
 )
 from audits.concurrent_shuffle.symbols import SYMBOLS
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins.base import Coins, Program
-from dpaudit.evidence import Witness
+from dpaudit.core.evidence import Witness
 from dpaudit.reference.algorithms.mab import batched_elimination
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
@@ -28,9 +28,9 @@ from dpaudit.reference.algorithms.play import bandit_program
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.views import SERVER
-from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.core.views import SERVER
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, mixture_body
+from dpaudit.certify.witnesses.recompute import recompute
 
 __all__ = [
     "EPSILON",

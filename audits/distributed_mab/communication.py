@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpaudit.exact_functions import log2, log_of_two_over
+from dpaudit.core.exact_functions import log2, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT, Sheet

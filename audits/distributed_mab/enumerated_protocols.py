@@ -17,13 +17,13 @@ import numpy as np
 
 from dpaudit.coins import enumerate_view, max_log_ratio
 from dpaudit.coins.base import Program
-from dpaudit.evidence import Estimate
-from dpaudit.exact import decode_value
+from dpaudit.core.evidence import Estimate
+from dpaudit.core.exact import decode_value
 from dpaudit.kernel.ball import arb, lower, precision
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, secure_sum
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
-from dpaudit.views import SERVER, View
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["SERVER_VIEW", "masked_deviation", "masked_loss", "masked_program", "rounding_loss"]
 

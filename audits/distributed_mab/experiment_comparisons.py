@@ -15,11 +15,11 @@ from audits.distributed_mab.experiment_settings import (
     HORIZONS,
     figure_table,
 )
-from dpaudit import plots
-from dpaudit.exact import exact
+from dpaudit.core import plots
+from dpaudit.core.exact import exact
 from dpaudit.reference.algorithms.mab.competitors import Competitor
-from dpaudit.rows import evidence
-from dpaudit.suite import Group, Outcome, Run
+from dpaudit.suite import evidence
+from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["at_most", "compared", "comparison", "difference", "falling"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from audits.distributed_mab.experiment_settings import FIGURES
-from dpaudit import plots
-from dpaudit.exact import ExactLike
-from dpaudit.regret import RegretRuns, at_horizon, over_time, plus_minus
+from dpaudit.core import plots
+from dpaudit.core.exact import ExactLike
+from dpaudit.suite.regret import RegretRuns, at_horizon, over_time, plus_minus
 
 __all__ = ["Table", "final_figure", "regret_table", "time_figure"]
 

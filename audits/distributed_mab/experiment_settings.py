@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike
 from dpaudit.reference.algorithms.mab.competitors import Competitor, simulated
 from dpaudit.reference.algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
-from dpaudit.regret import RegretRuns, Seed, root_of
+from dpaudit.suite.regret import RegretRuns, Seed, root_of
 
 __all__ = [
     "COMPETITORS",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.coins import record, replay
 from dpaudit.coins.base import Program
-from dpaudit.laws import PolyaDifference
+from dpaudit.distributions import PolyaDifference
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet

@@ -16,16 +16,16 @@ from audits.distributed_mab.mutant_protocols import (
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.evidence import Witness
+from dpaudit.core.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import arb, precision
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.broken_protocols import Make
 from dpaudit.reference.mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
-from dpaudit.replays.breaches import Target
-from dpaudit.replays.moved_noise import moved_noise
-from dpaudit.views import SERVER, View
+from dpaudit.replay.breaches import Target
+from dpaudit.replay.shifted_noise import moved_noise
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Witness
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import arb, ball, lower_short, precision
-from dpaudit.laws import WrappedMod
-from dpaudit.proofs.build import (
+from dpaudit.distributions import WrappedMod
+from dpaudit.certify.build import (
     Proof,
     compose_parallel,
     discrete_laplace_mechanism,
@@ -23,8 +23,8 @@ from dpaudit.proofs.build import (
     post_processing,
 )
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet
-from dpaudit.views import SERVER
-from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.core.views import SERVER
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = [
     "BATCHES",

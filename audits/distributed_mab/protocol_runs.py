@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact import ExactLike
-from dpaudit.proofs.build import post_processing
-from dpaudit.proofs.sites import Site
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact import ExactLike
+from dpaudit.certify.build import post_processing
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import steered
 from dpaudit.reference.algorithms.neighbours import reward_pairs
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
-from dpaudit.suite import Run
-from dpaudit.views import SERVER, Principal, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SERVER, Principal, View
 
 __all__ = [
     "PUBLIC_CHOICES",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.conversions import converted
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.conversions import converted
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, upper
 
 __all__ = ["best_order", "converted_renyi", "renyi_budget"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Witness
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import arb, lower_short, precision
-from dpaudit.laws import DiscreteLaplace
-from dpaudit.views import SERVER
-from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.distributions import DiscreteLaplace
+from dpaudit.core.views import SERVER
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = ["returning_witness"]
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Choice, Coins, Program, force
 from dpaudit.coins.enumerator import visible_values
-from dpaudit.evidence import Witness
+from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import ball
-from dpaudit.laws import Law, WrappedMod
-from dpaudit.proofs.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
+from dpaudit.distributions import Law, WrappedMod
+from dpaudit.certify.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import steered
@@ -32,7 +32,7 @@ from dpaudit.reference.mechanisms.relaxed_aggregation import (
     LeakySum,
 )
 from dpaudit.reference.mechanisms.relaxed_views import leaky_event
-from dpaudit.replays.hidden_draws import mixture_witness, program_event
+from dpaudit.replay.hidden_draws import mixture_witness, program_event
 
 __all__ = [
     "EPSILON",

@@ -31,7 +31,7 @@ from audits.distributed_mab.rows import (
     small_protocols,
     tails,
 )
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

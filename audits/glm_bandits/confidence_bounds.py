@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.glm_bandits.printed_parameters import JointParameters
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["JointLevels", "Ridge", "gradient_radius", "parameter_radius"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from math import comb
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["binomial_at_least", "binomial_below", "chi_square_above", "crossing_probability"]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, constants_of, runs_of
-from dpaudit import plots
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core import plots
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns
-from dpaudit.regret import Interval
-from dpaudit.suite import Run
+from dpaudit.suite.regret import Interval
+from dpaudit.core.suite import Run
 
 __all__ = ["branch_counts", "branch_words", "median_interval", "printed_mean", "rerun", "rerun_table"]
 

@@ -25,7 +25,7 @@ from dpaudit.reference.algorithms.contextual.joint_glm_constants import (
     printed_constants,
 )
 from dpaudit.reference.algorithms.contextual.links import Link, Probit, logistic
-from dpaudit.regret import Seed, checkpoint_grid, root_of
+from dpaudit.suite.regret import Seed, checkpoint_grid, root_of
 
 __all__ = [
     "ALGORITHMS",

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
 __all__ = ["SignLaw", "Signs", "divergence", "entropy", "half_mixture", "jensen_shannon", "noisy_signs"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from audits.glm_bandits.printed_parameters import ShuffleParameters
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 
 from audits.glm_bandits.information import SignLaw, Signs
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, Regularity, regularity
 

@@ -30,7 +30,7 @@ from fractions import Fraction
 from audits.glm_bandits.printed_parameters import ShuffleParameters
 from audits.glm_bandits.shuffled_descent import descent
 from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, integer, lower_short, precision
 from dpaudit.reference.algorithms.contextual.links import bernoulli
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet

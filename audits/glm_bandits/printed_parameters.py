@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import larger, ln, log2
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact_functions import larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["JointParameters", "ShuffleParameters", "descent_steps", "power_of"]

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from audits.glm_bandits.printed_parameters import JointParameters
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import larger
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact_functions import larger
 from dpaudit.kernel.ball import arb, ball, integer, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.reference.algorithms.contextual.links import logistic

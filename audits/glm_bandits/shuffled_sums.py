@@ -17,16 +17,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.laws import Binomial
-from dpaudit.proofs.binomial_sums import BinomialSum
+from dpaudit.distributions import Binomial
+from dpaudit.certify.binomial_sums import BinomialSum
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
 from dpaudit.reference.mechanisms.binomial_witness import OneEntry
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["Input", "diagonal_delta", "entry", "half_line_delta", "sheet_of", "stated", "sums"]
 

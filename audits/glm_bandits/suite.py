@@ -33,7 +33,7 @@ from audits.glm_bandits.rows import (
     trees,
 )
 from audits.glm_bandits.symbols import SYMBOLS
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import ln
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.reference.algorithms.contextual.links import logistic

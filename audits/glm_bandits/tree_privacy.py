@@ -8,17 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Witness
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
-from dpaudit.laws import Gaussian
-from dpaudit.proofs.build import Proof, compose_sequential, gaussian_mechanism
+from dpaudit.distributions import Gaussian
+from dpaudit.certify.build import Proof, compose_sequential, gaussian_mechanism
 from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
 from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, node_mu_squared
-from dpaudit.views import PUBLIC, View
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.whole_release import whole_release_witness
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = ["SHOWN", "Instance", "costs", "instance", "prefix_witness", "tree_proof"]
 

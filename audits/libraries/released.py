@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dpaudit.claims import PrivacyClaim
-from dpaudit.errors import CertificateError, InvalidParameterError, NotAuditedError
-from dpaudit.rows.words import Words, words_of
-from dpaudit.suite import Group, Outcome, Role, Row, Run
+from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.errors import CertificateError, InvalidParameterError, NotAuditedError
+from dpaudit.suite.words import Words, words_of
+from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite whose packages are missing must load at once
-    from dpaudit.adapters import Adapted
-    from dpaudit.evidence import Witness
+    from dpaudit.blackbox.adapters import Adapted
+    from dpaudit.core.evidence import Witness
 
 __all__ = ["ENTRIES", "Entry", "released", "seeding", "skipped"]
 

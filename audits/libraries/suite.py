@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audits.libraries.released import skipped
 from audits.libraries.rows import large, local, local_trees, small, streams
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

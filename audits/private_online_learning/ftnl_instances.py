@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpaudit import plots
+from dpaudit.core import plots
 from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
-from dpaudit.rows import Measured
-from dpaudit.suite import Run
+from dpaudit.suite import Measured
+from dpaudit.core.suite import Run
 
 __all__ = [
     "METHOD",

@@ -13,11 +13,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, upper
-from dpaudit.proofs.build import certify, compose_parallel, report_noisy_max
-from dpaudit.regret.selectors import smallest_selection_error
+from dpaudit.certify.build import certify, compose_parallel, report_noisy_max
+from dpaudit.suite.regret.selectors import smallest_selection_error
 
 __all__ = [
     "CERTIFIED",

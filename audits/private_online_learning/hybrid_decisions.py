@@ -19,7 +19,7 @@ N_3, so Y1 and Y2 are far below 0; then N_4, N_5 and N_7 are as low, by Z1 at th
 unit or by Y3, Y4 and Y6 together at 3/4 epsilon, so Z1 is far below 0. From D' each of the three must be
 lower by 1, each at the price epsilon/2: P(E|D') is about exp(-3/2 epsilon) P(E|D). Arm 2 cannot bring E about
 instead: its index is an average over 8 and later over 150 pulls, and costs as many times more to move.
-``dpaudit.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the loss is at
+``dpaudit.certify.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the loss is at
 least 1.499999997 epsilon, where P(E|D) is exp(-635 - 12.5 epsilon) or more.
 
 No decision sequence loses more. The changed reward is seen at one pull of one arm, or never. Each released
@@ -41,13 +41,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dpaudit.evidence import Witness
-from dpaudit.exact import ExactLike, exact_str, positive
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import ExactLike, exact_str, positive
 from dpaudit.reference.mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
 from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
-from dpaudit.views import PUBLIC, View
-from dpaudit.witnesses.window_event import window_event_loss
-from dpaudit.witnesses.window_search import with_proof
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.certify.witnesses.window_event import window_event_loss
+from dpaudit.certify.witnesses.window_search import with_proof
 
 __all__ = [
     "DECISIONS",

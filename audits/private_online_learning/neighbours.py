@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Choice
-from dpaudit.laws import Law
-from dpaudit.neighbours import Neighbours
+from dpaudit.distributions import Law
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.algorithms.neighbours import reward_pairs
-from dpaudit.replays.domains import Interval
+from dpaudit.replay.domains import Interval
 
 __all__ = ["BANDIT_HISTORIES", "CLAIM", "REWARDS", "bandit_pairs", "vector_pairs"]
 

@@ -22,7 +22,7 @@ from audits.private_online_learning.rows import (
     structure,
     theorem_7,
 )
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from dpaudit.exact import ExactLike, exact
+from dpaudit.core.exact import ExactLike, exact
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cut, hybrid_cut, lazy_cut
 from dpaudit.reference.algorithms.online import ftnl

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP, PrivacyClaim
-from dpaudit.evidence import Witness
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_exact
 from dpaudit.kernel.t2.gaussian import gaussian_delta
-from dpaudit.laws import Gaussian
-from dpaudit.proofs.build import (
+from dpaudit.distributions import Gaussian
+from dpaudit.certify.build import (
     LossGrid,
     Proof,
     compose_sequential,
@@ -31,7 +31,7 @@ from dpaudit.proofs.build import (
     post_processing,
     shuffled_gaussian,
 )
-from dpaudit.proofs.shuffled_noise import good_split
+from dpaudit.certify.shuffled_noise import good_split
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
@@ -39,9 +39,9 @@ from dpaudit.reference.mechanisms.gaussian_randomiser import (
     squared_sensitivity,
     worst_pair,
 )
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.whole_release import whole_release_witness
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = [
     "BATCH_VIEW",

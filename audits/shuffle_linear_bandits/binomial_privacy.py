@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpaudit.claims import ApproxDP, Unit
-from dpaudit.evidence import Evidence
-from dpaudit.exact import ExactLike, exact
+from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact import ExactLike, exact
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.binomial_witness import one_entry
-from dpaudit.rows import Measured
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.suite import Measured
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
 

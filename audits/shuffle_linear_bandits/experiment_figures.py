@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, FIGURES
-from dpaudit.plots import Plot
+from dpaudit.core.plots import Plot
 from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
-from dpaudit.regret import over_time
+from dpaudit.suite.regret import over_time
 
 __all__ = ["PANELS", "WORDS", "panel"]
 

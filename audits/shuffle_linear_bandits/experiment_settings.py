@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from audits.shuffle_linear_bandits.coded_policies import coded_policy
 from audits.shuffle_linear_bandits.theorem_policies import theorem_policy
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.environments import FixedArms, coded_arms, sphere_arms
 from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
 from dpaudit.reference.algorithms.contextual.radius import coded_radius, printed_radius
@@ -28,7 +28,7 @@ from dpaudit.reference.algorithms.contextual.simulated_regret import (
     simulate_batched,
     simulate_linucb,
 )
-from dpaudit.regret import Seed, root_of
+from dpaudit.suite.regret import Seed, root_of
 
 __all__ = [
     "ALGORITHMS",

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import PrivacyClaim
+from dpaudit.core.claims import PrivacyClaim
 from dpaudit.coins import Choice
-from dpaudit.laws import Shifted, ShuffledMultiset
-from dpaudit.laws.base import Law
-from dpaudit.laws.multiset import canonical_rows
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import Proof
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Shifted, ShuffledMultiset
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.multiset import canonical_rows
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import Proof
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, USERS, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Domain
-from dpaudit.suite import Run
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Domain
+from dpaudit.core.suite import Run
 
 __all__ = [
     "SQUARES",

@@ -23,7 +23,7 @@ from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
 from dpaudit.reference.algorithms.contextual.noise_levels import BinomialNoiseLevel
 from dpaudit.reference.algorithms.contextual.radius import exact_radius, noise_bound, regularity
 from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns, simulate_batched
-from dpaudit.regret import Seed
+from dpaudit.suite.regret import Seed
 
 __all__ = ["N_ARMS", "PROTOCOL_NOISE", "ProtocolNoise", "noisy_policy", "quantile_floor", "simulated_rate"]
 

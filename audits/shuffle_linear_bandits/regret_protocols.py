@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["PROTOCOLS", "Point", "RegretClaim", "amplified_claim", "binomial_claim"]

@@ -25,7 +25,7 @@ from audits.shuffle_linear_bandits.rows import (
     separate_batches,
 )
 from audits.shuffle_linear_bandits.symbols import SYMBOLS
-from dpaudit.suite import Suite
+from dpaudit.core.suite import Suite
 
 __all__ = ["suite"]
 

@@ -26,9 +26,9 @@ from hypothesis.strategies import SearchStrategy
 
 from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
-from dpaudit.blackbox.carried import copies_in_both_orders, keeps_its_first
-from dpaudit.blackbox.clock import Clock
-from dpaudit.blackbox.heard import hear
+from dpaudit.blackbox.state_leak_test import copies_in_both_orders, keeps_its_first
+from dpaudit.blackbox.deadline import Clock
+from dpaudit.blackbox.recorded_draws import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
@@ -48,18 +48,18 @@ from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.claims import Model, PrivacyClaim, PureDP
+from dpaudit.core.claims import Model, PrivacyClaim, PureDP
 from dpaudit.coins.outside import noting_outside
-from dpaudit.data import Records, Table
-from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Estimate
-from dpaudit.exact import ExactLike, exact, rounded_up
-from dpaudit.neighbours import Neighbours
-from dpaudit.processes.ending import no_silent_end
-from dpaudit.statistics.blocks import Workers
-from dpaudit.statistics.cluster import TlsScheduler
-from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.evidence import Estimate
+from dpaudit.core.exact import ExactLike, exact, rounded_up
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.processes.ending import no_silent_end
+from dpaudit.blackbox.statistics.blocks import Workers
+from dpaudit.blackbox.statistics.cluster import TlsScheduler
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["AS_RUN", "CheckResult", "check"]
 

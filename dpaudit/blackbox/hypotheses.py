@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import (
+from dpaudit.core.claims import (
     ApproxDP,
     GaussianDP,
     PrivacyClaim,
@@ -30,9 +30,9 @@ from dpaudit.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.conversions import best_order, converted
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import exact, rounded_up
+from dpaudit.core.conversions import best_order, converted
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import exact, rounded_up
 from dpaudit.kernel.ball import ball, upper_exact
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 

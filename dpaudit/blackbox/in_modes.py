@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder
 from dpaudit.blackbox.rounding import ROUNDING
-from dpaudit.rounding_modes import MODES, rounding_mode
+from dpaudit.core.rounding_modes import MODES, rounding_mode
 
 __all__ = ["unrounded_share"]
 

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from dpaudit.blackbox.neighbours import require_null, values_of
-from dpaudit.claims import Adjacency
-from dpaudit.claims.base import one_of
-from dpaudit.errors import InvalidParameterError
-from dpaudit.neighbours import Neighbours
-from dpaudit.pairs import RecordPairs
+from dpaudit.core.claims import Adjacency
+from dpaudit.core.claims.base import one_of
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.pairs import RecordPairs
 
 __all__ = ["Inputs"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.statistics.capital import log_average
+from dpaudit.blackbox.statistics.capital import log_average
 
 __all__ = ["FOLLOWING", "PairMixture"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.blackbox.outcomes import OutcomeEncoder
-from dpaudit.errors import DpauditError
+from dpaudit.core.errors import DpauditError
 
 __all__ = ["CHANGES_ITS_INPUT", "InputChangedError", "OnCopies", "original", "state_of"]
 

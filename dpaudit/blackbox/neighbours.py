@@ -14,13 +14,13 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from dpaudit.claims import Adjacency, PrivacyClaim, Unit
-from dpaudit.claims.base import one_of
-from dpaudit.data import Records, Table
-from dpaudit.errors import InvalidParameterError
-from dpaudit.neighbours import Neighbours
-from dpaudit.pairs import RecordPairs, drawn_from, shown
-from dpaudit.tables import rows_of
+from dpaudit.core.claims import Adjacency, PrivacyClaim, Unit
+from dpaudit.core.claims.base import one_of
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.pairs import RecordPairs, drawn_from, shown
+from dpaudit.core.tables import rows_of
 
 __all__ = [
     "AdjacentInputs",

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.carried import carries_over
-from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.state_leak_test import carries_over
+from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.features import Past
-from dpaudit.blackbox.fresh import FreshCopies
+from dpaudit.blackbox.fork_test import FreshCopies
 from dpaudit.blackbox.independence import lie_apart, numbers_of, sign_in_copies, sign_of_memory
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, OnCopies, state_of
 from dpaudit.blackbox.outcomes import OutcomeEncoder
@@ -21,8 +21,8 @@ from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsi
 from dpaudit.blackbox.runs import Chunk, can_limit_time
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.words import at_most
-from dpaudit.errors import MechanismError
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.neighbours import Neighbours
 
 __all__ = [
     "NEW_PROCESS",

@@ -31,9 +31,9 @@ from dpaudit.blackbox.rounding import Rounded, differ_by_rounding
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
 from dpaudit.blackbox.words import array_shape, checksum, in_words, kind_in_words, number_range, short
-from dpaudit.errors import MechanismError
-from dpaudit.statistics.blocks import Failure
-from dpaudit.tables import table_parts
+from dpaudit.core.errors import MechanismError
+from dpaudit.blackbox.statistics.blocks import Failure
+from dpaudit.core.tables import table_parts
 
 __all__ = ["CLOSED", "LABEL_BASE", "OutcomeEncoder", "Outcomes"]
 

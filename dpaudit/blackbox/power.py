@@ -22,7 +22,7 @@ from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import FOLLOWING
 from dpaudit.blackbox.pair import FIRST_BLOCK, next_block
 from dpaudit.blackbox.search import EXPLORED
-from dpaudit.statistics.cells import CellBlock, log_gains
+from dpaudit.blackbox.statistics.cells import CellBlock, log_gains
 
 __all__ = ["Schedule", "exclusive_probability", "runs_needed", "visible_epsilon"]
 

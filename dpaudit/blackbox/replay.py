@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.blackbox.mixture import PairMixture
-from dpaudit.statistics.capital import log_average
-from dpaudit.statistics.cells import CellBetting, CellBlock
+from dpaudit.blackbox.statistics.capital import log_average
+from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
 
 __all__ = ["Played", "Replay"]
 

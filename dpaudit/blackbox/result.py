@@ -14,11 +14,11 @@ from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
 from dpaudit.blackbox.hypotheses import epsilons_at
 from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.words import at_least, percent, weakest_violation
-from dpaudit.claims import PrivacyClaim
-from dpaudit.errors import InvalidParameterError, NotAuditedError, RefutedError
-from dpaudit.evidence import Estimate
-from dpaudit.exact import ExactLike, exact, rounded_up
-from dpaudit.verdicts import Judgement, VerdictKind
+from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.errors import InvalidParameterError, NotAuditedError, RefutedError
+from dpaudit.core.evidence import Estimate
+from dpaudit.core.exact import ExactLike, exact, rounded_up
+from dpaudit.core.verdicts import Judgement, VerdictKind
 
 __all__ = ["CheckResult"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
@@ -25,10 +25,10 @@ from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.rounding import largest_number
 from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
 from dpaudit.blackbox.words import in_words
-from dpaudit.errors import MechanismError
-from dpaudit.statistics.blocks import Failure, Workers
-from dpaudit.statistics.capital import log_average
-from dpaudit.statistics.cells import CellBetting, CellBlock, log_gains
+from dpaudit.core.errors import MechanismError
+from dpaudit.blackbox.statistics.blocks import Failure, Workers
+from dpaudit.blackbox.statistics.capital import log_average
+from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, log_gains
 
 __all__ = ["EXPLORED", "Candidate", "Search", "Target"]
 

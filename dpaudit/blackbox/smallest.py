@@ -19,13 +19,13 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import HypothesisWarning, NoSuchExample
 from hypothesis.strategies import SearchStrategy
 
-from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.neighbours import as_pair, unequal
 from dpaudit.blackbox.runs import OutOfTimeError
 from dpaudit.blackbox.search import Search, Target
-from dpaudit.errors import DpauditError
-from dpaudit.neighbours import Neighbours
-from dpaudit.statistics.blocks import Workers
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.blackbox.statistics.blocks import Workers
 
 __all__ = ["smallest"]
 

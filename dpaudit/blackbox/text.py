@@ -18,7 +18,7 @@ import numpy as np
 from dpaudit.blackbox.integers import MODULO, are_huge, is_huge
 from dpaudit.blackbox.objects import is_missing, parts_of_object
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers, without_numpy
-from dpaudit.tables import table_parts
+from dpaudit.core.tables import table_parts
 
 __all__ = ["as_text", "column_names", "is_whole", "numbers_in", "plain", "value_of_member"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from dpaudit.statistics.blocks import Failure
+from dpaudit.blackbox.statistics.blocks import Failure
 
 __all__ = [
     "array_shape",

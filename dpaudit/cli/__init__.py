@@ -21,8 +21,8 @@ import click
 
 from dpaudit import __version__
 from dpaudit.cli.console import discard
-from dpaudit.errors import DpauditError
-from dpaudit.reports.notation import clean
+from dpaudit.core.errors import DpauditError
+from dpaudit.report.notation import clean
 
 __all__ = ["main"]
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import exact, positive
-from dpaudit.proofs.build import LossGrid
-from dpaudit.proofs.families import MECHANISMS, Mechanism, Shape
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import exact, positive
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.families import MECHANISMS, Mechanism, Shape
 
 __all__ = [
     "checked_delta",

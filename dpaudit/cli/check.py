@@ -19,7 +19,7 @@ import click
 import numpy as np
 from rich.text import Text
 
-from dpaudit.claims import (
+from dpaudit.core.claims import (
     Adjacency,
     ApproxDP,
     GaussianDP,
@@ -29,12 +29,12 @@ from dpaudit.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.cli.console import make_console, show_error
-from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.harness import hide_checkout
-from dpaudit.neighbours import Neighbours
-from dpaudit.processes.ending import no_silent_end
-from dpaudit.report_file.document import write_text
-from dpaudit.reports.notation import clean
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.harness import hide_checkout
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.processes.ending import no_silent_end
+from dpaudit.report.file.document import write_text
+from dpaudit.report.notation import clean
 
 __all__ = ["check_command"]
 
@@ -167,7 +167,7 @@ def check_command(
         )
     from dpaudit.blackbox.check import check  # the other commands need none of it
     from dpaudit.blackbox.notes import RAISED
-    from dpaudit.statistics.cluster import scheduler_of, travel_with
+    from dpaudit.blackbox.statistics.cluster import scheduler_of, travel_with
 
     address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
 

@@ -15,8 +15,8 @@ from typing import IO, Any, TextIO, cast
 import click
 from rich.console import Console
 
-from dpaudit.reports.notation import clean
-from dpaudit.runner.plan import BrokenSuite
+from dpaudit.report.notation import clean
+from dpaudit.run.plan import BrokenSuite
 
 __all__ = ["BROKEN_SUITE", "discard", "make_console", "show_broken", "show_error"]
 

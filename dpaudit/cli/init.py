@@ -11,8 +11,8 @@ from rich.text import Text
 from dpaudit.cli.console import make_console
 from dpaudit.cli.inspect import rows_named
 from dpaudit.cli.starter import STARTER, SUITE, suite_from
-from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.terminal import one_line
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.report.terminal import one_line
 
 __all__ = ["init_command"]
 

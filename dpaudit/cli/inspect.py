@@ -16,15 +16,15 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
-from dpaudit.errors import InvalidParameterError
-from dpaudit.estimates import shown_strength
-from dpaudit.report_file.document import read_report
-from dpaudit.reports.fields import NOT_REPEATED
-from dpaudit.reports.notation import clean
-from dpaudit.reports.roles import mended_by
-from dpaudit.reports.terminal import bounds_in_words, duration, one_line, result_line
-from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
-from dpaudit.runner.process import Pool
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.estimates import shown_strength
+from dpaudit.report.file.document import read_report
+from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.notation import clean
+from dpaudit.report.roles import mended_by
+from dpaudit.report.terminal import bounds_in_words, duration, one_line, result_line
+from dpaudit.run.plan import BrokenSuite, LoadedSuite, load_suites
+from dpaudit.run.process import Pool
 from dpaudit.verify.statement import assumed_in_words
 
 __all__ = ["explain_command", "list_command", "rows_named"]

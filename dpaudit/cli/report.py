@@ -15,13 +15,13 @@ from rich.text import Text
 
 import dpaudit
 from dpaudit.cli.console import make_console
-from dpaudit.errors import InvalidParameterError
-from dpaudit.estimates import COMPUTATION
-from dpaudit.report_file.document import read_report, write_text
-from dpaudit.reports.junit import junit_xml
-from dpaudit.reports.markdown import markdown_table, refresh
-from dpaudit.reports.sarif import sarif
-from dpaudit.reports.terminal import one_line, report_table, summary
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.estimates import COMPUTATION
+from dpaudit.report.file.document import read_report, write_text
+from dpaudit.report.junit import junit_xml
+from dpaudit.report.markdown import markdown_table, refresh
+from dpaudit.report.sarif import sarif
+from dpaudit.report.terminal import one_line, report_table, summary
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.statement import CANNOT_KNOW
 from dpaudit.verify.trusted import trusted_lines, values_lines
@@ -56,7 +56,7 @@ def report_command(
     console.print(report_table(report))
     console.print(summary(report))
     if html_path is not None:
-        from dpaudit.reports.html import render_html
+        from dpaudit.report.html import render_html
 
         write_text(html_path, render_html(report))
     if markdown_path is not None:
@@ -151,7 +151,7 @@ def _require_own_modules(file: Path) -> None:
 
 
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
-    from dpaudit.runner.process import Pool, available_cpus
+    from dpaudit.run.process import Pool, available_cpus
     from dpaudit.verify.again import compare_with_report
 
     workers = available_cpus() if jobs is None else jobs

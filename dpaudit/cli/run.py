@@ -20,23 +20,23 @@ from rich.console import Console
 from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
-from dpaudit.errors import InvalidParameterError
-from dpaudit.report_file.document import journal_path, write_report, write_text
-from dpaudit.reports.annotations import github_annotations
-from dpaudit.reports.fields import NOT_REPEATED
-from dpaudit.reports.markdown import markdown_summary
-from dpaudit.reports.notation import clean
-from dpaudit.reports.sarif import sarif
-from dpaudit.reports.terminal import LiveResults, one_line, result_line, summary, totals
-from dpaudit.runner.backends import BACKENDS, Backend, start_backend
-from dpaudit.runner.plan import BrokenSuite, Settings, plan_run, run_command_of
-from dpaudit.runner.remote import Asking, RemoteError
-from dpaudit.runner.session import Session
-from dpaudit.runner.targets import AUDITS, PAPERS, default_paths
-from dpaudit.suite import Profile
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.report.file.document import journal_path, write_report, write_text
+from dpaudit.report.annotations import github_annotations
+from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.markdown import markdown_summary
+from dpaudit.report.notation import clean
+from dpaudit.report.sarif import sarif
+from dpaudit.report.terminal import LiveResults, one_line, result_line, summary, totals
+from dpaudit.run.backends import BACKENDS, Backend, start_backend
+from dpaudit.run.plan import BrokenSuite, Settings, plan_run, run_command_of
+from dpaudit.run.remote import Asking, RemoteError
+from dpaudit.run.session import Session
+from dpaudit.run.targets import AUDITS, PAPERS, default_paths
+from dpaudit.core.suite import Profile
 
 if TYPE_CHECKING:
-    from dpaudit.statistics.cluster import TlsScheduler
+    from dpaudit.blackbox.statistics.cluster import TlsScheduler
 
 __all__ = ["run_command"]
 
@@ -234,7 +234,7 @@ def _address(
 ) -> str | TlsScheduler | None:
     if (scheduler, ca, cert, key) == (None, None, None, None):
         return None
-    from dpaudit.statistics.cluster import scheduler_of  # loads the laws, which the workers have
+    from dpaudit.blackbox.statistics.cluster import scheduler_of  # loads the laws, which the workers have
 
     return scheduler_of(scheduler, ca=ca, cert=cert, key=key)
 
@@ -337,7 +337,7 @@ def _write(report: dict[str, Any], outputs: _Outputs, console: Console, *, quiet
         write_text(outputs.sarif, sarif(report))
         show(outputs.sarif)
     if outputs.page is not None:
-        from dpaudit.reports.html import render_html
+        from dpaudit.report.html import render_html
 
         write_text(outputs.page, render_html(report))
         show(outputs.page)

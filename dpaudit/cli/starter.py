@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.cli.row_source import row_source
-from dpaudit.errors import InvalidParameterError
-from dpaudit.runner.plan import LoadedSuite
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.run.plan import LoadedSuite
 
 __all__ = ["STARTER", "suite_from"]
 
@@ -21,8 +21,8 @@ Run them with `dpaudit run audits`. The run exits with 1 where a row comes out o
 import numpy as np
 
 from dpaudit import Anything, Records
-from dpaudit.rows.proved import Proving, proved
-from dpaudit.suite import Suite
+from dpaudit.suite.proved import Proving, proved
+from dpaudit.core.suite import Suite
 
 suite = Suite(paper="mine", title="The mechanisms of this project")
 
@@ -123,8 +123,8 @@ def suite_from(suite: LoadedSuite, row: Mapping[str, Any]) -> str:
         )
     file = (Path(suite.file.path).parent / place["file"]).resolve()
     body, group = row_source(file, place["line"], root=Path(suite.file.root).resolve())
-    if "from dpaudit.suite import" in body:
-        body = body.replace("from dpaudit.suite import ", "from dpaudit.suite import Suite, ", 1)
+    if "from dpaudit.core.suite import" in body:
+        body = body.replace("from dpaudit.core.suite import ", "from dpaudit.core.suite import Suite, ", 1)
     else:
-        body = f"from dpaudit.suite import Suite\n{body}"
+        body = f"from dpaudit.core.suite import Suite\n{body}"
     return _FROM.format(body=body, group=group, **{name: row[name] for name in ("id", "title", "source")})

@@ -23,8 +23,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dpaudit.laws.base import Law
-from dpaudit.views import PUBLIC, SERVER, Principal
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import PUBLIC, SERVER, Principal
 
 __all__ = ["ChannelSession", "Coins", "Program", "To"]
 
@@ -64,7 +64,7 @@ class Coins(ABC):
         ``to``.
 
         ``through`` is ``Sum()``, ``SumMod(m)``, ``Counts(outcomes)`` or ``Shuffle()``
-        (``dpaudit.laws.images``). Nobody sees the parts.
+        (``dpaudit.distributions.images``). Nobody sees the parts.
         """
 
     @abstractmethod

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.transcript import Recording, SiteRecord, same_value
-from dpaudit.laws.base import Law
-from dpaudit.views import EVERYTHING, View
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import EVERYTHING, View
 
 __all__ = [
     "HiddenChoice",

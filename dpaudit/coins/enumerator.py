@@ -34,12 +34,12 @@ from dpaudit.coins.transcript import (
     same_value,
     to_the_last_bit,
 )
-from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.exact import decode_value, encode_value
+from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.core.exact import decode_value, encode_value
 from dpaudit.kernel.ball import arb, upper
 from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.laws.base import Law
-from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 
 __all__ = [
     "Path",

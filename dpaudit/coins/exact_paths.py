@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import reduce
 
 from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.laws.base import Law
-from dpaudit.laws.exact_weights import exact_weights
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.exact_weights import exact_weights
 
 __all__ = ["ExactPaths", "Share", "shares_of"]
 

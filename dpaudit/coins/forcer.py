@@ -14,8 +14,8 @@ from dpaudit.coins.limits import Limits, size_of
 from dpaudit.coins.recorder import RecordedSession, Recorder, plain, recorded
 from dpaudit.coins.sampler import sample_law
 from dpaudit.coins.transcript import Recording
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.base import BaseMeasure, Law
 
 __all__ = ["Choice", "Forcer", "ImpossibleHistoryError", "QuantileRng", "force"]
 

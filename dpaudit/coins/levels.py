@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
-from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.core.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.distributions.base import BaseMeasure, Law
 
 __all__ = ["outcome_at", "outcomes_of", "uniform_of"]
 

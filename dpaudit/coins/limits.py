@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.coins.transcript import count_of
-from dpaudit.laws.base import Law
+from dpaudit.distributions.base import Law
 
 try:
     import resource

@@ -9,13 +9,13 @@ from typing import Any
 
 from dpaudit.coins.base import To
 from dpaudit.coins.comparison import HiddenChoice, Leak, SiteLoss, is_compared, none_counted
-from dpaudit.coins.equal_moves import PendingLosses
+from dpaudit.coins.equal_shifts import PendingLosses
 from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import Kind, Recording, SiteRecord, raised_by
-from dpaudit.coins.unseen import Key, Unseen
-from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.laws.base import BaseMeasure, Law
-from dpaudit.views import EVERYTHING, PUBLIC, Audience, View, audience
+from dpaudit.coins.hidden import Key, Unseen
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.distributions.base import BaseMeasure, Law
+from dpaudit.core.views import EVERYTHING, PUBLIC, Audience, View, audience
 
 __all__ = ["DivergedError", "Matching"]
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
 from dpaudit.coins.base import ChannelSession, Coins, To
-from dpaudit.laws.base import Law
-from dpaudit.laws.binomial import Bernoulli
-from dpaudit.laws.continuous import Exponential, Gaussian, Laplace
-from dpaudit.laws.finite import Categorical
-from dpaudit.laws.lattice import DiscreteLaplace
-from dpaudit.views import PUBLIC, audience
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.binomial import Bernoulli
+from dpaudit.distributions.continuous import Exponential, Gaussian, Laplace
+from dpaudit.distributions.finite import Categorical
+from dpaudit.distributions.lattice import DiscreteLaplace
+from dpaudit.core.views import PUBLIC, audience
 
 __all__ = ["Followed", "GaussianCoins", "ProvingCoins"]
 

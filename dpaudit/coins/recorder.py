@@ -21,9 +21,9 @@ from dpaudit.coins.transcript import (
     run_program,
 )
 from dpaudit.coins.unwatched import unwatched
-from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.laws.base import Law
-from dpaudit.views import NOBODY, PUBLIC, SERVER, audience
+from dpaudit.core.errors import InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import NOBODY, PUBLIC, SERVER, audience
 
 __all__ = ["RecordedSession", "Recorder", "plain", "record", "recorded"]
 

@@ -32,10 +32,10 @@ import numpy as np
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.transcript import Recording, frozen_copy, raised_by, run_program, same_shown
-from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.kernel.ball import arb
-from dpaudit.laws.base import BaseMeasure, Law
-from dpaudit.views import PUBLIC, SERVER, View, audience
+from dpaudit.distributions.base import BaseMeasure, Law
+from dpaudit.core.views import PUBLIC, SERVER, View, audience
 
 __all__ = ["Beginning", "Interval", "Way", "beginning_of", "ways"]
 

@@ -56,11 +56,11 @@ from dpaudit.coins.transcript import (
     same_shown,
     same_value,
 )
-from dpaudit.coins.unseen import Key, nearly_equal, possible_outcome, shifted_to
+from dpaudit.coins.hidden import Key, nearly_equal, possible_outcome, shifted_to
 from dpaudit.coins.unwatched import unwatched
-from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.laws.base import Law
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
+from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, audience
 
 __all__ = ["Leak", "Replay", "Replayer", "SessionPair", "SiteLoss", "replay"]
 

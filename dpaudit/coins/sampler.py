@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, To
-from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws.base import Law
-from dpaudit.views import PUBLIC, SERVER
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.distributions.base import Law
+from dpaudit.core.views import PUBLIC, SERVER
 
 __all__ = ["Sampler", "sample_aggregate", "sample_law"]
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError
-from dpaudit.exact import encode_value
-from dpaudit.laws.base import Law
-from dpaudit.raised import held_by
-from dpaudit.views import PUBLIC, Audience
+from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError
+from dpaudit.core.exact import encode_value
+from dpaudit.distributions.base import Law
+from dpaudit.core.raised import held_by
+from dpaudit.core.views import PUBLIC, Audience
 
 if TYPE_CHECKING:
     from dpaudit.coins.base import Coins, Program, To

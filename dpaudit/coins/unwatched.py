@@ -17,9 +17,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from flint import arb
 
-from dpaudit.laws.base import BaseMeasure
-from dpaudit.laws.identity import identity
-from dpaudit.views import Principal
+from dpaudit.distributions.base import BaseMeasure
+from dpaudit.distributions.identity import identity
+from dpaudit.core.views import Principal
 
 __all__ = ["HIDES", "unwatched"]
 
@@ -86,11 +86,11 @@ _KINDS: dict[type, bool] = {}
 
 
 def _is_of_the_harness(kind: type) -> bool:
-    """Whether a class is one of ``dpaudit.laws``, and not only says so, and keeps its values in the open."""
+    """Whether a class is one of ``dpaudit.distributions``, and not only says so, and keeps its values in the open."""
     known = _KINDS.get(kind)
     if known is None:
         module = sys.modules.get(kind.__module__)
-        inside = kind.__module__.startswith("dpaudit.laws.") and getattr(module, kind.__name__, None) is kind
+        inside = kind.__module__.startswith("dpaudit.distributions.") and getattr(module, kind.__name__, None) is kind
         known = inside and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
         if inside:
             _KINDS[kind] = known

@@ -20,15 +20,15 @@ from types import GeneratorType
 from typing import Any, NoReturn
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.laws.base import Law
-from dpaudit.laws.continuous import Laplace
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.continuous import Laplace
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.symbols import RefusedError, is_plain, plain_key, plain_number
-from dpaudit.views import PUBLIC, View, audience
-from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.core.views import PUBLIC, View, audience
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = ["Attained", "attained"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel.branches_t0 import LAW, Checked, check, excluded, joint, moves, routes, same_shown
 from dpaudit.kernel.program_t0 import Data, ProgramProofError, Tree
 from dpaudit.kernel.program_t0 import Form as Plain

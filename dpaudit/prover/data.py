@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.data import EVERY, Records, Table
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive
+from dpaudit.core.data import EVERY, Records, Table
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, positive
 from dpaudit.prover.forms import Row, symbol
 
 __all__ = ["EVERY", "Adjacent", "EachMoves", "OneReplaced", "Piece", "Symbols", "symbols_of"]

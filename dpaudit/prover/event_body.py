@@ -1,4 +1,4 @@
-"""Writing a refutation as the witness that ``dpaudit/witnesses/program_event.py`` computes again."""
+"""Writing a refutation as the witness that ``dpaudit/certify/witnesses/program_event.py`` computes again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.prover.explore import Path
 from dpaudit.prover.refutation import Ray, cancelling, exact_shifts
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["event_body"]
 

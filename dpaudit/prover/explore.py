@@ -22,9 +22,9 @@ from functools import cached_property
 from types import CodeType
 from typing import Any, NoReturn
 
-from dpaudit.errors import DpauditError
-from dpaudit.laws.base import Law
-from dpaudit.prover.endless import of_limited_length
+from dpaudit.core.errors import DpauditError
+from dpaudit.distributions.base import Law
+from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.linear import contradiction

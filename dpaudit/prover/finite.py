@@ -18,16 +18,16 @@ from typing import Any
 
 from dpaudit.coins.base import Program, To
 from dpaudit.coins.prover import ProvingCoins
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import lower_exact, upper_short
-from dpaudit.laws.base import Law
-from dpaudit.laws.randomised_response import RandomisedResponse
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.randomised_response import RandomisedResponse
 from dpaudit.prover.data import Adjacent, Symbols
 from dpaudit.prover.decimals import DecimalFloat, decimal_program
 from dpaudit.prover.explore import CrashedError, Event, Explored, Walk, explore
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.views import PUBLIC
+from dpaudit.core.views import PUBLIC
 
 __all__ = ["Laws", "bounds", "exact_laws", "largest_ratio", "law_of", "trees"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
+from dpaudit.core.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.coins.base import Program
 from dpaudit.coins.prover import GaussianCoins
-from dpaudit.exact import in_digits
+from dpaudit.core.exact import in_digits
 from dpaudit.kernel import gaussian_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import Guarantee

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from dpaudit.coins.prover import ProvingCoins
-from dpaudit.laws.base import Law
+from dpaudit.distributions.base import Law
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Event, Explored, Node, Path, Walk, explore
 from dpaudit.prover.forms import Form, symbol

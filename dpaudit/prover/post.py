@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.prover.symbols import Follower, Private, Public, RefusedError, is_plain, plain_key
 
 __all__ = ["post"]

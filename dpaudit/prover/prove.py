@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import PureDP
-from dpaudit.claims.base import Adjacency, Model, Unit
+from dpaudit.core.claims import PureDP
+from dpaudit.core.claims.base import Adjacency, Model, Unit
 from dpaudit.coins.base import Program
-from dpaudit.data import Records, Table
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel import finite_t0, program_t0, step_t0
 from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, scope_in_words
 from dpaudit.prover.alignment import Aligned, Alignment
@@ -35,11 +35,11 @@ from dpaudit.prover.proof import Bound, Proof, rounded_apart, too_large
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
 from dpaudit.prover.regions import Merged, alike, merge, patterns
-from dpaudit.prover.shear import Part, sheared
+from dpaudit.prover.change_of_variables import Part, sheared
 from dpaudit.prover.steps import enough_steps
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.whole_program import explore_program
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["prove"]
 

@@ -21,7 +21,7 @@ from operator import attrgetter
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import dpaudit.laws as laws
+import dpaudit.distributions as laws
 from dpaudit.prover.post import post
 from dpaudit.prover.symbols import RefusedError
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import count
 from typing import Any
 
-from dpaudit.laws.continuous import Exponential, Laplace
+from dpaudit.distributions.continuous import Exponential, Laplace
 from dpaudit.prover.forms import Form, symbol
 from dpaudit.prover.symbols import Follower, Private, Public, RefusedError, Symbolic, is_plain, plain_key
 

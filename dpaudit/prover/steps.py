@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpaudit.kernel.ball import arb, ball, precision
-from dpaudit.laws.continuous import Exponential, Laplace
+from dpaudit.distributions.continuous import Exponential, Laplace
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.refutation import Ray

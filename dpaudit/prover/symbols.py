@@ -28,8 +28,8 @@ from fractions import Fraction
 from types import CodeType
 from typing import Any, NoReturn, Protocol
 
-from dpaudit.errors import DpauditError
-from dpaudit.exact import exact
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.exact import exact
 from dpaudit.prover.forms import ZERO, Form
 
 __all__ = [

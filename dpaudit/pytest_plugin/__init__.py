@@ -109,7 +109,7 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     if KEY not in session.config.stash:
         yield
         return
-    from dpaudit.processes.ending import no_silent_end
+    from dpaudit.core.processes.ending import no_silent_end
 
     with no_silent_end():
         yield

@@ -12,12 +12,12 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.neighbours import PairsOfInputs, pairs_of, read_neighbours
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.words import at_least, at_most
-from dpaudit.claims import PrivacyClaim
-from dpaudit.data import Records, Table
-from dpaudit.errors import RefutedError
-from dpaudit.pairs import shown
+from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import RefutedError
+from dpaudit.core.pairs import shown
 from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, WARNING, Levels, seed_of
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.verdicts import VerdictKind
 
 __all__ = ["AssertPrivate"]
 

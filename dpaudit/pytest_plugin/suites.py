@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from dpaudit.blackbox.words import weakest_violation
-from dpaudit.errors import DpauditError
+from dpaudit.core.errors import DpauditError
 from dpaudit.pytest_plugin.levels import KEY, NOTE, SUMMARY, WARNING
-from dpaudit.reports.roles import unexpected_cells
-from dpaudit.reports.terminal import bounds_in_words, one_line
-from dpaudit.runner.engine import execute
-from dpaudit.runner.plan import Settings, load_suites, plan_run, require_rows
-from dpaudit.runner.process import Pool
-from dpaudit.runner.select import exactly
+from dpaudit.report.roles import unexpected_cells
+from dpaudit.report.terminal import bounds_in_words, one_line
+from dpaudit.run.engine import execute
+from dpaudit.run.plan import Settings, load_suites, plan_run, require_rows
+from dpaudit.run.process import Pool
+from dpaudit.run.select import exactly
 
 __all__ = ["RowTest", "SuiteTests"]
 

@@ -18,12 +18,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import dpaudit
-from dpaudit.errors import BrokenReportError
-from dpaudit.runner.commands import RunCommand, read_command
-from dpaudit.runner.engine import execute
-from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run
-from dpaudit.runner.process import Pool
-from dpaudit.runner.stamps import library_versions, platform_name, python_version, tool_hash
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.run.commands import RunCommand, read_command
+from dpaudit.run.engine import execute
+from dpaudit.run.plan import Plan, PlannedRow, Settings, plan_run
+from dpaudit.run.process import Pool
+from dpaudit.run.stamps import library_versions, platform_name, python_version, tool_hash
 from dpaudit.verify.findings import Finding, first_difference
 
 __all__ = ["FREE", "compare_with_report"]

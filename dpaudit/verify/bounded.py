@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.errors import BrokenReportError
-from dpaudit.processes.child import Child, ChildDiedError, ChildHungError
-from dpaudit.processes.serving import end_with, limit, serve, take_over_stdio
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.core.processes.child import Child, ChildDiedError, ChildHungError
+from dpaudit.core.processes.serving import end_with, limit, serve, take_over_stdio
 from dpaudit.verify.findings import Finding, id_of
 from dpaudit.verify.result import verify_result
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from dpaudit.errors import BrokenReportError
+from dpaudit.core.errors import BrokenReportError
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.consistency import inconsistencies
 from dpaudit.verify.findings import Finding, id_of

@@ -18,19 +18,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
-from dpaudit.errors import BrokenReportError, DpauditError
-from dpaudit.estimates import called, require_counted, require_possible, shown_strength
-from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
-from dpaudit.exact import in_digits, require_written_so
+from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
+from dpaudit.core.errors import BrokenReportError, DpauditError
+from dpaudit.core.estimates import called, require_counted, require_possible, shown_strength
+from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
+from dpaudit.core.exact import in_digits, require_written_so
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.kernel.program_claim import examine_program
-from dpaudit.report_file.document import known_fields
-from dpaudit.report_file.strict import require_ascii_numbers, require_readable
-from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
-from dpaudit.suite import Cell
-from dpaudit.verdicts import Strength, VerdictKind
+from dpaudit.report.file.document import known_fields
+from dpaudit.report.file.strict import require_ascii_numbers, require_readable
+from dpaudit.core.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
+from dpaudit.core.suite import Cell
+from dpaudit.core.verdicts import Strength, VerdictKind
 from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import (
     certificate_in_words,
@@ -38,7 +38,7 @@ from dpaudit.verify.statement import (
     program_in_words,
     witness_in_words,
 )
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.certify.witnesses.recompute import recompute
 
 __all__ = ["verify_result"]
 

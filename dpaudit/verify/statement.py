@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim
-from dpaudit.evidence import Certificate, Estimate, ProgramProof, Witness
-from dpaudit.exact import in_digits
+from dpaudit.core.claims import AccountingClaim, Claim, PrivacyClaim
+from dpaudit.core.evidence import Certificate, Estimate, ProgramProof, Witness
+from dpaudit.core.exact import in_digits
 from dpaudit.kernel.values.claim import PROOF
 
 __all__ = [

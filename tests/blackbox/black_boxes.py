@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.neighbours import Neighbours
 
 Batched = Callable[[object, np.random.Generator, int], np.ndarray]
 

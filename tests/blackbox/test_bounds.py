@@ -13,7 +13,7 @@ import dpaudit
 from dpaudit.blackbox.bounds import CHUNK, FINE, lower_bound
 from dpaudit.blackbox.hypotheses import Family, Points, family_of
 from dpaudit.blackbox.replay import Played, Replay
-from dpaudit.statistics.cells import CellBetting, CellBlock
+from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
 from tests.blackbox.black_boxes import laplace
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -20,8 +20,8 @@ from dpaudit import (
 )
 from dpaudit.blackbox.features import SCORE_CELLS, CoordinateScore
 from dpaudit.blackbox.outcomes import OutcomeEncoder
-from dpaudit.claims import claim_from_json
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.claims import claim_from_json
+from dpaudit.core.errors import InvalidParameterError
 
 UNITS = [(0.0, 1.0)]
 PROFILE = Profile(points=[(0, "0.383"), (1, "0.127"), (2, "0.021")])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from dpaudit import Anything, Ball, Categories, Integers, Interval, PureDP, Records, Table, check
-from dpaudit.data import Column
-from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import exact
+from dpaudit.core.data import Column
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import exact
 
 DECLARATIONS = [
     Records(Interval(0, 1), size=3),

@@ -18,7 +18,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.blackbox import fresh
-from dpaudit.blackbox.fresh import FreshCopies
+from dpaudit.blackbox.fork_test import FreshCopies
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]

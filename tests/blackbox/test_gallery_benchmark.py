@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import gallery
 from benchmarks.gallery_truths import argmax_law, components, flags_law
-from dpaudit.laws import Exponential, Laplace, NoisyArgmax
+from dpaudit.distributions import Exponential, Laplace, NoisyArgmax
 
 #: The largest loss on the patterns of Ding et al. (2018), to the digits shown.
 KNOWN = {

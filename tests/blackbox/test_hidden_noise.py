@@ -18,9 +18,9 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.text import column_names
-from dpaudit.claims import PureDP
-from dpaudit.errors import MechanismError
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0, 1)]

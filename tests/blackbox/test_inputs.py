@@ -10,8 +10,8 @@ import pytest
 from hypothesis import strategies as st
 
 from dpaudit import Inputs, Neighbours, PureDP, check
-from dpaudit.errors import InvalidParameterError
-from dpaudit.neighbours import both_directions
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import both_directions
 
 ONE = PureDP(epsilon=1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dpaudit import Neighbours, PureDP, check, corners
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 
 ONE = PureDP(epsilon=1)
 

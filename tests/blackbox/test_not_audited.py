@@ -10,11 +10,11 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.power import runs_needed
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP
-from dpaudit.errors import NotAuditedError, RefutedError
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.core.errors import NotAuditedError, RefutedError
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
+from dpaudit.core.verdicts import VerdictKind
 
 ONE, PAIR = PureDP(epsilon=1), [([0, 1], [1, 1])]
 

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from dpaudit.blackbox.check import CheckResult, check
-from dpaudit.claims import PureDP
-from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0, 1)]

@@ -10,10 +10,10 @@ import pytest
 
 import dpaudit
 from dpaudit import AS_RUN, PureDP, check
-from dpaudit.claims import Adjacency, Model
-from dpaudit.errors import DpauditError, InvalidParameterError, RefutedError
-from dpaudit.evidence import evidence_from_json
-from dpaudit.pairs import shown
+from dpaudit.core.claims import Adjacency, Model
+from dpaudit.core.errors import DpauditError, InvalidParameterError, RefutedError
+from dpaudit.core.evidence import evidence_from_json
+from dpaudit.core.pairs import shown
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]

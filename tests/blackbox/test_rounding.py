@@ -8,9 +8,9 @@ import pytest
 from dpaudit.blackbox.check import AS_RUN, check
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.rounding import differ_by_rounding
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.rounding_modes import MODES
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.rounding_modes import MODES
+from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
 TENTHS = [([0.1, 0.2, 0.3], [0.1, 0.2, 1.0])]

@@ -14,9 +14,9 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.text import column_names, numbers_in
-from dpaudit.claims import PureDP
-from dpaudit.statistics import Failure
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import PureDP
+from dpaudit.blackbox.statistics import Failure
+from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0, 1)]

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from dpaudit import GaussianDP, Neighbours, PureDP, check
 from dpaudit.blackbox.bounds import lower_bound
-from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.search import Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.core.errors import InvalidParameterError, MechanismError
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]

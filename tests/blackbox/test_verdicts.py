@@ -14,10 +14,10 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.experts import Experts
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.pair import PairAttack
-from dpaudit.claims import ApproxDP, Model, PureDP
-from dpaudit.neighbours import Neighbours
-from dpaudit.statistics.cells import CellBlock
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import ApproxDP, Model, PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.blackbox.statistics.cells import CellBlock
+from dpaudit.core.verdicts import VerdictKind
 from tests.blackbox.black_boxes import (
     HALVES,
     laplace,

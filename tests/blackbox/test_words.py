@@ -12,10 +12,10 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.features import OutputScore
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.words import at_least, at_most, percent
-from dpaudit.claims import PureDP
-from dpaudit.errors import MechanismError
-from dpaudit.statistics import Failure
-from dpaudit.verdicts import VerdictKind
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.blackbox.statistics import Failure
+from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0, 1)]

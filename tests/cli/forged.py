@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import claim_from_json
-from dpaudit.errors import DpauditError
-from dpaudit.evidence import evidence_from_json
-from dpaudit.report_file.document import read_report
-from dpaudit.row_verdicts import as_expected
-from dpaudit.runner.finding import finding_of
-from dpaudit.runner.plan import Plan, PlannedRow, Settings
-from dpaudit.runner.process import Pool
-from dpaudit.suite import Cell, Outcome
+from dpaudit.core.claims import claim_from_json
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.evidence import evidence_from_json
+from dpaudit.report.file.document import read_report
+from dpaudit.core.row_verdicts import as_expected
+from dpaudit.run.finding import finding_of
+from dpaudit.run.plan import Plan, PlannedRow, Settings
+from dpaudit.run.process import Pool
+from dpaudit.core.suite import Cell, Outcome
 from dpaudit.verify import again as runner
 from dpaudit.verify import report as verifier
 from dpaudit.verify.again import compare_with_report
@@ -36,15 +36,15 @@ TABLE = (("less noise", "refuted"), ("as printed", "verified"))
 CONTROLS = Controls(text="each broken program is refuted", cells=TABLE)
 
 def proof(noise, claim, *declared):
-    from dpaudit.proofs import build
+    from dpaudit.certify import build
     if declared:
-        from dpaudit.proofs.sites import Site
+        from dpaudit.certify.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(claim)
 
 def laplace(scale):
-    from dpaudit.proofs import build
+    from dpaudit.certify import build
     return build.laplace_mechanism(sensitivity=1, scale=scale)
 
 @suite.row("proved", title="Laplace noise of scale 1", kind="privacy", claim=ONE, source="Theorem 1")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import PureDP, Statement, claim_from_json
+from dpaudit.core.claims import PureDP, Statement, claim_from_json
 from tests.cli.forged import remade
 from tests.cli.forged_evidence import ONE, Edit, Forgery, Rows, on, proof_of
 

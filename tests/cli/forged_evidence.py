@@ -10,12 +10,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.evidence import Witness
-from dpaudit.laws import Laplace, PointMass
-from dpaudit.proofs import build
-from dpaudit.views import PUBLIC
-from dpaudit.witnesses.mixture import End, Event, See, mixture_body
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.evidence import Witness
+from dpaudit.distributions import Laplace, PointMass
+from dpaudit.certify import build
+from dpaudit.core.views import PUBLIC
+from dpaudit.certify.witnesses.mixture import End, Event, See, mixture_body
 from tests.cli.forged import remade
 
 __all__ = ["EVIDENCE", "ONE", "Edit", "Forgery", "Rows", "at_site", "on", "proof_of", "within"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from tests.cli.forged import remade
 from tests.cli.forged_evidence import Forgery, at_site, on, proof_of, within
 from tests.cli.suites import by_id

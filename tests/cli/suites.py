@@ -25,10 +25,10 @@ from fractions import Fraction
 from pathlib import Path
 import numpy as np
 from dataclasses import replace
-from dpaudit.claims import Accounting, Adjacency, ApproxDP, Controls, ErrorRate, PureDP
-from dpaudit.evidence import Certificate, Estimate, Witness
-from dpaudit.suite import Cell, Outcome, Row, Suite
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.claims import Accounting, Adjacency, ApproxDP, Controls, ErrorRate, PureDP
+from dpaudit.core.evidence import Certificate, Estimate, Witness
+from dpaudit.core.suite import Cell, Outcome, Row, Suite
+from dpaudit.core.views import PUBLIC, View
 
 suite = Suite(paper="tiny", title="Tiny claims", reference="nobody, 2026")
 CLAIM = ErrorRate(text="the error is at most 1", claimed=1)
@@ -42,8 +42,8 @@ def exactly(lower, upper, *, confidence=1.0, **more):
 
 def witness(bound):
     """A loss of 2, stated as ``bound``; a leak for ``None``."""
-    from dpaudit.witnesses.transcript import WitnessSite, leak_body, transcript_body
-    from dpaudit.laws import Laplace
+    from dpaudit.certify.witnesses.transcript import WitnessSite, leak_body, transcript_body
+    from dpaudit.distributions import Laplace
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
     site = WitnessSite(site="sum", to=to, law=moved[0], law_neighbour=moved[1], value=3.0)
@@ -57,10 +57,10 @@ def witness(bound):
 
 def certificate(bound, *declared):
     """Laplace noise that costs ``bound``, by itself or in a program that declares what it touches."""
-    from dpaudit.proofs import build
+    from dpaudit.certify import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
-        from dpaudit.proofs.sites import Site
+        from dpaudit.certify.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpaudit.errors import BrokenReportError
-from dpaudit.report_file import strict
-from dpaudit.report_file.document import read_report
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.file import strict
+from dpaudit.report.file.document import read_report
 from tests.cli.suites import REFUTED, VERIFIED, invoke, run, write_suite
 
 

@@ -178,7 +178,7 @@ def deltas(run):
         return Cell(name=f"at {epsilon}", claim=claim, evidence=[bound], expect="refuted")
     return Outcome([], cells=[at(1, 0.125), at("1/10", 0.5), at(2, 0.0625)])
 """
-    imports = "from dpaudit.claims import ApproxDP\nfrom dpaudit.evidence import Estimate\n"
+    imports = "from dpaudit.core.claims import ApproxDP\nfrom dpaudit.core.evidence import Estimate\n"
     lines = run(write_suite(tmp_path / "suite.py", imports + row))[0].stdout.splitlines()
     (line,) = [line for line in lines if " deltas " in line and "refuted" in line]
     assert "0.125 ≤ delta, claimed 0.01  3 cells, bounds of at 1 " in line

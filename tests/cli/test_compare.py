@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.report_file.document import write_report
-from dpaudit.reports.comparison import got_better, got_worse
+from dpaudit.report.file.document import write_report
+from dpaudit.report.comparison import got_better, got_worse
 from tests.cli.suites import invoke
-from tests.reports.sample import sample_report
+from tests.report.sample import sample_report
 
 
 def changed(report: dict[str, Any], place: int, **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.runner.process import Pool
+from dpaudit.run.process import Pool
 from tests.cli.forged import ROWS, again, confirmed, leaves, put, remember_runs
 from tests.cli.suites import REFUTED, run, write_suite
 

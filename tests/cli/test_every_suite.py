@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.runner import targets
+from dpaudit.run import targets
 from tests.cli.suites import HEAD, VERIFIED, by_id, invoke, run, write_suite
 
-MAKE = "from dpaudit.suite import Group, Row, Suite\n"
+MAKE = "from dpaudit.core.suite import Group, Row, Suite\n"
 ROWS = HEAD.replace('suite = Suite(paper="tiny"', 'claims = Suite(paper="tiny"') + VERIFIED.replace(
     "@suite", "@claims"
 )
@@ -53,10 +53,10 @@ LOST = {
     "rows of a suite by another name": "\nlate = Suite(paper='late', title='t')\n"
     + BASE.replace("@suite", "@late"),
     "an empty suite by another name": "\nlate = Suite(paper='late', title='t')\n",
-    "a group": "\nfrom dpaudit.suite import Group\nlate = Group('late')\n" + BASE.replace("@suite", "@late"),
-    "rows of a group after it was included": "\nfrom dpaudit.suite import Group\nlate = Group('late')\n"
+    "a group": "\nfrom dpaudit.core.suite import Group\nlate = Group('late')\n" + BASE.replace("@suite", "@late"),
+    "rows of a group after it was included": "\nfrom dpaudit.core.suite import Group\nlate = Group('late')\n"
     "suite.include(late)\n" + BASE.replace("@suite", "@late"),
-    "a claim of a group": "\nfrom dpaudit.suite import Group\n"
+    "a claim of a group": "\nfrom dpaudit.core.suite import Group\n"
     "Group('late').not_checkable('X', reason='none')\n",
     "a row": "\nRow(id='lone', title='t', kind='utility', claim=CLAIM, evaluate=fine)\n",
     "a row that was taken out": BASE + "\nsuite.rows.pop()\n",
@@ -77,7 +77,7 @@ FORGOTTEN = {
     "a group": MAKE + "rows = Group('late')\nrows.not_checkable('X', reason='none')\n",
     "a suite": HEAD.replace("suite = Suite", "claims = Suite") + BASE.replace("@suite", "@claims"),
     "rows of another file's group": "from audits.shared import CLAIM, rows\n"
-    "from dpaudit.suite import Outcome\n"
+    "from dpaudit.core.suite import Outcome\n"
     "@rows.row('late', title='t', kind='utility', claim=CLAIM)\ndef late(run):\n    return Outcome([])\n",
 }
 
@@ -85,7 +85,7 @@ FORGOTTEN = {
 @pytest.mark.parametrize("text", FORGOTTEN.values(), ids=FORGOTTEN)
 def test_a_file_that_no_suite_imports_may_declare_nothing(tmp_path: Path, text: str) -> None:
     """The suite beside it runs, the file is named, and the exit code is 2."""
-    shared = HEAD + "\nfrom dpaudit.suite import Group\nrows = Group('shared')\n"
+    shared = HEAD + "\nfrom dpaudit.core.suite import Group\nrows = Group('shared')\n"
     write_suite(tmp_path / "audits" / "shared.py", head=shared.replace("\nsuite = Suite", "\n_ = dict"))
     write_suite(tmp_path / "audits" / "suite.py", VERIFIED, "\nfrom audits.shared import rows\n")
     write_suite(tmp_path / "audits" / "parts" / "late.py", head=text)
@@ -99,7 +99,7 @@ HONEST = {
     "a group in a part": {
         "audits/suite.py": "from audits.rows import rows\nsuite = Suite(paper='tiny', title='t')\n"
         "suite.include(rows)\n",
-        "audits/rows.py": HEAD.replace("suite = Suite(", "_ = dict(") + "\nfrom dpaudit.suite import Group\n"
+        "audits/rows.py": HEAD.replace("suite = Suite(", "_ = dict(") + "\nfrom dpaudit.core.suite import Group\n"
         "rows = Group('here')\nnone = Group('empty')\n" + VERIFIED.replace("@suite", "@rows"),
     },
     "a suite made of another": {

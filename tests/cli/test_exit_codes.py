@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.reports.html import render_html
-from dpaudit.runner.targets import find_suites
+from dpaudit.report.html import render_html
+from dpaudit.run.targets import find_suites
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
-from tests.reports.dom import parse
+from tests.report.dom import parse
 
 PRIVACY = """
 @suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1), expect="consistent")
@@ -127,7 +127,7 @@ def test_bad_options_are_refused_with_a_message(
         ("suite = (\n", "SyntaxError"),
         ("raise SystemExit(0)\nsuite = 1\n", "SystemExit: 0"),
         ("import os\nos._exit(0)\nsuite = 1\n", "the import must leave its process alive"),
-        ("from dpaudit.suite import Suite\nsuite = Suite(paper='p', title='t')\n", "the suites have no rows"),
+        ("from dpaudit.core.suite import Suite\nsuite = Suite(paper='p', title='t')\n", "the suites have no rows"),
     ],
     ids=["no suite", "no module", "no python", "leaves", "dies", "no rows"],
 )

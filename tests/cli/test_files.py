@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import dpaudit
-from dpaudit.errors import InvalidParameterError
-from dpaudit.report_file.document import Journal, read_report, write_text
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.report.file.document import Journal, read_report, write_text
 from tests.cli.suites import REFUTED, UNEXPECTED, VERIFIED, invoke, start, write_suite
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes as POSIX has them")

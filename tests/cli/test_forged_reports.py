@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.runner.process import Pool
+from dpaudit.run.process import Pool
 from dpaudit.verify.statement import CANNOT_KNOW
 from tests.cli.forged import ROWS, again, confirmed, remember_runs
 from tests.cli.forged_cells import CELLS

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dpaudit.reports.markdown import BEGIN, END, escape
-from dpaudit.reports.terminal import LiveResults, duration
+from dpaudit.report.markdown import BEGIN, END, escape
+from dpaudit.report.terminal import LiveResults, duration
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, invoke, run, write_suite
 
 HOSTILE = "[red]a[/red] | <b>`b`</b> <!-- /verdicts --> ]]> \x1b[2J \x00 \u202e \ud800 :smile: \\ $x$ & *c*"

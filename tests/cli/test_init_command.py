@@ -15,10 +15,10 @@ import pytest
 
 import dpaudit
 from dpaudit.cli.starter import STARTER, suite_from
-from dpaudit.errors import InvalidParameterError
-from dpaudit.runner.describe import describe
-from dpaudit.runner.plan import load_suites
-from dpaudit.runner.process import Pool
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.run.describe import describe
+from dpaudit.run.plan import load_suites
+from dpaudit.run.process import Pool
 from tests.cli.suites import by_id, invoke, start
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.runner import process
-from dpaudit.runner.targets import find_suites
+from dpaudit.run import process
+from dpaudit.run.targets import find_suites
 from tests.cli.suites import REFUTED, VERIFIED, by_id, run, write_suite
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="these rows fork")
@@ -199,7 +199,7 @@ def test_what_audits_need_is_imported_once_and_leaves_the_process_to_be_forked(t
     rows = """
 def add(name, **options):
     def evaluate(run):
-        loaded = "dpaudit.replays.privacy" in sys.modules
+        loaded = "dpaudit.replay.privacy" in sys.modules
         tasks = Path(f"/proc/{os.getppid()}/task")
         threads = len(list(tasks.iterdir())) if tasks.is_dir() else 1
         return Outcome([exactly(0.25, 0.5)], notes=[f"{loaded}, {threads}"])

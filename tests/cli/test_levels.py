@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.report_file.document import journal_path
+from dpaudit.report.file.document import journal_path
 from tests.cli.suites import HEAD, by_id, run, write_suite
 
 ROWS = """

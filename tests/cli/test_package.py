@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.runner.stamps import Sources, tool_hash
-from dpaudit.runner.targets import find_suites
+from dpaudit.run.stamps import Sources, tool_hash
+from dpaudit.run.targets import find_suites
 from tests.cli.suites import by_id, write_suite
 
 ROOT = Path(__file__).parent.parent.parent
@@ -132,8 +132,8 @@ def test_an_editable_installation_holds_no_sources(built: dict[str, dict[str, by
 
 HASHES = """
 import json
-from dpaudit.runner.stamps import Sources, tool_hash
-from dpaudit.runner.targets import find_suites
+from dpaudit.run.stamps import Sources, tool_hash
+from dpaudit.run.targets import find_suites
 print(json.dumps([tool_hash(), {suite.label: Sources().hash_of(suite) for suite in find_suites(["papers"])}]))
 """
 

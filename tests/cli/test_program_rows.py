@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from dpaudit.runner.process import Pool
+from dpaudit.run.process import Pool
 from tests.cli.forged import again, confirmed, remember_runs
 from tests.cli.suites import by_id, run, write_suite
 
 ROWS = '''
 from dpaudit import EachMoves, Neighbours, OneReplaced, PrivacyAudit, Site, Symbols
-from dpaudit.replays.domains import Interval
-from dpaudit.laws import Laplace
-from dpaudit.proofs.build import laplace_mechanism
-from dpaudit.rows import over, privacy
-from dpaudit.rows.proved import Proving, Shape, proved
+from dpaudit.replay.domains import Interval
+from dpaudit.distributions import Laplace
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.suite import over, privacy
+from dpaudit.suite.proved import Proving, Shape, proved
 
 
 def above(coins, data):
@@ -125,9 +125,9 @@ def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
 
 RAISES = """
 from dpaudit import Neighbours, PrivacyAudit
-from dpaudit.replays.domains import Interval
-from dpaudit.laws import Laplace
-from dpaudit.rows import privacy
+from dpaudit.replay.domains import Interval
+from dpaudit.distributions import Laplace
+from dpaudit.suite import privacy
 
 def mean(data):
     return sum(data) / data["size"]

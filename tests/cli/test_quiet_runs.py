@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.report_file.document import read_journal
+from dpaudit.report.file.document import read_journal
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
 
 #: A row that takes ten minutes until there is a file ``quick`` beside the suite.

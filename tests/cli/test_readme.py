@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audits.classics.suite import suite
-from dpaudit.reports.markdown import BEGIN, END
+from dpaudit.report.markdown import BEGIN, END
 from tests.cli.suites import invoke
 
 ROOT = Path(__file__).parents[2]

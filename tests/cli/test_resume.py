@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.cli.run import _stoppable, _Stopped, run_command
-from dpaudit.report_file.document import Journal, journal_path, read_journal, read_report
+from dpaudit.report.file.document import Journal, journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
 COUNTED = """
@@ -82,7 +82,7 @@ def children(folder: Path) -> list[int]:
             arguments = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if os.fsencode(folder) in arguments and any(b"dpaudit.runner.worker" in item for item in arguments):
+        if os.fsencode(folder) in arguments and any(b"dpaudit.run.worker" in item for item in arguments):
             found.append(int(entry.name))
     return found
 

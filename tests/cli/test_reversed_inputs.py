@@ -8,12 +8,12 @@ from tests.cli.suites import by_id, run, write_suite
 
 ROWS = """
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import laplace_mechanism
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.privacy import digest_of
+from dpaudit.distributions import Laplace
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.certify.sites import Site
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.privacy import digest_of
 
 KEPT = {}
 PAIRS = [Neighbours("0 to 1", np.array([0.0]), np.array([1.0]))]

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.claims import ErrorRate
-from dpaudit.harness import is_harness_file
-from dpaudit.runner import process
-from dpaudit.runner.describe import describe
-from dpaudit.runner.plan import load_suites
-from dpaudit.runner.stamps import Sources, commit_of, imported_below
-from dpaudit.runner.targets import SuiteFile, bundled_audits, find_suites
-from dpaudit.suite import Outcome, Row, Suite
+from dpaudit.core.claims import ErrorRate
+from dpaudit.core.harness import is_harness_file
+from dpaudit.run import process
+from dpaudit.run.describe import describe
+from dpaudit.run.plan import load_suites
+from dpaudit.run.stamps import Sources, commit_of, imported_below
+from dpaudit.run.targets import SuiteFile, bundled_audits, find_suites
+from dpaudit.core.suite import Outcome, Row, Suite
 from tests.cli.suites import VERIFIED, by_id, invoke, run, start, write_suite
 
 USES_MECHANISM = """

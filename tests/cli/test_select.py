@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.runner.commands import command_words, quoted
-from dpaudit.runner.select import exactly, selector
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.run.commands import command_words, quoted
+from dpaudit.run.select import exactly, selector
 
 WORDS = ("alg1", "thm", "lemma-2", "/accounting")
 IDS = ("alg1", "alg1/accounting", "thm-1", "lemma-2/accounting", "Alg10", "other")

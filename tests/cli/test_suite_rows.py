@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Claim, ErrorRate, PureDP
-from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Estimate
-from dpaudit.suite import Outcome, Row, Run, Suite
-from dpaudit.verdicts import Strength, VerdictKind, judge
+from dpaudit.core.claims import Claim, ErrorRate, PureDP
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.evidence import Estimate
+from dpaudit.core.suite import Outcome, Row, Run, Suite
+from dpaudit.core.verdicts import Strength, VerdictKind, judge
 
 ERROR = ErrorRate(text="the error is at most 1", claimed=1)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.html import render_html
-from dpaudit.runner.describe import describe
-from dpaudit.suite import Suite
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.report.html import render_html
+from dpaudit.run.describe import describe
+from dpaudit.core.suite import Suite
 from tests.cli.suites import invoke, run, write_suite
-from tests.reports.dom import parse
+from tests.report.dom import parse
 
 SUITE = """
 suite.symbols = {"λ": "the <ridge>", "κ*": "a slope", "κ": "a flatness", "ρ": "used by no row"}

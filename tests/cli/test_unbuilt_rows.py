@@ -13,10 +13,10 @@ from tests.cli.suites import REFUTED, VERIFIED, by_id, invoke, run, write_suite
 
 IMPORTS = """
 from dpaudit import Neighbours
-from dpaudit.laws import Laplace
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import controls, evidence, over, privacy, steps
-from dpaudit.rows.proved import Proving, proved
+from dpaudit.distributions import Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import controls, evidence, over, privacy, steps
+from dpaudit.suite.proved import Proving, proved
 
 def spoiled(**point):
     raise ValueError(f"nothing to build {point}")

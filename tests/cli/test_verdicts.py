@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpaudit.verdicts import MAX_FLOAT
+from dpaudit.core.verdicts import MAX_FLOAT
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
 
 MISBEHAVING = """
@@ -152,10 +152,10 @@ def test_a_pair_with_nan_crashes_its_row_alone(tmp_path: Path) -> None:
     """A neighbour with NaN is the suite's mistake and no refutation: the row crashed, it says why, the other
     row runs, and the exit code is 3."""
     rows = """
-from dpaudit.laws import Laplace
-from dpaudit.neighbours import Neighbours
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import privacy
+from dpaudit.distributions import Laplace
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import privacy
 
 @privacy(suite, "strange", "mine", expect="refuted", accounting="")
 def strange():
@@ -246,7 +246,7 @@ def test_the_report_fits_the_published_schema(report: dict[str, Any]) -> None:
     """The shipped schema, read by the reference validator alone, accepts the report and refuses a changed
     one.
     """
-    schema = json.loads(files("dpaudit.report_file").joinpath("schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(files("dpaudit.report.file").joinpath("schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(report)

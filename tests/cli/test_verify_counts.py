@@ -15,7 +15,7 @@ from tests.cli.suites import by_id, invoke, run, write_suite
 GAUSSIAN = """
 @suite.row("gaussian", title="Gaussian noise", kind="privacy", claim=ApproxDP(epsilon=1, delta="1/2"))
 def gaussian(run):
-    from dpaudit.proofs import build
+    from dpaudit.certify import build
     claim = ApproxDP(epsilon=1, delta="1/2")
     return Outcome([build.gaussian_mechanism(sensitivity=1, scale=1).certify(claim)])
 """

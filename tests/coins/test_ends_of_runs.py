@@ -11,9 +11,9 @@ import pytest
 from dpaudit.coins import Coins, Leak, Replay, force, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import require_plain, same_shown, to_the_last_bit
-from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.laws import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.distributions import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
 
 NOISE = Laplace(scale=1)
 

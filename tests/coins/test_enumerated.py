@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from dpaudit.coins import Coins, ViewLaw, enumerate_view, hockey_stick, max_log_ratio, sum_out
-from dpaudit.errors import NotTractableError
+from dpaudit.core.errors import NotTractableError
 from dpaudit.kernel.ball import arb, ball, upper
-from dpaudit.laws import (
+from dpaudit.distributions import (
     AboveThreshold,
     Bernoulli,
     CountVector,
@@ -19,7 +19,7 @@ from dpaudit.laws import (
     Laplace,
     Sum,
 )
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
 
 SVT = AboveThreshold(
     threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1

@@ -11,10 +11,10 @@ import pytest
 from dpaudit.coins import Coins, force, record, replay
 from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.levels import uniform_of
-from dpaudit.laws import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
-from dpaudit.laws.base import Law
-from dpaudit.neighbours import Neighbours
-from dpaudit.replays.histories import far_out, worst_history
+from dpaudit.distributions import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.histories import far_out, worst_history
 
 DATA = np.array([0.0, 1.0, 0.0, 1.0])
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Returned, fingerprint, record, replay, same_value
-from dpaudit.errors import MechanismError
-from dpaudit.laws import Bernoulli, Gaussian, Laplace, Product, Sum
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, user
+from dpaudit.core.errors import MechanismError
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace, Product, Sum
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
 
 LEFT = np.array([0.0, 0.5, 1.0])
 RIGHT = np.array([1.0, 0.5, 1.0])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, enumerate_view, force, hockey_stick, record, replay, same_value, sum_out
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
-from dpaudit.laws import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.distributions import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
 
 LEFT, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 1.0])
 SERVER_AND_PUBLIC = View.of(SERVER)

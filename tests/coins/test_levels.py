@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.coins.levels import outcome_at, outcomes_of, uniform_of
-from dpaudit.laws import Bernoulli, Categorical, DiscreteLaplace, Laplace
+from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Laplace
 
 
 def test_each_entry_comes_out_at_its_own_level() -> None:

@@ -22,7 +22,7 @@ from dpaudit.coins import (
     visible_values,
 )
 from dpaudit.kernel.ball import arb, lower, upper
-from dpaudit.laws import (
+from dpaudit.distributions import (
     AboveThreshold,
     Bernoulli,
     Binomial,
@@ -35,7 +35,7 @@ from dpaudit.laws import (
     Shuffle,
     SumMod,
 )
-from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, user
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
 
 
 def assert_encloses(ball, value, rel=1e-9):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit import harness
-from dpaudit.harness import is_harness_file, is_harness_module
-from dpaudit.prover.endless import of_limited_length
+from dpaudit.core import harness
+from dpaudit.core.harness import is_harness_file, is_harness_module
+from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.reference.mechanisms import report_noisy_max
-from dpaudit.runner import stamps
-from dpaudit.runner.stamps import Sources, tool_hash
-from dpaudit.runner.targets import SuiteFile
+from dpaudit.run import stamps
+from dpaudit.run.stamps import Sources, tool_hash
+from dpaudit.run.targets import SuiteFile
 
 
 def test_files_and_modules_of_the_reference_content_are_not_the_harness() -> None:
@@ -21,7 +21,7 @@ def test_files_and_modules_of_the_reference_content_are_not_the_harness() -> Non
     assert is_harness_file(harness.__file__)
     assert not is_harness_file(str(report_noisy_max.__file__))
     assert not is_harness_file(__file__)
-    assert is_harness_module("dpaudit.harness")
+    assert is_harness_module("dpaudit.core.harness")
     assert is_harness_module("dpaudit.references")
     assert not is_harness_module("dpaudit.reference")
     assert not is_harness_module("dpaudit.reference.mechanisms.report_noisy_max")
@@ -47,7 +47,7 @@ def test_a_suite_is_hashed_with_the_reference_content_that_it_imports(
     monkeypatch.setattr(harness, "_HARNESS", f"{package}/")
     monkeypatch.setattr(harness, "_PROGRAMS", (f"{package}/reference/",))
     path = tmp_path / "suite.py"
-    path.write_text("from dpaudit.reference.mechanisms.noise import deeper\nimport dpaudit.errors\n")
+    path.write_text("from dpaudit.reference.mechanisms.noise import deeper\nimport dpaudit.core.errors\n")
     suite = SuiteFile(path, tmp_path, "suite.py")
 
     def hashes() -> tuple[str, str]:

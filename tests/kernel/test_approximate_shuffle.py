@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import upper_exact
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
 from dpaudit.kernel.t2.shuffle import clones_delta
-from dpaudit.proofs import build
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.certify import build
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 Rows = list[list[float]]

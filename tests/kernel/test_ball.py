@@ -11,7 +11,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.kernel.ball import (
     arb,
     ball,

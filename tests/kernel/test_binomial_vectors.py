@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.kernel.t1.binomial_vectors import BinomialVectors
-from dpaudit.proofs.build import Proof, binomial_vectors, compose_sequential, vector_noise
+from dpaudit.certify.build import Proof, binomial_vectors, compose_sequential, vector_noise
 
 ORDERS = [Fraction(k, 2) for k in (3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)]
 LOOSE = ApproxDP(epsilon="1/2", delta=1)

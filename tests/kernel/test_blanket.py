@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid
 from dpaudit.kernel.t2.blanket import blanket_delta
 from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 GRID = Grid(step=Fraction(1, 100))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, from_masses, power
 from dpaudit.kernel.t1.integer_noise import lattice_pair
@@ -23,8 +23,8 @@ from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.readout import pure_delta
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.special_laws import Binomial
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
 
 FINE = Grid(step=Fraction(1, 1000))
 

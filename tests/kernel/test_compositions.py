@@ -10,16 +10,16 @@ from fractions import Fraction
 import pytest
 from flint import arb
 
-from dpaudit.claims import ApproxDP, RenyiDP
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import ApproxDP, RenyiDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.t1.certpld import Grid, power
 from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
 from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
-from dpaudit.proofs.proof import Proof
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.proof import Proof
 
 GRID = Grid(step=Fraction(1, 100), bits=96, tail=60)
 HALF = Fraction(1, 2)

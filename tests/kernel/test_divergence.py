@@ -13,13 +13,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.kernel.t1.divergence import hockey_stick, lattice_delta, positive_part, threshold
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk, tail_below
 from dpaudit.kernel.t2.special_laws import Binomial, Skellam
-from dpaudit.proofs import build
+from dpaudit.certify import build
 
 LAWS: list[LogConcave] = [
     Skellam(Fraction(3)),

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Accounting, Adversary, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Accounting, Adversary, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.check import context_of, examine
-from dpaudit.proofs.proof import Proof, accepted
+from dpaudit.certify.proof import Proof, accepted
 
 #: What claims speak about here unless they say otherwise.
 DOMAIN = PureDP(epsilon=1).domain

@@ -9,15 +9,15 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.check import check
 from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
-from dpaudit.laws import Bernoulli, Categorical, Exponential, Gumbel, Laplace, NoisyArgmax, RandomisedResponse
-from dpaudit.laws.base import Law
-from dpaudit.laws.exact_weights import exact_loss, exact_weights, same_chances
-from dpaudit.proofs import build
-from dpaudit.proofs.proof import Proof
+from dpaudit.distributions import Bernoulli, Categorical, Exponential, Gumbel, Laplace, NoisyArgmax, RandomisedResponse
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.exact_weights import exact_loss, exact_weights, same_chances
+from dpaudit.certify import build
+from dpaudit.certify.proof import Proof
 
 E = ExpSum.exp
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpaudit.claims import Adjacency, ApproxDP, Unit
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Adjacency, ApproxDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import check
-from dpaudit.proofs import build
-from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View, user
+from dpaudit.certify import build
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View, user
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 LIST = build.shuffled_gaussian(users=3, sensitivity_squared=1, variance=1).to_json()

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpaudit.claims import ApproxDP, Unit
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.kernel.t2.gaussian_blanket import _covered, gaussian_blanket_delta
-from dpaudit.proofs import build
-from dpaudit.proofs.shuffled_noise import good_split
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.certify import build
+from dpaudit.certify.shuffled_noise import good_split
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 FINE = Grid(step=Fraction(1, 200), bits=128, tail=70)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpaudit.claims import RenyiDP, ZeroConcentratedDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import enclose
 from dpaudit.kernel.t1.gaussian_sum import excess
-from dpaudit.proofs.build import (
+from dpaudit.certify.build import (
     compose_parallel,
     discrete_gaussian_sum,
     discrete_laplace_mechanism,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.claims import (
+from dpaudit.core.claims import (
     Accounting,
     Adjacency,
     ApproxDP,
@@ -28,14 +28,14 @@ from dpaudit.claims import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.evidence import evidence_from_json
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.evidence import evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import MAX_DEPTH, MAX_NODES
-from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum
-from dpaudit.proofs.sites import Site
-from dpaudit.views import SERVER, View
+from dpaudit.certify import build
+from dpaudit.certify.build import BoundedSum
+from dpaudit.certify.sites import Site
+from dpaudit.core.views import SERVER, View
 
 PURE = PureDP(epsilon=1)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.check import check
-from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal, View
+from dpaudit.certify import build
+from dpaudit.certify.build import BoundedSum
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal, View
 
 WIDE = ApproxDP(epsilon=1, delta=1)
 

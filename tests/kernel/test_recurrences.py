@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1 import recurrences
 from dpaudit.kernel.t2 import special_laws
-from dpaudit.proofs import build
+from dpaudit.certify import build
 
 
 @pytest.mark.parametrize("variance", ["1/100", "1/4", "1", "7/3", "100", "12345", "1000000"])

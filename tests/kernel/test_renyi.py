@@ -11,15 +11,15 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision, upper_exact
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.kernel.t1.renyi import kappa
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Binomial, Skellam
-from dpaudit.proofs import build
+from dpaudit.certify import build
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import check as kernel
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
-from dpaudit.proofs.sites import Site
-from dpaudit.views import PUBLIC, View, user
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.sites import Site
+from dpaudit.core.views import PUBLIC, View, user
 
 PURE = PureDP(epsilon=1)
 

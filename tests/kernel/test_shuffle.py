@@ -11,12 +11,12 @@ from fractions import Fraction
 import pytest
 from flint import arb_poly
 
-from dpaudit.claims import Adjacency, ApproxDP, PureDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Adjacency, ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
 from dpaudit.kernel.t2.shuffle import _of_the_others, clones_delta, exact_response_delta
-from dpaudit.proofs import build
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.certify import build
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 TARGET = Fraction(1, 10**6)

@@ -12,17 +12,17 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.check import check
 from dpaudit.kernel.t1.certpld import Grid, power
 from dpaudit.kernel.t2.subsampled_gaussian import Step
-from dpaudit.laws import SubsampledGaussianSum
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
-from dpaudit.proofs.merged import subsampled_lower
-from dpaudit.views import PUBLIC, SERVER, View, user
+from dpaudit.distributions import SubsampledGaussianSum
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.merged import subsampled_lower
+from dpaudit.core.views import PUBLIC, SERVER, View, user
 
 STEP = build.poisson_subsampled_gaussian(sensitivity=1, rate="1/100", scale=1)
 ADDED = {"adjacency": Adjacency.ADD_REMOVE}

@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit import laws
-from dpaudit.claims import Claim, TailBound
-from dpaudit.errors import CertificateError
-from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit import distributions as laws
+from dpaudit.core.claims import Claim, TailBound
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Certificate, Evidence, Witness
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.ball import ball
-from dpaudit.laws import Law
-from dpaudit.proofs.decide import TailEvent, bounded_noise, decide_tail, noise_sum
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
-from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.distributions import Law
+from dpaudit.certify.decide import TailEvent, bounded_noise, decide_tail, noise_sum
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
+from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.verify.report import verify_report
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.certify.witnesses.recompute import recompute
 
 SINGLE: list[Law] = [
     laws.Laplace(scale=2),

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpaudit import laws
-from dpaudit.claims import PureDP, SubExponential, SubGaussian
-from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.evidence import Certificate, Witness
+from dpaudit import distributions as laws
+from dpaudit.core.claims import PureDP, SubExponential, SubGaussian
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.evidence import Certificate, Witness
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.t2.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
 from dpaudit.kernel.t2.proxies import is_proxy, ratio
-from dpaudit.proofs.decide import (
+from dpaudit.certify.decide import (
     NoiseSum,
     bounded_noise,
     decide_proxy,
@@ -29,8 +29,8 @@ from dpaudit.proofs.decide import (
     proxy_proof,
     smallest_proxy,
 )
-from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.certify.witnesses.recompute import recompute
 
 Claim = SubGaussian | SubExponential
 

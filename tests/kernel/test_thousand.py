@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import (
+from dpaudit.core.claims import (
     Accounting,
     Adjacency,
     ApproxDP,
@@ -27,12 +27,12 @@ from dpaudit.claims import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpaudit.errors import CertificateError
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import check as kernel
-from dpaudit.proofs import build
-from dpaudit.proofs.build import Proof
-from dpaudit.proofs.sites import Site
-from dpaudit.views import SERVER, View
+from dpaudit.certify import build
+from dpaudit.certify.build import Proof
+from dpaudit.certify.sites import Site
+from dpaudit.core.views import SERVER, View
 
 Rng = np.random.Generator
 BATCHES = 20

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import (
+from dpaudit.core.claims import (
     Accounting,
     Adjacency,
     ApproxDP,
@@ -24,8 +24,8 @@ from dpaudit.claims import (
 )
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.check import examine, known_rules
-from dpaudit.proofs import build
-from dpaudit.proofs.sites import Site
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site
 from dpaudit.verify.trusted import claim_lines, program_lines, trusted_lines
 
 KERNEL = Path(kernel_t0.__file__).parent

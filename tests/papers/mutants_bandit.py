@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.coins import Coins, Program
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.environment import Batch
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.play import Strategy
 from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from dpaudit.reference.mechanisms.tree_counter import TreeCounter
-from dpaudit.views import PUBLIC, SERVER
+from dpaudit.core.views import PUBLIC, SERVER
 from tests.papers.mutant import EPSILON, Mutant, bandit
 
 __all__ = ["DP_SE", "HYBRID_UCB", "LAZY_UCB"]

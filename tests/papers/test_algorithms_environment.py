@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.coins import Coins, Recorder, Sampler
-from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.reference.algorithms.environment import (
     BernoulliArms,
     BernoulliVectors,
@@ -20,7 +20,7 @@ from dpaudit.reference.algorithms.environment import (
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.reference.algorithms.play import Strategy, play
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.views import PUBLIC, View
 from tests.rates import FALSE_FAILURE_RATE
 
 PUBLIC_VIEW = View.of(PUBLIC)

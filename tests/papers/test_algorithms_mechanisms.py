@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Recorder, Sampler, record, replay
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Laplace
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Laplace
 from dpaudit.reference.mechanisms.array_sum import ArraySum
 from dpaudit.reference.mechanisms.hybrid_counter import VARIANTS, HybridCounter, HybridNoise, node_scale
 from dpaudit.reference.mechanisms.report_noisy_max import rnm_noise

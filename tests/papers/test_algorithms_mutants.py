@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Choice, Program, force, record, replay
-from dpaudit.laws.base import Law
-from dpaudit.neighbours import Neighbours, both_directions
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
-from dpaudit.replays.accounting import observe_accounting
-from dpaudit.views import PUBLIC, View
+from dpaudit.replay.accounting import observe_accounting
+from dpaudit.core.views import PUBLIC, View
 from tests.papers.mutant import EPSILON
 from tests.papers.mutants import MUTANTS
 

@@ -16,9 +16,9 @@ from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import plain_loops
 from benchmarks import regret as benchmark
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.simulation import simulate, simulate_many
-from dpaudit.regret import checkpoint_grid, regret_curve
+from dpaudit.suite.regret import checkpoint_grid, regret_curve
 from tests.rates import FALSE_FAILURE_RATE
 
 SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))

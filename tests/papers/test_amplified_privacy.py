@@ -14,12 +14,12 @@ from audits.shuffle_linear_bandits import amplified_privacy as amplified
 from audits.shuffle_linear_bandits.rows.central_tree import node_counts
 from audits.shuffle_linear_bandits.rows.composition import hockey_stick
 from audits.shuffle_linear_bandits.rows.separate_batches import OWN, SAME, message_laws
-from dpaudit.claims import ApproxDP
+from dpaudit.core.claims import ApproxDP
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import encode as encoded
 from dpaudit.reference.mechanisms.gaussian_randomiser import in_noise_units, worst_pair
 from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.certify.witnesses.recompute import recompute
 
 
 def claim_at(epsilon: str, delta: str = "1") -> ApproxDP:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binary_sum import (
     binary_sum_mechanism,
     binomial_delta,

@@ -12,10 +12,10 @@ from scipy import stats
 
 from audits.shuffle_linear_bandits.binomial_privacy import cost, stated
 from audits.shuffle_linear_bandits.rows.binomial_errors import SMALL, expectation
-from dpaudit.claims import ApproxDP
+from dpaudit.core.claims import ApproxDP
 from dpaudit.coins import Sampler, record, replay
-from dpaudit.errors import InvalidParameterError
-from dpaudit.proofs.binomial_sums import BinomialSum, linear_statistics
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.certify.binomial_sums import BinomialSum, linear_statistics
 from dpaudit.reference.mechanisms.binomial_vectors import (
     VectorSheet,
     authors_sheet,
@@ -35,7 +35,7 @@ from dpaudit.reference.mechanisms.vector_messages import (
     release,
     user_messages,
 )
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.certify.witnesses.recompute import recompute
 
 #: d = 5, B = 20: epsilon, delta, b of C.1, standard deviation, b of E.5 in both readings (M = 1000).
 GOLDEN = [

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from audits.classics.suite import suite
-from dpaudit.row_verdicts import judge_row
-from dpaudit.suite import Run
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run
 
 ROWS = Path(__file__).parents[2] / "audits" / "classics" / "rows"
 FILES = sorted(path for path in ROWS.glob("*.py") if path.name != "__init__.py")

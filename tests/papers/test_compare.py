@@ -29,9 +29,9 @@ from benchmarks.compare_protocols import (
     least_refuted,
     measured,
 )
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact
-from dpaudit.reports.markdown import BEGIN, END, escape
+from dpaudit.report.markdown import BEGIN, END, escape
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
 #: The page is of either form, and says which by its captions.

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import figures
 from benchmarks.concurrent_figures import CONCURRENT_FIGURES, regenerate_concurrent
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 
 
 def test_one_command_writes_every_figure(tmp_path):

@@ -15,7 +15,7 @@ from audits.concurrent_shuffle.error_bounds import prefix_proxy
 from audits.concurrent_shuffle.regret_bounds import Setting
 from audits.concurrent_shuffle.regret_runs import simulated
 from audits.concurrent_shuffle.rows import regret, regret_exponents
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower, upper
 from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, choose, simulate
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
@@ -29,8 +29,8 @@ from dpaudit.reference.algorithms.contextual.concurrent_radius import (
 from dpaudit.reference.algorithms.contextual.environments import Batch, FixedArms, sphere_arms
 from dpaudit.reference.mechanisms.concurrent_tree import build_tree, prefix_nodes
 from dpaudit.reference.mechanisms.prefix_noise import TreeNoise
-from dpaudit.row_verdicts import judge_row
-from dpaudit.suite import Run
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run
 
 ROWS = {row.id: row for group in (regret.rows, regret_exponents.rows) for row in group.rows}
 

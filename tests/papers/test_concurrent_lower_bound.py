@@ -39,13 +39,13 @@ from audits.concurrent_shuffle.hard_inputs import (
 from audits.concurrent_shuffle.interval_escape import Sum, escape, holds_on
 from audits.concurrent_shuffle.rows import lower_bound, lower_bound_induction, lower_bound_lemmas
 from audits.concurrent_shuffle.rows.lower_bound_induction import same_blocks, smallest_chance
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower, upper
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_laws
-from dpaudit.laws import Binomial
-from dpaudit.row_verdicts import judge_row
-from dpaudit.suite import Run
+from dpaudit.distributions import Binomial
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run
 
 ONE = Fraction(1)
 GROUPS = (lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)

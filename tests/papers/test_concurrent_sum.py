@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum, RunningEstimates
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree, prefix_nodes

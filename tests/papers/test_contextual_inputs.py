@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual import linear_policy, noise_levels, radius
 from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     BinomialNoise,

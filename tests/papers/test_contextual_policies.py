@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.plain_contextual import PlainNoise, plain_linucb
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual import linear_policy, rank_one
 from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     AggregateNoise,
@@ -32,7 +32,7 @@ from dpaudit.reference.algorithms.contextual.environments import (
 )
 from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
-from dpaudit.regret import RegretRuns
+from dpaudit.suite.regret import RegretRuns
 from tests.rates import FALSE_FAILURE_RATE
 
 Floats = NDArray[np.float64]

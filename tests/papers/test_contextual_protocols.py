@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import record
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Gaussian
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Gaussian
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     binomial_sums,
     by_batches,

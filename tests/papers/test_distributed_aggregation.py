@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, Sampler, ViewLaw, enumerate_view, record, replay, sum_out
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import PointMass, PolyaDifference
+from dpaudit.distributions import PointMass, PolyaDifference
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.local_noise import polya_share
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
 from dpaudit.reference.mechanisms.relaxed_aggregation import CarrySum, LeakyCoin, LeakySum, nearer_to_full
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum, zero_sum_masks
-from dpaudit.views import SERVER, View
+from dpaudit.core.views import SERVER, View
 
 HALF = Fraction(1, 2)
 

@@ -16,9 +16,9 @@ import pytest
 from audits.distributed_mab import communication
 from audits.distributed_mab.communication import bits, log_size_bound, sheet_of
 from dpaudit.coins import Coins
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
+from dpaudit.distributions import Bernoulli, PointMass, PolyaDifference
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES
 from dpaudit.reference.mechanisms import rounding_error, sent_bits
 from dpaudit.reference.mechanisms.decoding_window import Circle

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import plain_distributed
 from benchmarks.plain_distributed import Run
 from dpaudit.coins import Coins, Recording, enumerate_view, fingerprint, record, replay
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.environment import PotentialOutcomes
 from dpaudit.reference.algorithms.mab.batched_elimination import (
     Elimination,
@@ -30,7 +30,7 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import (
 )
 from dpaudit.reference.algorithms.play import Decisions, play
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
-from dpaudit.views import SERVER, View
+from dpaudit.core.views import SERVER, View
 
 
 def made(name: str, *, epsilon: str = "1", p: str = "1/2", s: str = "1") -> Variant:

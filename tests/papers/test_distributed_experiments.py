@@ -25,9 +25,9 @@ from audits.distributed_mab.experiment_settings import (
 )
 from benchmarks import figures
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Categorical
-from dpaudit.plots import read_plot
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Categorical
+from dpaudit.core.plots import read_plot
 from dpaudit.reference.algorithms.mab import clipped_sums, successive_elimination
 from dpaudit.reference.algorithms.mab.competitors import simulated
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
@@ -38,9 +38,9 @@ from dpaudit.reference.algorithms.mab.reward_models import (
     bernoulli_arms,
 )
 from dpaudit.reference.algorithms.play import play
-from dpaudit.regret import Cut, combination_interval, regret_frame, summary
-from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
-from dpaudit.suite import Run
+from dpaudit.suite.regret import Cut, combination_interval, regret_frame, summary
+from dpaudit.blackbox.statistics import fit_log_wealth, uniform_log_wealth
+from dpaudit.core.suite import Run
 from tests.rates import FALSE_FAILURE_RATE
 
 THRESHOLD = -math.log(FALSE_FAILURE_RATE)

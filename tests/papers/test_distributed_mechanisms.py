@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit.coins import Coins, Sampler, enumerate_view
-from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.core.errors import InvalidParameterError, NotTractableError, UndecidedError
 from dpaudit.kernel.ball import arb, ball, sign_of
-from dpaudit.laws import (
+from dpaudit.distributions import (
     Categorical,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -50,8 +50,8 @@ from dpaudit.reference.mechanisms.parameter_sheet import (
     skellam_sheet,
 )
 from dpaudit.reference.mechanisms.wire import bits_per_residue, integer_bits, pack_residues, unpack_residues
-from dpaudit.statistics import fit_log_wealth
-from dpaudit.views import EVERYTHING, SERVER, View
+from dpaudit.blackbox.statistics import fit_log_wealth
+from dpaudit.core.views import EVERYTHING, SERVER, View
 from tests.rates import FALSE_FAILURE_RATE
 
 SHEETS = {

@@ -19,10 +19,10 @@ from audits.distributed_mab.rows import mutants
 from audits.distributed_mab.rows.mutants import early_pairs
 from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
 from dpaudit.kernel.ball import arb, lower, upper
-from dpaudit.laws import Binomial, Categorical, SumMod
-from dpaudit.laws.base import Law
-from dpaudit.neighbours import Neighbours, both_directions
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Binomial, Categorical, SumMod
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
 from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
@@ -32,13 +32,13 @@ from dpaudit.reference.mechanisms.decoded_sum_law import distance, enumerated_su
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from dpaudit.reference.mechanisms.modular_sum import secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.replays.accounting import observe_accounting
-from dpaudit.replays.breaches import search
-from dpaudit.replays.moved_noise import moved_noise
-from dpaudit.statistics import fit_log_wealth
-from dpaudit.suite import Run
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.replay.accounting import observe_accounting
+from dpaudit.replay.breaches import search
+from dpaudit.replay.shifted_noise import moved_noise
+from dpaudit.blackbox.statistics import fit_log_wealth
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SERVER, View
+from dpaudit.certify.witnesses.recompute import recompute
 from tests.rates import FALSE_FAILURE_RATE
 
 THE_SERVER = View.of(SERVER)

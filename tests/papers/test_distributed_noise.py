@@ -29,11 +29,11 @@ from audits.distributed_mab.rows import (
     returning_users,
     tails,
 )
-from dpaudit import conversions
-from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.core import conversions
+from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, precision
-from dpaudit.laws import DiscreteLaplace, Skellam, WrappedMod
-from dpaudit.laws.exact_tails import beyond
+from dpaudit.distributions import DiscreteLaplace, Skellam, WrappedMod
+from dpaudit.distributions.exact_tails import beyond
 from dpaudit.reference.mechanisms.decoding_error import Rewards, error_probability
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
     divergence_excess,
@@ -43,11 +43,11 @@ from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
 )
 from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import polya_sheet
-from dpaudit.rows import Sides, over, step, worst_of
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Row, Run, Suite
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.divergence import divergence_witness
+from dpaudit.suite import Sides, over, step, worst_of
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Row, Run, Suite
+from dpaudit.core.views import SERVER, View
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (

@@ -20,12 +20,12 @@ from audits.distributed_mab import (
 )
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, protocol_audit
 from audits.distributed_mab.rows import divergence_protocols
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
-from dpaudit.errors import CertificateError, NotTractableError
+from dpaudit.core.errors import CertificateError, NotTractableError
 from dpaudit.kernel.ball import arb
-from dpaudit.laws import (
+from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
     Law,
@@ -42,14 +42,14 @@ from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.modular_sum import clipped, decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
-from dpaudit.replays.accounting import worst_loss
-from dpaudit.replays.followed import Followed, survey
-from dpaudit.replays.privacy import privacy_outcome
-from dpaudit.replays.residues import extreme_residues, wrapped_loss
-from dpaudit.suite import Run
-from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.views import PUBLIC, SERVER, View
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.replay.accounting import worst_loss
+from dpaudit.replay.aggregate_histories import Followed, survey
+from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.replay.residues import extreme_residues, wrapped_loss
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import PUBLIC, SERVER, View
+from dpaudit.certify.witnesses.recompute import recompute
 
 RUN = Run(profile="quick", alpha=0.05, seed=3, row_id="test")
 

@@ -15,11 +15,11 @@ from scipy import optimize, stats
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
-from dpaudit.claims import Statement
-from dpaudit.conversions import converted
-from dpaudit.evidence import Estimate
+from dpaudit.core.claims import Statement
+from dpaudit.core.conversions import converted
+from dpaudit.core.evidence import Estimate
 from dpaudit.kernel.ball import ball
-from dpaudit.laws import DiscreteGaussian
+from dpaudit.distributions import DiscreteGaussian
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.batched_regret import (
     Setting,
@@ -41,11 +41,11 @@ from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
 from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, in_units_of_noise
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.regret import octave
-from dpaudit.rows.expected import evaluated
-from dpaudit.runner.finding import finding_of
-from dpaudit.statistics import mean_bounds
-from dpaudit.suite import Run, Suite
+from dpaudit.suite.regret import octave
+from dpaudit.suite.expected import evaluated
+from dpaudit.run.finding import finding_of
+from dpaudit.blackbox.statistics import mean_bounds
+from dpaudit.core.suite import Run, Suite
 from tests.rates import FALSE_FAILURE_RATE
 
 #: The level of a row among 200.

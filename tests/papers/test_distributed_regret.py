@@ -21,8 +21,8 @@ from audits.distributed_mab.experiment_settings import (
 from benchmarks import distributed
 from benchmarks.rebuild_diamonds import merged_labels, reward_counts
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Categorical
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Categorical
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, Variant, strategy, variant
 from dpaudit.reference.algorithms.mab.distributed_regret import (
@@ -38,7 +38,7 @@ from dpaudit.reference.algorithms.mab.reward_models import (
     bernoulli_arms,
 )
 from dpaudit.reference.algorithms.play import play
-from dpaudit.statistics import fit_log_wealth
+from dpaudit.blackbox.statistics import fit_log_wealth
 from tests.rates import FALSE_FAILURE_RATE
 
 THRESHOLD = -math.log(FALSE_FAILURE_RATE)

@@ -24,14 +24,14 @@ from audits.distributed_mab.shuffle_protocol import (
     failure_bounds,
     leaky_witness,
 )
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins, enumerate_view
-from dpaudit.errors import CertificateError, NotTractableError
+from dpaudit.core.errors import CertificateError, NotTractableError
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.check import check
-from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import gaussian_mechanism, randomised_response, relaxed_release
+from dpaudit.distributions import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import gaussian_mechanism, randomised_response, relaxed_release
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.local_noise import total_noise
@@ -47,10 +47,10 @@ from dpaudit.reference.mechanisms.relaxed_aggregation import (
     nearer_to_full,
 )
 from dpaudit.reference.mechanisms.relaxed_views import leaky_event
-from dpaudit.replays.hidden_draws import HIDDEN, mixture_witness, objections, program_event
-from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.replay.hidden_draws import HIDDEN, mixture_witness, objections, program_event
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import SERVER, View
+from dpaudit.certify.witnesses.recompute import recompute
 
 Floats = NDArray[np.float64]
 

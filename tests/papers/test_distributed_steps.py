@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from audits.distributed_mab.rows.elimination_regret import C
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, variant
 from dpaudit.reference.algorithms.mab.distributed_regret import noisy_sums

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audits.private_online_learning.rows.structure import reached, rows
-from dpaudit.suite import Run
+from dpaudit.core.suite import Run
 
 VALUES = [0.0, 0.3, -0.3, 2.0**-53, 2.0**-54, 1e-300, 1.5, 1.0, math.nextafter(1.0, 0.0), -0.999, 123.456]
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from dpaudit.coins import Sampler, record
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms import linear_bandit_noise as levels
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,

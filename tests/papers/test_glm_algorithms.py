@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
 from dpaudit.reference.algorithms.contextual.glm_environments import (
     GlmEnvironment,

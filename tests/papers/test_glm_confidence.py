@@ -16,7 +16,7 @@ from audits.glm_bandits.confidence_runs import drawn_fits, enumerated_fits
 from audits.glm_bandits.experiment_runs import median_interval
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, constants_of, private, runs_of
 from audits.glm_bandits.rows import confidence, regret, runnable
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.contextual.links import logistic
 

@@ -9,7 +9,7 @@ import pytest
 
 from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
 from audits.glm_bandits.printed_parameters import JointParameters
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
 

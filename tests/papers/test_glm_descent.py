@@ -19,7 +19,7 @@ from audits.glm_bandits.rows.descent import (
 )
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     ShuffledGradientDescent,
@@ -28,9 +28,9 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     in_one_step,
     vector_call,
 )
-from dpaudit.replays.privacy import privacy_outcome, short_outcome
-from dpaudit.suite import Run
-from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.replay.privacy import privacy_outcome, short_outcome
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
 
 
 def logistic(scores: np.ndarray) -> np.ndarray:

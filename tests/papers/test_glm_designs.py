@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audits.glm_bandits.rows.design import _expected, _survivors
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design, leverages
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.glm_figures import GLM_FIGURES, regenerate_glm
-from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_optimisers import FitCall, StartingPoint
 from dpaudit.reference.algorithms.contextual.links import logistic
 

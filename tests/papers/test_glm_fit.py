@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.glm_fit import ball_loss, minimise, minimise_within
 from dpaudit.reference.algorithms.contextual.glm_optimisers import (
     ClippedDescent,

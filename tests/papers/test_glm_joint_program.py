@@ -21,11 +21,11 @@ from audits.glm_bandits.rows.tree_mutants import (
     trace_shown,
 )
 from dpaudit.coins import Coins
-from dpaudit.errors import InvalidParameterError
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.privacy import privacy_outcome, short_outcome
-from dpaudit.suite import Run
-from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.privacy import privacy_outcome, short_outcome
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
 
 
 def _users(arms: list[float], reward: float = 1.0) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from flint import arb_series
 from scipy import stats
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.reference.algorithms.contextual.links import (
     Linear,

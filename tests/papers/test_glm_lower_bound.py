@@ -31,11 +31,11 @@ from audits.glm_bandits.sign_learners import (
     uniform,
     wrong_sign,
 )
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
-from dpaudit.row_verdicts import judge_row
-from dpaudit.suite import Run, Suite
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run, Suite
 
 SUITE = Suite(paper="test", title="test")
 SUITE.include(self_concordance.rows, model_facts.rows, lower_bound.rows)

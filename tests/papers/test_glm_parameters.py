@@ -11,7 +11,7 @@ import pytest
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps, power_of
 from audits.glm_bandits.rows.parameters import first_horizon
 from audits.glm_bandits.switching import doublings, hidden_growth, rising, sure_switches
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
 

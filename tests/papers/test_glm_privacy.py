@@ -19,7 +19,7 @@ from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of, stated, 
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import costs, instance
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, precision
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.matrix_tree import (

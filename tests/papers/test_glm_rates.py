@@ -11,7 +11,7 @@ import pytest
 
 from audits.glm_bandits.rows import rates
 from audits.glm_bandits.rows.rates import DERIVATIONS, Derivation
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.dominated_rates import growth
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 

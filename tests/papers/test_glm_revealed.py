@@ -15,8 +15,8 @@ from audits.glm_bandits.poisoned_batch import Instance, poisoned
 from audits.glm_bandits.repaired_joint import joint_proof
 from audits.glm_bandits.revealing_action import revealing_action
 from audits.glm_bandits.shuffled_descent import descent
-from dpaudit.claims import ApproxDP
-from dpaudit.views import View, user
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.views import View, user
 
 RUNS = 200_000
 

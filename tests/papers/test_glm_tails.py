@@ -15,7 +15,7 @@ from audits.glm_bandits.exact_tails import (
     chi_square_above,
     crossing_probability,
 )
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
 

@@ -19,12 +19,12 @@ from audits.libraries.second_routes import event, laplace_tail, laplaces_apart
 from audits.libraries.subsampled_test import still_open
 from audits.libraries.suite import suite
 from benchmarks.libraries import main, page_of
-from dpaudit.adapters.adapted import Adapted
-from dpaudit.claims import PureDP
-from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.suite import Group, Outcome, Run
-from dpaudit.verdicts import judge
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.blackbox.adapters.adapted import Adapted
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.verdicts import judge
+from dpaudit.certify.witnesses.recompute import recompute
 from tests.cli.suites import invoke
 from tests.rates import FALSE_FAILURE_RATE
 

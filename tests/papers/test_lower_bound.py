@@ -14,13 +14,13 @@ from audits.private_online_learning import hard_family
 from audits.private_online_learning.rows import lower_bound, lower_bound_learners
 from audits.private_online_learning.suite import suite as paper_suite
 from audits.private_online_learning.variants import VARIANTS
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import lower, precision, upper
-from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.distributions import Laplace, NoisyArgmax
 from dpaudit.reference.algorithms.online import one_best
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.row_verdicts import judge_row
-from dpaudit.suite import Run, Suite
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run, Suite
 from tests.rates import FALSE_FAILURE_RATE
 
 

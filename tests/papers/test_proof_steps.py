@@ -17,14 +17,14 @@ from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.laws import noisy_sums
-from dpaudit.laws.summed import laplace_sum_tail
+from dpaudit.distributions import noisy_sums
+from dpaudit.distributions.summed import laplace_sum_tail
 from dpaudit.reference.algorithms.simulation import simulate
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
 from dpaudit.reference.mechanisms.tree_counter import psum_nodes
-from dpaudit.rows import Sides, inequality, over
-from dpaudit.suite import Group, Row, Run
-from dpaudit.verdicts import Judgement, judge
+from dpaudit.suite import Sides, inequality, over
+from dpaudit.core.suite import Group, Row, Run
+from dpaudit.core.verdicts import Judgement, judge
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)

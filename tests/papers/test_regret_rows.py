@@ -24,10 +24,10 @@ from audits.private_online_learning.rows import (
 )
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import figures
-from dpaudit.claims import Statement
+from dpaudit.core.claims import Statement
 from dpaudit.coins import Sampler
-from dpaudit.errors import InvalidParameterError
-from dpaudit.plots import read_plot
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import read_plot
 from dpaudit.reference.algorithms.environment import BernoulliArms
 from dpaudit.reference.algorithms.mab import restarted_elimination
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
@@ -48,9 +48,9 @@ from dpaudit.reference.algorithms.online.leader_law import (
 )
 from dpaudit.reference.algorithms.play import play
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.regret import Cut, difference_interval, mean_interval
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Row, Run, Suite
+from dpaudit.suite.regret import Cut, difference_interval, mean_interval
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Row, Run, Suite
 from tests.rates import FALSE_FAILURE_RATE
 
 SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))

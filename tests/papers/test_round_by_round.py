@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.distributions import Laplace, NoisyArgmax
 from dpaudit.reference.algorithms.mab import batched_elimination, hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail, confidence_radius
 from dpaudit.reference.algorithms.online import ftnl
@@ -29,7 +29,7 @@ from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoi
 from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader
 from dpaudit.reference.mechanisms.online_learning_programs import hybrid_counter as counter_program
 from dpaudit.reference.mechanisms.online_learning_programs import hybrid_ucb as hybrid_program
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 SEEDS = range(12)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audits.private_online_learning.suite import suite
-from dpaudit.suite import Run
+from dpaudit.core.suite import Run
 
 ROWS = {row.id: row for row in suite.rows}
 

@@ -16,11 +16,11 @@ from audits.shuffle_linear_bandits.experiment_settings import figure_table, inst
 from audits.shuffle_linear_bandits.theorem_policies import theorem_policy
 from benchmarks import contextual, figures
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.aggregate_noise import BinomialNoise, GaussianNoise
 from dpaudit.reference.algorithms.contextual.environments import Batch
 from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
-from dpaudit.regret import RegretRuns
+from dpaudit.suite.regret import RegretRuns
 
 KNOWN = {"dim": 5, "horizon": 20_000, "batch_size": 20, "delta": 0.1}
 

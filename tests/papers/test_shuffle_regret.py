@@ -14,7 +14,7 @@ from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, Reg
 from audits.shuffle_linear_bandits.rows.corollaries import COROLLARIES, Corollary
 from audits.shuffle_linear_bandits.rows.regret_rates import CONSTANT, grid_points
 from audits.shuffle_linear_bandits.stale_rounds import adversarial, exact_stale, stale_at_most
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.contextual import noise_levels
 from dpaudit.reference.algorithms.contextual.exponents import excess, monomial

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, Row
 
 __all__ = ["of_row"]

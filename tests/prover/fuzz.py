@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import DpauditError
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import DpauditError
 from tests.prover import oracle
 from tests.prover.masses import TooWideError
 from tests.prover.random_programs import Generated, generate

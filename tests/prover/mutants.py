@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Categorical, DiscreteLaplace, Exponential, Laplace
+from dpaudit.distributions import Categorical, DiscreteLaplace, Exponential, Laplace
 
 __all__ = ["mutated", "tree_program"]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.laws import Bernoulli, Categorical, DiscreteLaplace, Exponential, Gaussian, Laplace, Shifted
+from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Exponential, Gaussian, Laplace, Shifted
 from tests.prover.masses import Floats, Noise, TooWideError, polytope_mass
 
 __all__ = ["ANY", "Form", "OracleCoins", "Path", "UnfollowedError", "Within", "loss", "paths", "probability"]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from dpaudit.laws import Bernoulli, Exponential, Laplace
+from dpaudit.distributions import Bernoulli, Exponential, Laplace
 
 __all__ = ["loop_program", "random_loop"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.laws import Bernoulli, Categorical, DiscreteLaplace, Exponential, Laplace
+from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Exponential, Laplace
 
 __all__ = ["Generated", "generate"]
 

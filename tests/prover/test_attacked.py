@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit import EachMoves, PureDP, Symbols, prove
 from dpaudit.kernel import program_t0, step_t0
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.prover.data import EVERY
 from dpaudit.prover.post import post
 

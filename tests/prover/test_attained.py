@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import CertificateError
-from dpaudit.evidence import Witness
-from dpaudit.laws import Laplace
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Witness
+from dpaudit.distributions import Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
-from dpaudit.rows.proved import Proving
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.suite.proved import Proving
+from dpaudit.certify.witnesses.recompute import recompute
 
 UNIT = Symbols(1, low=0, high=1)
 

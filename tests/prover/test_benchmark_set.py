@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import prover as benchmark
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.prover import prove
 from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram

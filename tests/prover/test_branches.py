@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from dpaudit.laws import Gaussian, Laplace
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.branches import by_branches
 from dpaudit.prover.certificate import written_tree

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel import branches_t0, claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
 from dpaudit.kernel.program_t0 import ProgramProofError
-from dpaudit.laws import Gaussian, Laplace
+from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 DATA = Symbols(2, low=-2, high=3)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.laws import Bernoulli, Categorical, Laplace
+from dpaudit.core.claims import PureDP
+from dpaudit.distributions import Bernoulli, Categorical, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.reading import BUILTINS, require_readable
 from dpaudit.prover.symbols import RefusedError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpaudit.claims import Profile, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.claims import Profile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
-from dpaudit.errors import DpauditError
-from dpaudit.laws import Gaussian, Laplace
+from dpaudit.core.errors import DpauditError
+from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove
 
 UNIT = Symbols(3, low=0, high=1)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.laws import DiscreteLaplace, Laplace
+from dpaudit.core.claims import PureDP
+from dpaudit.distributions import DiscreteLaplace, Laplace
 from dpaudit.prover import EVERY, EachMoves, Symbols, opcodes, prove
-from dpaudit.prover.endless import of_limited_length
+from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from tests.prover.frames import needs_frames

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Proof, Symbols, prove
 from dpaudit.prover.generic_step import Loop
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel import claim_t0, finite_t0, kernel_t0
 from dpaudit.kernel.ball import ball, lower_exact
-from dpaudit.laws import Bernoulli, Laplace, RandomisedResponse
+from dpaudit.distributions import Bernoulli, Laplace, RandomisedResponse
 from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.finite import exact_laws, largest_ratio
 

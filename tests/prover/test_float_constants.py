@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP, ZeroConcentratedDP
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Gaussian, Laplace
+from dpaudit.core.claims import PureDP, ZeroConcentratedDP
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Gaussian, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
 from dpaudit.prover.finite import exact_laws

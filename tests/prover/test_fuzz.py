@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.errors import DpauditError
+from dpaudit.core.errors import DpauditError
 from tests.prover import fuzz, oracle
 from tests.prover.masses import TooWideError
 from tests.prover.random_programs import generate

@@ -13,15 +13,15 @@ import pytest
 from scipy import integrate
 from scipy.special import ndtr
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.coins.prover import GaussianCoins
-from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.laws import Gaussian
+from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.distributions import Gaussian
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols, explore, prove
 from dpaudit.prover.gaussian import GaussianWalk
 from dpaudit.prover.whole_program import explore_program
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 from tests.prover.hostile.gaussian import REFUSED
 
 UNIT = Symbols(2, low=0, high=1)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import GaussianDP, ZeroConcentratedDP
+from dpaudit.core.claims import GaussianDP, ZeroConcentratedDP
 from dpaudit.kernel import claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
-from dpaudit.laws import Gaussian
+from dpaudit.distributions import Gaussian
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 DATA = Symbols(2, low=0, high=1)

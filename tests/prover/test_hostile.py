@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import DpauditError
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import DpauditError
 from tests.prover import asked, oracle
 from tests.prover.hostile.every import ALL
 from tests.prover.hostile.row import EACH, ONE_REPLACED, ONE_WAY, Row

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel import claim_t0, kernel_t0, program_t0
-from dpaudit.laws import Exponential, Laplace
+from dpaudit.distributions import Exponential, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 ANY, ONE_WAY = EachMoves(), EachMoves(one_way=True)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins
 from dpaudit.kernel import program_t0
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Exponential, Laplace
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Exponential, Laplace
 from dpaudit.prover import EachMoves, Symbols, prove
 from dpaudit.reference.mechanisms.noisy_max_programs import noisy_max
 from dpaudit.reference.mechanisms.sparse_vector_programs import (

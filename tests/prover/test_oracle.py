@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.coins import Coins
-from dpaudit.laws import DiscreteLaplace, Laplace
+from dpaudit.distributions import DiscreteLaplace, Laplace
 from tests.prover.masses import Noise, polytope_mass
 from tests.prover.oracle import Within, loss, paths, probability
 

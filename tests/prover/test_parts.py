@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import scipy.stats as ss
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel import program_t0
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, post, prove
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.explore import tightened

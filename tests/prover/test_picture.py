@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.prover import EachMoves, Symbols, prove
 from dpaudit.prover.picture import in_words, path_tree
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel import claim_t0, kernel_t0, program_t0, ray_t0
 from dpaudit.prover import prove
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram

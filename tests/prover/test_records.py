@@ -22,9 +22,9 @@ from dpaudit import (
     ZeroConcentratedDP,
     prove,
 )
-from dpaudit.data import Domain
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import DiscreteLaplace, Gaussian, Laplace
+from dpaudit.core.data import Domain
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import DiscreteLaplace, Gaussian, Laplace
 
 ONE = PureDP(epsilon=1)
 

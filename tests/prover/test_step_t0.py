@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel import step_t0
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.forms import Form
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dpaudit.laws import Laplace
-from dpaudit.proofs.build import laplace_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Laplace
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols
-from dpaudit.prover.touches import Derived, derived_accounting, undeclared
+from dpaudit.prover.affected import Derived, derived_accounting, undeclared
 from dpaudit.reference.mechanisms.concurrent_tree import Tree
 from dpaudit.reference.mechanisms.counter_programs import concurrent_batches, tree_counter
 from dpaudit.reference.mechanisms.hybrid_charges import charge_at

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import CertificateError
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.program_claim import examine_program
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from dpaudit.prover import EachMoves, Symbols, prove
 
 

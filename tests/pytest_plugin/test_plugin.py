@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.pytest_plugin.levels import Levels, seed_of
 from dpaudit.pytest_plugin.private import ELSEWHERE, UNKNOWN, AssertPrivate
 from tests.cli.suites import UNEXPECTED, VERIFIED, write_suite

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from scipy.special import ndtr
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.evidence import ProgramProof
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.evidence import ProgramProof
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
-from dpaudit.laws import Gaussian, Laplace
-from dpaudit.proofs.build import accounted, gaussian_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Gaussian, Laplace
+from dpaudit.certify.build import accounted, gaussian_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.prover import OneReplaced, Symbols
-from dpaudit.rows.proved import Proving, Shape, evidence_of
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
+from dpaudit.suite.proved import Proving, Shape, evidence_of
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
 from dpaudit.verify.result import verify_result
 
 UNIT = Symbols(3, low=0, high=1)

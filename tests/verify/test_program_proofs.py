@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.errors import MechanismError
-from dpaudit.evidence import ProgramProof
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.evidence import ProgramProof
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.claim_t0 import ASSUMED, scope_in_words
-from dpaudit.laws import Bernoulli, Laplace
-from dpaudit.proofs.build import accounted, laplace_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Bernoulli, Laplace
+from dpaudit.certify.build import accounted, laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
-from dpaudit.row_verdicts import is_accepted
-from dpaudit.rows.proved import Proving, Shape, evidence_of
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
+from dpaudit.core.row_verdicts import is_accepted
+from dpaudit.suite.proved import Proving, Shape, evidence_of
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
 from dpaudit.verify.result import verify_result
 
 SVT = Proving(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import dpaudit
-from dpaudit.errors import BrokenReportError
-from dpaudit.report_file.strict import MAX_BYTES, parse_strict, require_clear_ids
-from dpaudit.reports.axis import Scale
-from dpaudit.runner.commands import RunCommand, read_command
-from dpaudit.skeletons import is_readable, skeleton
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.file.strict import MAX_BYTES, parse_strict, require_clear_ids
+from dpaudit.report.axis import Scale
+from dpaudit.run.commands import RunCommand, read_command
+from dpaudit.core.skeletons import is_readable, skeleton
 
 PAGE = Path(dpaudit.__file__).parents[1] / "docs" / "verify.md"
 

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import ApproxDP, Claim, PureDP
-from dpaudit.errors import BrokenReportError
-from dpaudit.evidence import Evidence, Witness
+from dpaudit.core.claims import ApproxDP, Claim, PureDP
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.core.evidence import Evidence, Witness
 from dpaudit.kernel.kernel_t0 import context_of
-from dpaudit.laws import Laplace
-from dpaudit.proofs import build
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
+from dpaudit.distributions import Laplace
+from dpaudit.certify import build
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.report import verify_report
-from dpaudit.views import PUBLIC
-from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.core.views import PUBLIC
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 CLAIM = PureDP(epsilon="1/2")
 

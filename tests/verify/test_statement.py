@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Accounting, ErrorRate, PureDP
-from dpaudit.proofs import build
-from dpaudit.proofs.sites import Site
-from dpaudit.reports.html import render_html
+from dpaudit.core.claims import Accounting, ErrorRate, PureDP
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site
+from dpaudit.report.html import render_html
 from dpaudit.verify.report import verify_report
 from dpaudit.verify.statement import CANNOT_KNOW, certificate_in_words, setting_in_words
-from dpaudit.views import SERVER, View
+from dpaudit.core.views import SERVER, View
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
 from tests.verify.test_report import CLAIM, report, row
 

@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import PureDP
-from dpaudit.data import Interval, Records
-from dpaudit.errors import MechanismError
-from dpaudit.evidence import ProgramProof
+from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Interval, Records
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.evidence import ProgramProof
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.kernel.values import check as checker
 from dpaudit.kernel.values.declaration import words_of
-from dpaudit.row_verdicts import is_accepted
-from dpaudit.rows.proved import Proving
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
+from dpaudit.core.row_verdicts import is_accepted
+from dpaudit.suite.proved import Proving
+from dpaudit.run.finding import finding_of
+from dpaudit.core.suite import Outcome
 from dpaudit.verify.result import verify_result
 from tests.cli.suites import invoke, run
 
@@ -350,9 +350,9 @@ def test_a_record_of_less_noise_never_has_the_old_bound() -> None:
 SUITE = '''
 import numpy as np
 from dpaudit import Records, Suite
-from dpaudit.data import Interval
-from dpaudit.rows.proved import Proving, proved
-from dpaudit.suite import Group
+from dpaudit.core.data import Interval
+from dpaudit.suite.proved import Proving, proved
+from dpaudit.core.suite import Group
 
 rows = Group("Proofs")
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP, ZeroConcentratedDP
+from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
 from dpaudit.coins import Coins, Program
-from dpaudit.evidence import Evidence
-from dpaudit.laws import BinaryTree, Gaussian, SubsampledGaussianSum
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import (
+from dpaudit.core.evidence import Evidence
+from dpaudit.distributions import BinaryTree, Gaussian, SubsampledGaussianSum
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import (
     LossGrid,
     accounted,
     gaussian_mechanism,
     poisson_subsampled_gaussian,
     tree_mechanism,
 )
-from dpaudit.proofs.proof import Proof
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Interval
-from dpaudit.rows import evidence, privacy
-from dpaudit.suite import Group, Run
+from dpaudit.certify.proof import Proof
+from dpaudit.certify.sites import Site
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Interval
+from dpaudit.suite import evidence, privacy
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -12,9 +12,9 @@ from dpaudit.reference.mechanisms.proved_programs import (
     SUMS,
     ProvedProgram,
 )
-from dpaudit.rows import Control, controls, listed
-from dpaudit.rows.proved import Proving, proved
-from dpaudit.suite import Group
+from dpaudit.suite import Control, controls, listed
+from dpaudit.suite.proved import Proving, proved
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins
-from dpaudit.data import Integers, Records
-from dpaudit.laws import Exponential, Gumbel, Laplace, Law, NoisyArgmax
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import report_noisy_max
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
-from dpaudit.rows import over, privacy
-from dpaudit.suite import Group, Run
+from dpaudit.core.data import Integers, Records
+from dpaudit.distributions import Exponential, Gumbel, Laplace, Law, NoisyArgmax
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import report_noisy_max
+from dpaudit.certify.sites import Site
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.suite import over, privacy
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins, Program
-from dpaudit.laws import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import above_threshold
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
-from dpaudit.rows import privacy
-from dpaudit.suite import Group
+from dpaudit.distributions import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import above_threshold
+from dpaudit.certify.sites import Site
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.suite import privacy
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

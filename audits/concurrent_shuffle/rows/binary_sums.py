@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from audits.concurrent_shuffle.node_privacy import claim_of
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.proofs.build import integer_noise
+from dpaudit.certify.build import integer_noise
 from dpaudit.reference.mechanisms.binary_sum import Variant, binary_sum_mechanism
-from dpaudit.rows import Chain, Constant, Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Constant, Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -23,12 +23,12 @@ from audits.concurrent_shuffle.hard_inputs import (
     smallest_horizon,
     variance_ratio,
 )
-from dpaudit.claims import LowerBound
-from dpaudit.evidence import Estimate
+from dpaudit.core.claims import LowerBound
+from dpaudit.core.evidence import Estimate
 from dpaudit.kernel.ball import lower, upper
-from dpaudit.plots import table
-from dpaudit.rows import Chain, Control, Measured, controls, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.core.plots import table
+from dpaudit.suite import Chain, Control, Measured, controls, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -29,10 +29,10 @@ from audits.concurrent_shuffle.exact_tables import (
 )
 from audits.concurrent_shuffle.hard_inputs import HardInputs, marked_bits
 from audits.concurrent_shuffle.interval_escape import Sum, holds_on
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Sides, full, inequality, over
-from dpaudit.suite import Group
+from dpaudit.suite import Sides, full, inequality, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from audits.concurrent_shuffle.protocol_runs import calibrated, node_release, sum_audit
-from dpaudit.claims import ApproxDP, Ordering
+from dpaudit.core.claims import ApproxDP, Ordering
 from dpaudit.coins import Coins, Program, record
-from dpaudit.evidence import Estimate
+from dpaudit.core.evidence import Estimate
 from dpaudit.reference.mechanisms.concurrent_protocol import ReadAt, concurrent_sums
 from dpaudit.reference.mechanisms.concurrent_tree import (
     Node,
@@ -27,11 +27,11 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
     highest_complete_nodes,
 )
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
-from dpaudit.replays.data_sets import DataSets
-from dpaudit.replays.enumerated import enumerated
-from dpaudit.rows import Control, broken, controls, one_share_less, without
-from dpaudit.suite import Group, Run
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.replay.data_sets import DataSets
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.suite import Control, broken, controls, one_share_less, without
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -17,19 +17,19 @@ from audits.concurrent_shuffle.node_privacy import (
     summed_witness,
 )
 from audits.concurrent_shuffle.sequential_batches import BITS, in_turn, overlapping
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.proofs.build import Proof
-from dpaudit.proofs.calibrate import Question
+from dpaudit.certify.build import Proof
+from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.reference.mechanisms.shuffler_schedule import active_batches
-from dpaudit.replays.enumerated import enumerated
-from dpaudit.rows import Sides, evidence, full, inequality, listed, over
-from dpaudit.suite import Group, Outcome, Run
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.suite import Sides, evidence, full, inequality, listed, over
+from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["rows"]
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
-from dpaudit.claims import ApproxDP
+from dpaudit.core.claims import ApproxDP
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import full, over, privacy
-from dpaudit.suite import Group
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import full, over, privacy
+from dpaudit.core.suite import Group
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -6,13 +6,13 @@ full; here with central Laplace noise in the place of the shuffler's.
 
 from __future__ import annotations
 
-from dpaudit.claims import Ordering
-from dpaudit.laws import Laplace
+from dpaudit.core.claims import Ordering
+from dpaudit.distributions import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.mechanisms.counter_programs import concurrent_batches
-from dpaudit.rows import Measured, evidence, full, over
-from dpaudit.rows.proved import Proving, Shape, derived_cost, proved
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, evidence, full, over
+from dpaudit.suite.proved import Proving, Shape, derived_cost, proved
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

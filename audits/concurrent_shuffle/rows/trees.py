@@ -24,8 +24,8 @@ from dpaudit.reference.mechanisms.shuffler_schedule import (
     read_at,
     shuffler_schedule,
 )
-from dpaudit.rows import Chain, Sides, full, inequality, listed, over
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Sides, full, inequality, listed, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

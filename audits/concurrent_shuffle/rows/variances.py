@@ -9,13 +9,13 @@ import numpy as np
 
 from audits.concurrent_shuffle.error_bounds import Setting, levels_of, node_proxy, prefix_proxy
 from audits.concurrent_shuffle.prefix_errors import error_split, most_terms, share_above
-from dpaudit.claims import SubGaussian
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import SubGaussian
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, upper_short
-from dpaudit.laws import Binomial
-from dpaudit.plots import table
-from dpaudit.proofs.decide import NoiseSum, noise_sum, proxy_proof
+from dpaudit.distributions import Binomial
+from dpaudit.core.plots import table
+from dpaudit.certify.decide import NoiseSum, noise_sum, proxy_proof
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import (
@@ -24,8 +24,8 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
     lowest_levels,
     node_counts,
 )
-from dpaudit.rows import Chain, Measured, evidence, full, inequality, listed, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Measured, evidence, full, inequality, listed, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -22,11 +22,11 @@ from audits.distributed_mab.renyi_privacy import (
     theorem_2_batch,
     theorem_2_final,
 )
-from dpaudit.claims import RenyiDP, ZeroConcentratedDP
-from dpaudit.evidence import Evidence
+from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.core.evidence import Evidence
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
-from dpaudit.proofs.build import discrete_gaussian_sum, integer_noise
+from dpaudit.certify.build import discrete_gaussian_sum, integer_noise
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
     divergence_excess,
     largest_log_ratio,
@@ -38,9 +38,9 @@ from dpaudit.reference.mechanisms.parameter_sheet import (
     rounded_up_root,
     skellam_sheet,
 )
-from dpaudit.rows import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
-from dpaudit.suite import Group, Run
-from dpaudit.views import SERVER, View
+from dpaudit.suite import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

@@ -13,14 +13,14 @@ from audits.distributed_mab.noise_privacy import (
     present_proof,
     worst_shift,
 )
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence
-from dpaudit.laws import DiscreteLaplace
-from dpaudit.proofs.build import polya_noise
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.distributions import DiscreteLaplace
+from dpaudit.certify.build import polya_noise
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
-from dpaudit.rows import Sides, Step, evidence, full, listed, over, step, steps
-from dpaudit.suite import Group, Run
-from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.suite import Sides, Step, evidence, full, listed, over, step, steps
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import PUBLIC, SERVER, View
 
 __all__ = ["rows"]
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab.communication import TAIL, bits, log_size_bound, sheet_of
-from dpaudit.claims import MessageSize
-from dpaudit.exact_functions import larger, log2
+from dpaudit.core.claims import MessageSize
+from dpaudit.core.exact_functions import larger, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import PolyaDifference
-from dpaudit.plots import table
+from dpaudit.distributions import PolyaDifference
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.mechanisms.sent_bits import carried_bits, sent_over_the_wire
 from dpaudit.reference.mechanisms.wire import bits_per_residue, integer_bits, read_integers
-from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 from audits.distributed_mab.rows.tails import LEVELS
-from dpaudit.exact_functions import larger, log_of_two_over
+from dpaudit.core.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
-from dpaudit.laws.exact_tails import above, beyond, sum_beyond
+from dpaudit.distributions import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
+from dpaudit.distributions.exact_tails import above, beyond, sum_beyond
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
-from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
-from dpaudit.suite import Group
+from dpaudit.suite import Sides, Step, full, inequality, over, step, steps
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -16,8 +16,8 @@ from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_b
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
-from dpaudit.evidence import Estimate, Evidence
+from dpaudit.core.claims import Ordering, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.evidence import Estimate, Evidence
 from dpaudit.kernel.ball import precision
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import (
@@ -30,11 +30,11 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, pr
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES, certain_lengths
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
-from dpaudit.replays.followed import Survey, survey
-from dpaudit.rows import evidence, over
-from dpaudit.suite import Cell, Group, Outcome, Run
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.divergence import divergence_witness
+from dpaudit.replay.aggregate_histories import Survey, survey
+from dpaudit.suite import evidence, over
+from dpaudit.core.suite import Cell, Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
+from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = ["rows"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import ErrorRate
+from dpaudit.core.claims import ErrorRate
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.algorithms.mab.elimination_event import (
     Race,
@@ -23,8 +23,8 @@ from dpaudit.reference.algorithms.mab.elimination_event import (
     failure_bound,
     tied_failure,
 )
-from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Grid, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import ErrorRate, RegretRate
-from dpaudit.plots import Plot, curves, series, table
+from dpaudit.core.claims import ErrorRate, RegretRate
+from dpaudit.core.plots import Plot, curves, series, table
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.algorithms.mab.distributed_regret import simulate_variant
 from dpaudit.reference.algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
 from dpaudit.reference.algorithms.mab.elimination_event import Race, failure_bound
 from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
-from dpaudit.regret import Cut, mean_interval, proportion_interval
-from dpaudit.rows import Measured, evidence, full, only_quick, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite.regret import Cut, mean_interval, proportion_interval
+from dpaudit.suite import Measured, evidence, full, only_quick, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["C", "rows"]
 

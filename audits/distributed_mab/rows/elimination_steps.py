@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from dpaudit.claims import Ordering
+from dpaudit.core.claims import Ordering
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.elimination_corners import best_arms_lost, pull_ratio, surviving_gaps
-from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import SubGaussian
-from dpaudit.evidence import Evidence
-from dpaudit.proofs.decide import bounded_noise, decide_proxy
+from dpaudit.core.claims import SubGaussian
+from dpaudit.core.evidence import Evidence
+from dpaudit.certify.decide import bounded_noise, decide_proxy
 from dpaudit.reference.mechanisms.decoding_window import Circle
 from dpaudit.reference.mechanisms.rounding_error import (
     mean_error,
@@ -17,8 +17,8 @@ from dpaudit.reference.mechanisms.rounding_error import (
     rounding_ends,
     sum_movement,
 )
-from dpaudit.rows import Chain, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

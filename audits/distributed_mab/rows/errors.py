@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 from audits.distributed_mab.rows.tails import LEVELS
-from dpaudit.claims import ErrorRate
-from dpaudit.errors import UndecidedError
-from dpaudit.exact_functions import log_of_two_over
+from dpaudit.core.claims import ErrorRate
+from dpaudit.core.errors import UndecidedError
+from dpaudit.core.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
-from dpaudit.laws.exact_tails import above, beyond
+from dpaudit.distributions import Binomial, PolyaDifference, WrappedMod
+from dpaudit.distributions.exact_tails import above, beyond
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
 from dpaudit.reference.mechanisms.decoding_error import Rewards, error_interval
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
-from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

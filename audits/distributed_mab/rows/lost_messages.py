@@ -12,19 +12,19 @@ from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
-from dpaudit.claims import Ordering, PureDP
-from dpaudit.proofs.build import Proof, polya_noise, post_processing
-from dpaudit.proofs.sites import Site
+from dpaudit.core.claims import Ordering, PureDP
+from dpaudit.certify.build import Proof, polya_noise, post_processing
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
-from dpaudit.rows import Measured, evidence, privacy
-from dpaudit.suite import Group, Run
-from dpaudit.views import SERVER, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.suite import Measured, evidence, privacy
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

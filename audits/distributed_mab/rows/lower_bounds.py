@@ -10,14 +10,14 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpaudit.claims import Ordering
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import Ordering
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.algorithms.mab.mean_change import cheapest_coupling, dearest_change
 from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, interval
-from dpaudit.regret import CUT_AND_PRICED, Interval, proportion_interval
-from dpaudit.rows import (
+from dpaudit.suite.regret import CUT_AND_PRICED, Interval, proportion_interval
+from dpaudit.suite import (
     Expression,
     Measured,
     Sides,
@@ -29,7 +29,7 @@ from dpaudit.rows import (
     only_quick,
     over,
 )
-from dpaudit.suite import Group, Run
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -16,17 +16,17 @@ import numpy as np
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
 from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, Mechanism
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY, Mutant
-from dpaudit.claims import Ordering, PrivacyClaim, SameDistribution
+from dpaudit.core.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.coins import fingerprint, record
-from dpaudit.evidence import Estimate
+from dpaudit.core.evidence import Estimate
 from dpaudit.kernel.ball import lower, precision, upper
-from dpaudit.neighbours import Neighbours
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.broken_protocols import Make, correct
-from dpaudit.replays.breaches import Found, Target, over_seeds, search
-from dpaudit.rows import Control, controls
-from dpaudit.suite import Group, Outcome, Run
+from dpaudit.replay.breaches import Found, Target, over_seeds, search
+from dpaudit.suite import Control, controls
+from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["rows"]
 

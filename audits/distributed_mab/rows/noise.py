@@ -8,17 +8,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.claims import PureDP, SameDistribution, ZeroConcentratedDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import log_of_two_over
+from dpaudit.core.claims import PureDP, SameDistribution, ZeroConcentratedDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, summed
-from dpaudit.laws.exact_tails import beyond
-from dpaudit.proofs.build import discrete_gaussian_sum, discrete_laplace_mechanism
-from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.statistics import fit_log_wealth
-from dpaudit.suite import Group, Run
-from dpaudit.views import SERVER, View
+from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, summed
+from dpaudit.distributions.exact_tails import beyond
+from dpaudit.certify.build import discrete_gaussian_sum, discrete_laplace_mechanism
+from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.blackbox.statistics import fit_log_wealth
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

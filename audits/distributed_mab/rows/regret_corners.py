@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import RegretRate
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import RegretRate
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from dpaudit.reference.algorithms.mab.decoded_exits import CONVOLUTION, Exit, exits, regret_between
 from dpaudit.reference.algorithms.mab.simulated_regret import interval
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet
-from dpaudit.rows import Measured, Sides, evidence, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, Sides, evidence, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

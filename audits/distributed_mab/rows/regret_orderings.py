@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.distributed_mab.regret_approximate import converted_renyi, renyi_budget
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.algorithms.mab.simulated_regret import (
@@ -19,8 +19,8 @@ from dpaudit.reference.algorithms.mab.simulated_regret import (
     mean_regret,
     noise_cells,
 )
-from dpaudit.rows import Expression, Sides, Step, average, expected, inequality, largest, over, step, steps
-from dpaudit.suite import Group
+from dpaudit.suite import Expression, Sides, Step, average, expected, inequality, largest, over, step, steps
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import RegretRate
-from dpaudit.plots import table
+from dpaudit.core.claims import RegretRate
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
 from dpaudit.reference.algorithms.mab.simulated_regret import (
     against_rate,
@@ -24,8 +24,8 @@ from dpaudit.reference.algorithms.mab.simulated_regret import (
     noise_cells,
     sampling_cells,
 )
-from dpaudit.rows import Expression, Measured, evidence, expected, over
-from dpaudit.suite import Group, Role, Run
+from dpaudit.suite import Expression, Measured, evidence, expected, over
+from dpaudit.core.suite import Group, Role, Run
 
 __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "grid_of", "rigorous_side", "rows", "simulated_cells"]
 

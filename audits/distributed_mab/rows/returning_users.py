@@ -21,30 +21,30 @@ from audits.distributed_mab.returning_programs import (
     returning_program,
 )
 from audits.distributed_mab.returning_users import returning_witness
-from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
-from dpaudit.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import PureDP, Unit, ZeroConcentratedDP
+from dpaudit.core.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball, precision, upper_short
-from dpaudit.proofs.build import (
+from dpaudit.certify.build import (
     accounted,
     compose_parallel,
     compose_sequential,
     discrete_gaussian_sum,
     discrete_laplace_mechanism,
 )
-from dpaudit.proofs.sites import Site
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import gaussian_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.followed import survey
-from dpaudit.rows import Chain, evidence, inequality, over, privacy
-from dpaudit.suite import Group, Outcome, Run
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.divergence import divergence_witness
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.aggregate_histories import survey
+from dpaudit.suite import Chain, evidence, inequality, over, privacy
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
+from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = ["rows"]
 

@@ -26,17 +26,17 @@ from audits.distributed_mab.shuffle_protocol import (
     leaky_witness,
     one_arm_wins,
 )
-from dpaudit.claims import ErrorRate, PureDP
+from dpaudit.core.claims import ErrorRate, PureDP
 from dpaudit.coins import Choice, fingerprint, record
-from dpaudit.evidence import Evidence
+from dpaudit.core.evidence import Evidence
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.parameter_sheet import ShuffleVariant
 from dpaudit.reference.mechanisms.relaxed_aggregation import LeakyCoin, carry_loss
 from dpaudit.reference.mechanisms.relaxed_views import distances_of
-from dpaudit.replays.hidden_draws import HIDDEN, objections
-from dpaudit.rows import (
+from dpaudit.replay.hidden_draws import HIDDEN, objections
+from dpaudit.suite import (
     Chain,
     Measured,
     Sides,
@@ -50,8 +50,8 @@ from dpaudit.rows import (
     step,
     steps,
 )
-from dpaudit.suite import Group, Outcome, Run
-from dpaudit.views import SERVER, View
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

@@ -11,13 +11,13 @@ from audits.distributed_mab.enumerated_protocols import (
     rounding_loss,
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence
-from dpaudit.proofs.build import post_processing
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.certify.build import post_processing
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
-from dpaudit.rows import Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from dpaudit.claims import SubExponential
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import larger, log_of_two_over
+from dpaudit.core.claims import SubExponential
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam
-from dpaudit.laws.exact_tails import beyond
-from dpaudit.proofs.decide import decide_proxy, noise_sum
+from dpaudit.distributions import DiscreteLaplace, PolyaDifference, Skellam
+from dpaudit.distributions.exact_tails import beyond
+from dpaudit.certify.decide import decide_proxy, noise_sum
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
-from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Sides, Step, evidence, full, inequality, listed, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["LEVELS", "rows", "skellam_radius"]
 

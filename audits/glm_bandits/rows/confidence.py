@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_radius, parameter_radius
 from audits.glm_bandits.confidence_runs import Fits, drawn_fits, enumerated_fits
-from dpaudit.claims import Ordering
+from dpaudit.core.claims import Ordering
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.regret import proportion_interval
-from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, listed, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite.regret import proportion_interval
+from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, listed, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

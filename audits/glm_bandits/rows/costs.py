@@ -8,14 +8,14 @@ import numpy as np
 
 from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
 from audits.glm_bandits.printed_parameters import JointParameters
-from dpaudit.exact_functions import ln, log2
+from dpaudit.core.exact_functions import ln, log2
 from dpaudit.kernel.ball import arb
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import user_messages
-from dpaudit.rows import Measured, Sides, Step, evidence, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, Sides, Step, evidence, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from audits.glm_bandits.rows.joint_program import RIGHT
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins, Sampler
 from dpaudit.coins.base import To
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, lower_short
-from dpaudit.laws import RandomisedResponse
-from dpaudit.laws.base import Law
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, billboard, randomised_response
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import RandomisedResponse
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import accounted, billboard, randomised_response
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.data_sets import DataSets
-from dpaudit.replays.enumerated import enumerated
-from dpaudit.rows import Measured, Sides, evidence, inequality, over, privacy
-from dpaudit.suite import Group, Run
-from dpaudit.views import EVERYBODY_ELSE, PUBLIC, user
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.data_sets import DataSets
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC, user
 
 __all__ = ["rows"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.glm_bandits.shuffled_sums import stated
-from dpaudit.claims import ApproxDP
+from dpaudit.core.claims import ApproxDP
 from dpaudit.coins import Coins, Program
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import LossGrid, accounted, integer_noise
-from dpaudit.proofs.sites import Site
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import LossGrid, accounted, integer_noise
+from dpaudit.certify.sites import Site
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     ShuffledGradientDescent,
@@ -23,13 +23,13 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     in_one_step,
     vector_call,
 )
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Columns, Values
-from dpaudit.replays.enumerated import enumerated
-from dpaudit.rows import controls, privacy
-from dpaudit.rows.controls import Control
-from dpaudit.suite import Group, Run
-from dpaudit.views import SHUFFLER_OUTPUT
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Columns, Values
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.suite import controls, privacy
+from dpaudit.suite.controls import Control
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT
 
 __all__ = ["rows"]
 

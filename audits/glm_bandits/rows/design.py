@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design
-from dpaudit.rows import Sides, full, inequality, over
-from dpaudit.suite import Group
+from dpaudit.suite import Sides, full, inequality, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -11,26 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.claims import GaussianDP
+from dpaudit.core.claims import GaussianDP
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import To
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import Gaussian
-from dpaudit.laws.base import Law
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.distributions import Gaussian
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Columns, Interval
-from dpaudit.rows import Chain, controls, inequality, over, privacy
-from dpaudit.rows.controls import Control
-from dpaudit.suite import Group, Run
-from dpaudit.views import EVERYBODY_ELSE, PUBLIC
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.whole_release import whole_release_witness
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Columns, Interval
+from dpaudit.suite import Chain, controls, inequality, over, privacy
+from dpaudit.suite.controls import Control
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = ["rows"]
 

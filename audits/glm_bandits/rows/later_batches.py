@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from audits.glm_bandits.later_batches import Survivor
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.rows import Chain, Sides, inequality, listed, over
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Sides, inequality, listed, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -11,16 +11,16 @@ from audits.glm_bandits.revealing_action import revealing_action
 from audits.glm_bandits.shuffled_descent import Descent, descent
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import Instance, instance, prefix_witness, tree_proof
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.proofs.build import compose_sequential, post_processing
+from dpaudit.certify.build import compose_sequential, post_processing
 from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
-from dpaudit.rows import Measured, Sides, evidence, full, inequality, listed, over
-from dpaudit.suite import Group, Run
-from dpaudit.views import View, user
+from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, over
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import View, user
 
 __all__ = ["rows"]
 

@@ -11,11 +11,11 @@ from audits.glm_bandits.sign_learners import (
     greedy,
     one_coordinate,
 )
-from dpaudit.claims import LowerBound
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import LowerBound
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, logistic
-from dpaudit.rows import (
+from dpaudit.suite import (
     Chain,
     Measured,
     Sides,
@@ -28,7 +28,7 @@ from dpaudit.rows import (
     step,
     steps,
 )
-from dpaudit.suite import Group, Run
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

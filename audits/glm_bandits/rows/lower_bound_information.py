@@ -17,12 +17,12 @@ from audits.glm_bandits.information import (
 )
 from audits.glm_bandits.lower_bound_family import SignFamily, play
 from audits.glm_bandits.sign_learners import certified_sign, committing, greedy, one_coordinate, wrong_sign
-from dpaudit.claims import Ordering
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import Ordering
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, lower, precision, upper
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

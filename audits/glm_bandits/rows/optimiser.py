@@ -8,13 +8,13 @@ from typing import Any
 from audits.glm_bandits.poisoned_batch import Instance, no_room, poisoned
 from audits.glm_bandits.shuffled_descent import batch_proof, descent
 from audits.glm_bandits.shuffled_sums import sheet_of, stated
-from dpaudit.claims import ApproxDP
-from dpaudit.errors import UndecidedError
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import UndecidedError
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Measured, Sides, evidence, inequality, listed
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, Sides, evidence, inequality, listed
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -10,10 +10,10 @@ from math import isqrt
 import numpy as np
 
 from audits.glm_bandits.switching import doublings, hidden_growth, rising
-from dpaudit.exact_functions import ln, log2
+from dpaudit.core.exact_functions import ln, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
-from dpaudit.suite import Group
+from dpaudit.suite import Sides, Step, full, inequality, over, step, steps
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import reduce
 
 from dpaudit.kernel.ball import arb
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.contextual.dominated_rates import Growth, growth
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
-from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Role, Run
+from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Role, Run
 
 __all__ = ["DERIVATIONS", "Derivation", "rows"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from audits.glm_bandits.confidence_bounds import JointLevels
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
-from dpaudit.rows import Chain, Grid, Sides, inequality, over
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Grid, Sides, inequality, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

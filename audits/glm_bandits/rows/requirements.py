@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.exact_functions import ln
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
-from dpaudit.rows import Chain, Sides, Step, inequality, listed, over, step, steps
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Sides, Step, inequality, listed, over, step, steps
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -15,8 +15,8 @@ from dpaudit.reference.algorithms.contextual.links import (
     finite_family,
     logistic,
 )
-from dpaudit.rows import Chain, Sides, inequality, over
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Sides, inequality, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

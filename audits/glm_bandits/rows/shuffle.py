@@ -7,12 +7,12 @@ import math
 from fractions import Fraction
 
 from audits.glm_bandits.shuffled_sums import Input, diagonal_delta, entry, sheet_of, stated, sums
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
-from dpaudit.rows import Chain, Measured, evidence, full, inequality, listed, over
-from dpaudit.rows.worst import Constant
-from dpaudit.suite import Group, Run
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
+from dpaudit.suite import Chain, Measured, evidence, full, inequality, listed, over
+from dpaudit.suite.worst import Constant
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from audits.glm_bandits.printed_parameters import JointParameters
 from audits.glm_bandits.switching import sure_switches
-from dpaudit.errors import UndecidedError
+from dpaudit.core.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.rows import Chain, Sides, full, inequality, over
-from dpaudit.suite import Group
+from dpaudit.suite import Chain, Sides, full, inequality, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -12,11 +12,11 @@ from audits.glm_bandits.exact_tails import (
     chi_square_above,
     crossing_probability,
 )
-from dpaudit.exact_functions import ceil_log2, ln, log2
+from dpaudit.core.exact_functions import ceil_log2, ln, log2
 from dpaudit.kernel.ball import arb, ball, integer
-from dpaudit.regret import proportion_interval
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.suite import Group, Run
+from dpaudit.suite.regret import proportion_interval
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from audits.glm_bandits.rows.joint_program import played
-from dpaudit.claims import GaussianDP
+from dpaudit.core.claims import GaussianDP
 from dpaudit.coins import Coins
-from dpaudit.evidence import Evidence
-from dpaudit.laws import Gaussian
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, gaussian_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.core.evidence import Evidence
+from dpaudit.distributions import Gaussian
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import accounted, gaussian_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.reference.mechanisms.matrix_tree import noise_units, prefixes
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Ball
-from dpaudit.rows import broken, controls, program_control
-from dpaudit.rows.controls import Control
-from dpaudit.suite import Group, Run
-from dpaudit.views import PUBLIC
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.whole_release import whole_release_witness
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Ball
+from dpaudit.suite import broken, controls, program_control
+from dpaudit.suite.controls import Control
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import PUBLIC
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = ["rows"]
 

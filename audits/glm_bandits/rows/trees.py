@@ -6,14 +6,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from audits.glm_bandits.tree_privacy import SHOWN, costs, instance, prefix_witness, tree_proof
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, levels, node_mu_squared, printed_variance
-from dpaudit.rows import Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from audits.libraries.released import released
 from audits.libraries.second_routes import event
-from dpaudit.claims import ApproxDP, PureDP, ZeroConcentratedDP
-from dpaudit.errors import InvalidParameterError
+from dpaudit.core.claims import ApproxDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.suite import Group
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -38,7 +38,7 @@ def _opendp() -> Any:
 @released(rows, "opendp/laplace", claim=ONE, **OPENDP)
 def opendp_laplace() -> Any:
     """make_laplace of scale 1 on a float has the ε of its map, 1 at distance 1 (ideal)"""
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     dp = _opendp()
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -48,7 +48,7 @@ def opendp_laplace() -> Any:
 @released(rows, "opendp/discrete-laplace", claim=ONE, **OPENDP)
 def opendp_discrete_laplace() -> Any:
     """make_laplace of scale 1 on an integer has the ε of its map, 1 at distance 1 (ideal)"""
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     dp = _opendp()
     return adapters.opendp(dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0))
@@ -57,7 +57,7 @@ def opendp_discrete_laplace() -> Any:
 @released(rows, "opendp/gaussian", claim=ZeroConcentratedDP(rho="1/2", domain=ONE.domain), **OPENDP)
 def opendp_gaussian() -> Any:
     """make_gaussian of scale 1 on a float has the ρ of its map, 1/2 at distance 1 (ideal)"""
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     dp = _opendp()
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -68,7 +68,7 @@ def opendp_gaussian() -> Any:
 def opendp_sum() -> Any:
     """A sum of bits with make_laplace of scale 1 has the ε of its map, 1 when a record is added or removed
     (ideal)"""
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T=int, bounds=(0, 1))), dp.symmetric_distance()
@@ -83,7 +83,7 @@ def opendp_sum() -> Any:
 )
 def opendp_noisy_max() -> Any:
     """make_noisy_max of scale 2 on two scores has the ε of its map, 1 where each moves by 1 (ideal)"""
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     dp = _opendp()
     scores = dp.vector_domain(dp.atom_domain(T=int), size=2)
@@ -112,7 +112,7 @@ def ibm_mechanism(name: str, more: dict[str, Any]) -> Any:
     """mechanisms.{name} is ε-DP for values a sensitivity apart, ε = 1 (ideal)"""
     from diffprivlib import mechanisms
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.diffprivlib(getattr(mechanisms, name)(epsilon=1, sensitivity=1, **more))
 
@@ -123,7 +123,7 @@ def ibm_gaussian(name: str) -> Any:
     """mechanisms.{name} is (ε, δ)-DP for values a sensitivity apart, ε = 1, δ = 1/100 (ideal)"""
     from diffprivlib import mechanisms
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.diffprivlib(getattr(mechanisms, name)(epsilon=1, delta=0.01, sensitivity=1))
 
@@ -133,7 +133,7 @@ def ibm_mean() -> Any:
     """tools.mean is ε-DP when a record is replaced, ε = 1 (ideal)"""
     from diffprivlib import tools
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     tool = partial(tools.mean, epsilon=1.0, bounds=(0.0, 1.0))
     return adapters.diffprivlib(tool, neighbours=[([0.0, 0.5], [1.0, 0.5])])
@@ -144,7 +144,7 @@ def ibm_histogram() -> Any:
     """tools.histogram is ε-DP when a record is added or removed, ε = 1 (ideal)"""
     from diffprivlib import tools
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     tool = partial(tools.histogram, epsilon=1.0, bins=2, range=(0.0, 2.0))
     pairs = [([0.5, 1.5, 1.5], [1.5, 1.5])]
@@ -180,7 +180,7 @@ def ibm_histogram_replaced() -> Any:
     """
     from diffprivlib import tools
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     tool = partial(tools.histogram, epsilon=1.0, bins=2, range=(0.0, 2.0))
     common = [0.5] * 2 + [1.5] * 5
@@ -194,7 +194,7 @@ def google_bounded(name: str) -> Any:
     """{name} is ε-DP when a record is added or removed, ε = 1 (ideal)"""
     from pydp.algorithms import laplacian
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     made = getattr(laplacian, name)(epsilon=1.0, lower_bound=0.0, upper_bound=1.0, dtype="float")
     return adapters.pydp(made, neighbours=[([0.0, 1.0, 1.0], [1.0, 1.0]), ([1.0, 0.0], [0.0])])
@@ -205,7 +205,7 @@ def google_count() -> Any:
     """Count is ε-DP when a record is added or removed, ε = 1 (ideal)"""
     from pydp.algorithms import laplacian
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.pydp(laplacian.Count(epsilon=1.0, dtype="int"), neighbours=[([1, 1], [1])])
 
@@ -215,7 +215,7 @@ def google_gaussian() -> Any:
     """GaussianMechanism is (ε, δ)-DP for values a sensitivity apart, ε = 1, δ = 1/100 (ideal)"""
     from pydp.algorithms import numerical_mechanisms
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.pydp(numerical_mechanisms.GaussianMechanism(1.0, 0.01, 1.0))
 
@@ -225,7 +225,7 @@ def tumult_geometric() -> Any:
     """AddGeometricNoise with α = 1 has the ε of its privacy function, 1 at distance 1 (ideal)"""
     from tmlt.core.measurements.noise_mechanisms import AddGeometricNoise
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.tmlt(AddGeometricNoise(alpha=1))
 
@@ -235,7 +235,7 @@ def tumult_gaussian() -> Any:
     """AddDiscreteGaussianNoise with σ² = 1 has the ρ of its privacy function, 1/2 at distance 1 (ideal)"""
     from tmlt.core.measurements.noise_mechanisms import AddDiscreteGaussianNoise
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     return adapters.tmlt(AddDiscreteGaussianNoise(sigma_squared=1))
 
@@ -255,7 +255,7 @@ def accounted_gaussian() -> Any:
     """
     import dp_accounting
 
-    from dpaudit import adapters
+    from dpaudit.blackbox import adapters
 
     step = dp_accounting.PoissonSampledDpEvent(0.5, dp_accounting.GaussianDpEvent(2.0))
     adapted = adapters.dp_event(dp_accounting.SelfComposedDpEvent(step, 5), delta="0.03")

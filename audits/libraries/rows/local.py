@@ -9,9 +9,9 @@ from typing import Any
 
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import event
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.suite import Group
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import event
-from dpaudit.claims import PureDP
+from dpaudit.core.claims import PureDP
 from dpaudit.kernel.ball import ball
-from dpaudit.suite import Group
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

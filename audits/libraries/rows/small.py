@@ -9,9 +9,9 @@ import numpy as np
 
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import classical_gaussian, event, laplace_tail, laplaces_apart
-from dpaudit.claims import ApproxDP, PureDP
+from dpaudit.core.claims import ApproxDP, PureDP
 from dpaudit.kernel.ball import ball
-from dpaudit.suite import Group
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import event
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.suite import Group
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from audits.private_online_learning import experiment_runs as runner
 from audits.private_online_learning.experiment_runs import CELLS, Cell, Pair, Table, experiment, pairs
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS, SETTINGS
-from dpaudit.claims import Ordering
-from dpaudit.plots import Plot
-from dpaudit.rows import Measured, evidence, over
-from dpaudit.suite import Group, Run
+from dpaudit.core.claims import Ordering
+from dpaudit.core.plots import Plot
+from dpaudit.suite import Measured, evidence, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Ordering
-from dpaudit.exact_functions import ceil_log2, ln
+from dpaudit.core.claims import Ordering
+from dpaudit.core.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.noisy_sums import ROUNDING, binomial_laplace_tail
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.rows.tables import largest_of
-from dpaudit.suite import Group, Run
+from dpaudit.distributions.noisy_sums import ROUNDING, binomial_laplace_tail
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite.tables import largest_of
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["INSTANCES", "LEVELS", "double_sum", "rows", "threshold"]
 

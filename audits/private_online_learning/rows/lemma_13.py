@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Ordering
+from dpaudit.core.claims import Ordering
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.noisy_sums import ROUNDING, bernoulli_difference, laplace_difference_tail, two_point_sum
-from dpaudit.rows import Measured, Sides, Step, evidence, full, over, step, steps
-from dpaudit.rows.tables import largest_of
-from dpaudit.suite import Group, Run
+from dpaudit.distributions.noisy_sums import ROUNDING, bernoulli_difference, laplace_difference_tail, two_point_sum
+from dpaudit.suite import Measured, Sides, Step, evidence, full, over, step, steps
+from dpaudit.suite.tables import largest_of
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["EPSILONS", "GAPS", "leader_error_ratios", "rows"]
 

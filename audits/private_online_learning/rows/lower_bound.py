@@ -18,13 +18,13 @@ from audits.private_online_learning.hard_family import (
     total_variation,
     witness_gap,
 )
-from dpaudit.claims import LowerBound
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import larger, ln
+from dpaudit.core.claims import LowerBound
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import larger, ln
 from dpaudit.kernel.ball import arb, ball, precision, upper
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.online.one_best import ROUNDING, worst_regret
-from dpaudit.rows import (
+from dpaudit.suite import (
     Control,
     Measured,
     Sides,
@@ -38,7 +38,7 @@ from dpaudit.rows import (
     step,
     steps,
 )
-from dpaudit.suite import Group, Run
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -14,8 +14,8 @@ from audits.private_online_learning.hard_family import (
     smallest_private_error,
 )
 from dpaudit.reference.algorithms.online.one_best import ROUNDING, majority_error, worst_regret
-from dpaudit.rows import Expression, constant, expected, full, over
-from dpaudit.suite import Group
+from dpaudit.suite import Expression, constant, expected, full, over
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from dpaudit.claims import PureDP
-from dpaudit.proofs import build
-from dpaudit.proofs.calibrate import Question
-from dpaudit.proofs.proof import Proof
-from dpaudit.proofs.sites import Site
-from dpaudit.suite import Group
+from dpaudit.core.claims import PureDP
+from dpaudit.certify import build
+from dpaudit.certify.calibrate import Question
+from dpaudit.certify.proof import Proof
+from dpaudit.certify.sites import Site
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -15,24 +15,24 @@ from audits.private_online_learning.neighbours import (
     vector_pairs,
 )
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
-from dpaudit.claims import Ordering
-from dpaudit.proofs.build import (
+from dpaudit.core.claims import Ordering
+from dpaudit.certify.build import (
     accounted,
     compose_parallel,
     laplace_mechanism,
     report_noisy_max,
     tree_mechanism,
 )
-from dpaudit.proofs.sites import Site
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.reference.mechanisms.hybrid_charges import charge_at
 from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
 from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, rnm_noise
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import Measured, evidence, full, over, privacy
-from dpaudit.rows.mutants import without
-from dpaudit.suite import Group, Run
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import Measured, evidence, full, over, privacy
+from dpaudit.suite.mutants import without
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

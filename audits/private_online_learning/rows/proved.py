@@ -6,8 +6,8 @@ ties them to the event-driven programs that the rows of ``privacy.py`` run.
 
 from __future__ import annotations
 
-from dpaudit.claims import Ordering
-from dpaudit.laws import Laplace
+from dpaudit.core.claims import Ordering
+from dpaudit.distributions import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.algorithms.mab.successive_elimination import radius
 from dpaudit.reference.mechanisms.elimination_programs import elimination
@@ -17,9 +17,9 @@ from dpaudit.reference.mechanisms.online_learning_programs import (
     hybrid_counter,
     hybrid_ucb,
 )
-from dpaudit.rows import Control, Measured, controls, evidence, full, over
-from dpaudit.rows.proved import Proving, Shape, derived_cost, proof_control, proved
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Control, Measured, controls, evidence, full, over
+from dpaudit.suite.proved import Proving, Shape, derived_cost, proof_control, proved
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

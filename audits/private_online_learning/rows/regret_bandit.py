@@ -26,14 +26,14 @@ from audits.private_online_learning.bandit_regret import (
     rate,
 )
 from audits.private_online_learning.variants import VARIANTS
-from dpaudit.claims import Ordering, RegretBound
-from dpaudit.plots import Plot, table
+from dpaudit.core.claims import Ordering, RegretBound
+from dpaudit.core.plots import Plot, table
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cap
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.regret import CUT_AND_PRICED, Interval
-from dpaudit.rows import Expression, Grid, Measured, evidence, expected, largest, leaf, listed, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite.regret import CUT_AND_PRICED, Interval
+from dpaudit.suite import Expression, Grid, Measured, evidence, expected, largest, leaf, listed, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -25,11 +25,11 @@ from audits.private_online_learning.ftnl_instances import (
     ftnl_regret,
     log_k,
 )
-from dpaudit import plots
-from dpaudit.claims import RegretBound
+from dpaudit.core import plots
+from dpaudit.core.claims import RegretBound
 from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
-from dpaudit.rows import Measured, evidence
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, evidence
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

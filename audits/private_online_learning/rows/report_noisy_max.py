@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 
 from audits.private_online_learning.neighbours import REWARDS, vector_pairs
-from dpaudit import data as declared
-from dpaudit.claims import Adjacency, PureDP
+from dpaudit.core import data as declared
+from dpaudit.core.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
-from dpaudit.data import Records
-from dpaudit.laws import Laplace
-from dpaudit.neighbours import Neighbours
-from dpaudit.plots import Plot, delta_curve, table
-from dpaudit.proofs.build import BoundedSum
-from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
-from dpaudit.proofs.sites import Site
+from dpaudit.core.data import Records
+from dpaudit.distributions import Laplace
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.plots import Plot, delta_curve, table
+from dpaudit.certify.build import BoundedSum
+from dpaudit.certify.build import report_noisy_max as certified_noisy_max
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.environment import RewardVectors
 from dpaudit.reference.algorithms.online.ftnl import epochs
 from dpaudit.reference.algorithms.play import play
 from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
 from dpaudit.reference.mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import full, over, privacy
-from dpaudit.suite import Group, Run
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import full, over, privacy
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

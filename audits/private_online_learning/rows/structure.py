@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Model, PureDP
+from dpaudit.core.claims import Model, PureDP
 from dpaudit.reference.mechanisms.tree_counter import psum_nodes, touched_nodes
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
-from dpaudit.statistics import PairBetting, epsilon_grid, epsilon_lower_bound
-from dpaudit.suite import Group, Run
-from dpaudit.verdicts import MAX_FLOAT
-from dpaudit.views import SERVER, View
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
+from dpaudit.blackbox.statistics import PairBetting, epsilon_grid, epsilon_lower_bound
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.verdicts import MAX_FLOAT
+from dpaudit.core.views import SERVER, View
 
 __all__ = ["reached", "rows"]
 

@@ -20,13 +20,13 @@ from audits.shuffle_linear_bandits.amplified_privacy import (
     rounded_down,
     sum_witness,
 )
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_exact, upper_short
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
-from dpaudit.proofs.build import Proof, shuffled_gaussian
-from dpaudit.proofs.calibrate import Question
+from dpaudit.certify.build import Proof, shuffled_gaussian
+from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
@@ -35,9 +35,9 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.rows.worst import Constant
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite.worst import Constant
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

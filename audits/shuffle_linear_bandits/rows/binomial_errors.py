@@ -6,14 +6,14 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from dpaudit.claims import SubExponential, SubGaussian
-from dpaudit.evidence import Evidence
+from dpaudit.core.claims import SubExponential, SubGaussian
+from dpaudit.core.evidence import Evidence
 from dpaudit.kernel.ball import ball
-from dpaudit.laws import Binomial, DiscreteLaplace
-from dpaudit.proofs.decide import bounded_noise, decide_proxy, noise_sum
+from dpaudit.distributions import Binomial, DiscreteLaplace
+from dpaudit.certify.decide import bounded_noise, decide_proxy, noise_sum
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

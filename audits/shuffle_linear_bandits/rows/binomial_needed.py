@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from audits.shuffle_linear_bandits.binomial_privacy import stated
-from dpaudit.proofs.calibrate import Question
-from dpaudit.proofs.proof import Proof
+from dpaudit.certify.calibrate import Question
+from dpaudit.certify.proof import Proof
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
-from dpaudit.suite import Group
+from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -7,16 +7,16 @@ from fractions import Fraction
 from typing import Literal
 
 from audits.shuffle_linear_bandits.binomial_privacy import cost, cost_of, evidence_for, stated
-from dpaudit.claims import ApproxDP
-from dpaudit.evidence import Evidence
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
 from dpaudit.reference.mechanisms.binomial_vectors import (
     VectorSheet,
     authors_sheet,
     local_sheet,
     printed_sheet,
 )
-from dpaudit.rows import Measured, evidence, full, listed, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, evidence, full, listed, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

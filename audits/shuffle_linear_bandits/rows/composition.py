@@ -11,10 +11,10 @@ from audits.shuffle_linear_bandits.amplified_privacy import (
     rounded_down,
     sum_witness,
 )
-from dpaudit.claims import ApproxDP
-from dpaudit.conversions import response_delta, step_budget
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.conversions import response_delta, step_budget
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
@@ -23,9 +23,9 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
-from dpaudit.rows import Chain, Sides, evidence, full, inequality, over
-from dpaudit.rows.worst import Constant
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Chain, Sides, evidence, full, inequality, over
+from dpaudit.suite.worst import Constant
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["hockey_stick", "rows"]
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from audits.shuffle_linear_bandits.amplified_privacy import BATCH_VIEW, gaussian_witness
-from dpaudit.claims import ApproxDP, GaussianDP
+from dpaudit.core.claims import ApproxDP, GaussianDP
 from dpaudit.coins import Coins
-from dpaudit.evidence import Certificate, Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.evidence import Certificate, Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb
-from dpaudit.laws import Gaussian
-from dpaudit.proofs.build import gaussian_mechanism, shuffled_gaussian
-from dpaudit.proofs.shuffled_noise import good_split
+from dpaudit.distributions import Gaussian
+from dpaudit.certify.build import gaussian_mechanism, shuffled_gaussian
+from dpaudit.certify.shuffled_noise import good_split
 from dpaudit.reference.mechanisms.gaussian_randomiser import squared_sensitivity
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     Curve,
@@ -30,12 +30,12 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Ball
-from dpaudit.replays.histories import Neighbours
-from dpaudit.rows import Chain, evidence, inequality, over, privacy
-from dpaudit.suite import Group, Run
-from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Ball
+from dpaudit.replay.histories import Neighbours
+from dpaudit.suite import Chain, evidence, inequality, over, privacy
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import PUBLIC, SERVER, View
 
 __all__ = ["rows"]
 

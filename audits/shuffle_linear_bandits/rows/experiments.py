@@ -21,8 +21,8 @@ from audits.shuffle_linear_bandits.experiment_orders import (
     regret_table,
 )
 from audits.shuffle_linear_bandits.experiment_settings import EPSILONS, HORIZON, RUNS
-from dpaudit.rows import Measured, evidence, full, over
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Measured, evidence, full, over
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

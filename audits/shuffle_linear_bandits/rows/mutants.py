@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 from audits.shuffle_linear_bandits.protocol_runs import SQUARES, algorithm, protocol_audit
-from dpaudit.claims import ApproxDP, GaussianDP
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.core.claims import ApproxDP, GaussianDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     Counter,
     by_batches,
@@ -34,8 +34,8 @@ from dpaudit.reference.algorithms.contextual.broken_counters import (
     vector_noise_again,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, turned_pairs
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import (
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import (
     Control,
     broken,
     controls,
@@ -47,8 +47,8 @@ from dpaudit.rows import (
     widened,
     without,
 )
-from dpaudit.suite import Group
-from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.core.suite import Group
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -22,15 +22,15 @@ from audits.shuffle_linear_bandits.protocol_runs import (
     protocol_audit,
     returning,
 )
-from dpaudit.claims import ApproxDP, Unit
-from dpaudit.proofs.build import (
+from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.certify.build import (
     Proof,
     accounted,
     billboard,
     gaussian_mechanism,
     tree_mechanism,
 )
-from dpaudit.proofs.sites import Site
+from dpaudit.certify.sites import Site
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     binomial_sums,
     by_batches,
@@ -54,10 +54,10 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     tree_noise,
     variance_below,
 )
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import full, over, privacy
-from dpaudit.suite import Group
-from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite import full, over, privacy
+from dpaudit.core.suite import Group
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -16,16 +16,16 @@ import numpy as np
 
 from audits.shuffle_linear_bandits.rate_simulation import N_ARMS, noisy_policy, quantile_floor, simulated_rate
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
-from dpaudit.claims import RegretRate
-from dpaudit.exact_functions import ln
+from dpaudit.core.claims import RegretRate
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower, upper
-from dpaudit.plots import table
+from dpaudit.core.plots import table
 from dpaudit.reference.algorithms.contextual.aggregate_noise import GaussianNoise
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 from dpaudit.reference.algorithms.contextual.proved_regret import worked_out
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
-from dpaudit.regret import CUT_AND_PRICED, Cut, Interval, mean_interval
-from dpaudit.rows import (
+from dpaudit.suite.regret import CUT_AND_PRICED, Cut, Interval, mean_interval
+from dpaudit.suite import (
     Expression,
     Measured,
     Sides,
@@ -37,7 +37,7 @@ from dpaudit.rows import (
     leaf,
     over,
 )
-from dpaudit.suite import Group, Run
+from dpaudit.core.suite import Group, Run
 
 __all__ = ["grid_points", "rows"]
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import ApproxDP
+from dpaudit.core.claims import ApproxDP
 from dpaudit.coins import Coins
-from dpaudit.evidence import Evidence
-from dpaudit.exact_functions import ln
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball, upper_exact
 from dpaudit.kernel.t2.shuffle import exact_response_delta
-from dpaudit.laws import Counts, RandomisedResponse
+from dpaudit.distributions import Counts, RandomisedResponse
 from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
-from dpaudit.replays.data_sets import DataSets
-from dpaudit.replays.enumerated import enumerated
-from dpaudit.rows import Chain, evidence, inequality, over
-from dpaudit.suite import Group, Run
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.replay.data_sets import DataSets
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.suite import Chain, evidence, inequality, over
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["message_laws", "rows"]
 

@@ -1,7 +1,7 @@
 """How a node names noise: a list of parts, each a law with its parameters and a count, and a shift.
 
 ``{"parts": [{"law": {"law": "laplace", "scale": "2"}, "count": "4"}], "shift": "0"}`` is the sum of four
-independent Laplace variables. The laws are written as ``dpaudit.laws`` writes them; besides, ``finite`` has
+independent Laplace variables. The laws are written as ``dpaudit.distributions`` writes them; besides, ``finite`` has
 ``values`` and ``weights``, and ``bounded`` with ``lower`` and ``upper`` stands for every law on an interval,
 minus its mean.
 

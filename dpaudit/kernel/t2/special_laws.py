@@ -1,6 +1,6 @@
 """T2: log-concave laws on the integers whose single masses are special functions (see ``t1.lattice``).
 
-``dpaudit.laws`` takes the masses of the same laws from here.
+``dpaudit.distributions`` takes the masses of the same laws from here.
 
 * binomial (gamma functions): log-concave, as a sum of Bernoulli laws;
 * Skellam (Bessel functions): the difference of two Poisson laws, each log-concave since p(k+1)/p(k) = l/(k+1)

@@ -19,11 +19,11 @@ from zlib import crc32
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.errors import CertificateError
-from dpaudit.evidence import Certificate
-from dpaudit.proofs.build import Proof
-from dpaudit.views import PUBLIC, View
+from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Certificate
+from dpaudit.certify.build import Proof
+from dpaudit.core.views import PUBLIC, View
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.data import Data, Pair, Situation, values_of
 from tests.kernel.enumeration.oracle import Law

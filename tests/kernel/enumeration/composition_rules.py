@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Adjacency, Unit
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid, Proof
-from dpaudit.proofs.sites import Site
+from dpaudit.core.claims import Adjacency, Unit
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid, Proof
+from dpaudit.certify.sites import Site
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of, where

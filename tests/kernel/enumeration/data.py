@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 from itertools import combinations, product
 from typing import Any
 
-from dpaudit.claims import Adjacency, Unit
-from dpaudit.views import PUBLIC, View, user
+from dpaudit.core.claims import Adjacency, Unit
+from dpaudit.core.views import PUBLIC, View, user
 
 __all__ = [
     "SITUATIONS",

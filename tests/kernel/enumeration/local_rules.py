@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Adjacency, Unit
-from dpaudit.laws import Exponential, NoisyArgmax
-from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid
-from dpaudit.views import user
+from dpaudit.core.claims import Adjacency, Unit
+from dpaudit.distributions import Exponential, NoisyArgmax
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.core.views import user
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, datasets, neighbours, pairs_in
 from tests.kernel.enumeration.oracle import Law, joint

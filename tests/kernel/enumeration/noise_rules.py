@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from dpaudit.claims import Adjacency, Unit
-from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum, LossGrid
-from dpaudit.views import PUBLIC, View, user
+from dpaudit.core.claims import Adjacency, Unit
+from dpaudit.certify import build
+from dpaudit.certify.build import BoundedSum, LossGrid
+from dpaudit.core.views import PUBLIC, View, user
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from dpaudit.claims import Unit
-from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum
+from dpaudit.core.claims import Unit
+from dpaudit.certify import build
+from dpaudit.certify.build import BoundedSum
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Pair, Situation, move, pairs_in
 from tests.kernel.enumeration.oracle import Law

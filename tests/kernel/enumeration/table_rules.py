@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
+from dpaudit.certify.tables import enumerated_tables, enumerated_weights
 from tests.kernel.enumeration.cases import DOMAIN, Case, generates
 from tests.kernel.enumeration.data import Pair, Situation, Values, pairs_in
 from tests.kernel.enumeration.local_rules import random_rows

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.errors import CertificateError
+from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import check as kernel
 from tests.kernel.enumeration import (
     composition_rules,

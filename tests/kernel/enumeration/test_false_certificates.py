@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP, Unit
-from dpaudit.errors import CertificateError
-from dpaudit.proofs import build
-from dpaudit.proofs.build import Proof
-from dpaudit.views import PUBLIC, View, user
+from dpaudit.core.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP, Unit
+from dpaudit.core.errors import CertificateError
+from dpaudit.certify import build
+from dpaudit.certify.build import Proof
+from dpaudit.core.views import PUBLIC, View, user
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.oracle import Law, joint
 from tests.kernel.enumeration.selection_rules import winner

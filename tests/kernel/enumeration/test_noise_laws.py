@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import SubExponential, SubGaussian, TailBound
-from dpaudit.errors import CertificateError
-from dpaudit.evidence import Certificate
-from dpaudit.proofs.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
+from dpaudit.core.claims import SubExponential, SubGaussian, TailBound
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Certificate
+from dpaudit.certify.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
 from tests.kernel.enumeration.cases import stream
 from tests.kernel.enumeration.queries import choose
 

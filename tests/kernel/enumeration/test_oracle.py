@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.claims import Adjacency, Unit
+from dpaudit.core.claims import Adjacency, Unit
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.data import Situation, datasets, neighbours, pairs_in
 from tests.kernel.enumeration.local_rules import response_rows

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Adjacency, Unit
-from dpaudit.proofs import build
+from dpaudit.core.claims import Adjacency, Unit
+from dpaudit.certify import build
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.composition_rules import SCALES, noisy

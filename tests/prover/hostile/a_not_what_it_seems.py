@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Bernoulli, Laplace
+from dpaudit.distributions import Bernoulli, Laplace
 from tests.prover.hostile.row import ONE_REPLACED, hostile
 
 BITS: dict[str, Any] = {"adjacency": ONE_REPLACED, "low": 0, "high": 1, "integers": True}
@@ -131,7 +131,7 @@ hostile("A", [0], [1], None)(_PROGRAM)
 class Peeks(Laplace):
     """A law by its module's name only."""
 
-    __module__ = "dpaudit.laws.continuous"
+    __module__ = "dpaudit.distributions.continuous"
 
     def __new__(cls, value: Any) -> Any:
         return "end" if type(value).__name__ == "Private" else value

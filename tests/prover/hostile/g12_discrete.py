@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Bernoulli, Categorical, DiscreteLaplace, Exponential
+from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Exponential
 from tests.prover.hostile.row import hostile
 from tests.prover.oracle import Within
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Bernoulli, Categorical, Laplace
+from dpaudit.distributions import Bernoulli, Categorical, Laplace
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, hostile
 from tests.prover.oracle import Within
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Bernoulli, Gaussian, Laplace
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace
 from dpaudit.prover import post
-from dpaudit.views import SERVER
+from dpaudit.core.views import SERVER
 
 __all__ = ["REFUSED"]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Bernoulli, Laplace
+from dpaudit.distributions import Bernoulli, Laplace
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, hostile
 from tests.prover.oracle import ANY, Within
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from tests.prover.hostile.row import hostile
 from tests.prover.oracle import Within
 

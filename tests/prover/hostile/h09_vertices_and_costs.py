@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace
+from dpaudit.distributions import Laplace
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, hostile
 from tests.prover.oracle import Within
 

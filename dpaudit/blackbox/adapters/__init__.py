@@ -1,0 +1,43 @@
+"""Other people's libraries: one line from their object to what ``check`` takes.
+
+    adapted = dpaudit.blackbox.adapters.opendp(measurement)
+    print(adapted.check(max_samples=20_000))
+
+Each adapter reads the claim and the adjacency from the object, hands over ``check``'s generator where the
+library can be seeded, and says so where it cannot. The libraries are optional (``pip install
+"dpaudit[libraries]"``) and are imported by the adapter that needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpaudit.blackbox.adapters.accounting_events import dp_event
+    from dpaudit.blackbox.adapters.adapted import Adapted
+    from dpaudit.blackbox.adapters.diffprivlib_objects import diffprivlib
+    from dpaudit.blackbox.adapters.google_algorithms import pydp
+    from dpaudit.blackbox.adapters.opendp_measurements import opendp
+    from dpaudit.blackbox.adapters.tumult_measurements import tmlt
+
+__all__ = ["Adapted", "diffprivlib", "dp_event", "opendp", "pydp", "tmlt"]
+
+_HOMES = {
+    "Adapted": "adapted",
+    "diffprivlib": "diffprivlib_objects",
+    "dp_event": "accounting_events",
+    "opendp": "opendp_measurements",
+    "pydp": "google_algorithms",
+    "tmlt": "tumult_measurements",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpaudit.blackbox.adapters' has no attribute {name!r}")
+    return getattr(import_module(f"dpaudit.blackbox.adapters.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,78 @@
+"""What a pair of inputs costs where the one draw is the output: a choice by probabilities, a binomial count.
+
+The law of the output is then the law of the draw, and the loss of the pair is the largest log-ratio of the
+two laws' probabilities. For a binomial it lies at one of the ends: the log-ratio is linear in the count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpaudit.blackbox.recorded.outputs import leaves
+from dpaudit.blackbox.recorded.recording import Heard, Recording
+from dpaudit.blackbox.recorded.trace import Draw, elements_of
+
+__all__ = ["chosen_epsilon"]
+
+
+def chosen_epsilon(recording: Recording) -> float | None:
+    """The largest log-ratio of the outputs' probabilities, infinite where only one input gives an output;
+    ``None`` where the output is not one draw of a law with probabilities that differ."""
+    sides = (recording.first, recording.second)
+    if not recording.repeats or not all(map(_is_the_draw, sides)) or not _followed(recording):
+        return None
+    one, two = (_law(side.draws[0]) for side in sides)
+    if one is None or two is None or one == two:
+        return None
+    return max(_apart(one.get(value, -math.inf), two.get(value, -math.inf)) for value in {*one, *two})
+
+
+def _is_the_draw(side: Heard) -> bool:
+    """Whether the run drew once, heard to the end, and shows what it drew and nothing else."""
+    if len(side.draws) != 1 or side.more or side.unheard or side.seedings:
+        return False
+    return [value for _, value in leaves(side.draws[0].values)] == [value for _, value in side.shown]
+
+
+def _followed(recording: Recording) -> bool:
+    """Whether the output goes with the number that was drawn wherever that was moved to; of labels, which
+    cannot be moved, the two runs must do."""
+    response = recording.response
+    if not elements_of(recording.first.draws[0]):
+        return True
+    return response is not None and response.complete and bool(np.all(response.slopes == 1))
+
+
+def _law(draw: Draw) -> Mapping[object, float] | None:
+    """The log of the probability of each value; of a binomial those of its ends."""
+    given = draw.parameters
+    if draw.count != 1:
+        return None
+    if draw.family == "choice" and given.get("p") is not None:
+        values = np.arange(given["a"]) if np.ndim(given["a"]) == 0 else np.asarray(given["a"])
+        return _summed(values.tolist(), np.asarray(given["p"], dtype=float).tolist())
+    if draw.family == "binomial" and np.ndim(given["n"]) == np.ndim(given["p"]) == 0:
+        trials, p = int(given["n"]), float(given["p"])
+        return {0: trials * _log(1 - p), trials: trials * _log(p)} if trials > 0 else None
+    return None
+
+
+def _summed(values: Sequence[object], probabilities: Sequence[float]) -> Mapping[object, float] | None:
+    """Values that are listed twice have the sum of their probabilities; rows of a table are no values."""
+    law: dict[object, float] = {}
+    for value, p in zip(values, probabilities, strict=True):
+        if isinstance(value, list):
+            return None
+        law[value] = law.get(value, 0.0) + p
+    return {value: _log(p) for value, p in law.items()}
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p > 0 else -math.inf
+
+
+def _apart(one: float, two: float) -> float:
+    return 0.0 if one == two else abs(one - two)

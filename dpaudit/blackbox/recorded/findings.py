@@ -1,0 +1,306 @@
+"""What a recording shows that somebody should look at, in words. None of it is a verdict.
+
+``findings`` names defects that one run shows and thousands of outputs may hide: noise that is always 0, one
+number behind many outputs, outputs that no number feeds, a seed that is the same in every call, noise that
+does not cost what the claim says. Each is about the two runs that were heard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PrivacyClaim, Profile, PureDP, RenyiDP
+from dpaudit.core.exact import ExactLike, exact
+from dpaudit.blackbox.recorded.noise import LAPLACE, SHARES, Noise, constant_of, noise_of, term_of
+from dpaudit.blackbox.recorded.cost import Price, bare_combination, chooses_unseen, price_of, significant
+from dpaudit.blackbox.recorded.recording import Recording
+from dpaudit.blackbox.recorded.trace import Draw
+
+__all__ = ["Finding", "findings", "heard_in_words"]
+
+#: A price above the claim by less than this share is rounding.
+MARGIN = 1e-6
+#: Laws or draws of one kind that are named before the rest is counted.
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to look at: ``kind`` is equal for findings of one sort, on whatever pair."""
+
+    kind: str
+    text: str
+
+
+def findings(recording: Recording, claim: PrivacyClaim | None = None) -> list[Finding]:
+    """What to look at, the gravest first; with a ``claim``, also what the pair costs against it."""
+    price = price_of(recording) if claim is not None else None
+    found = {
+        "seed": _fixed_seeds(recording),
+        "nothing": _nothing_drawn(recording),
+        "constant": _constants(recording),
+        "bare": _bare_outputs(recording),
+        "shared": _shared_numbers(recording),
+        "law": _moved_laws(recording),
+        "share": _shares(recording),
+        "price": _against(price, claim, recording) if price is not None and claim is not None else [],
+    }
+    return [Finding(kind, text) for kind, texts in found.items() for text in texts]
+
+
+def heard_in_words(recording: Recording) -> list[str]:
+    """The draws of the first run, equal ones together, and how many numbers feed how many outputs."""
+    first = recording.first
+    groups: Counter[tuple[str, str, str]] = Counter()
+    for k, draw in enumerate(first.draws):
+        said = f"{draw.family} of a gamma variate" if k in first.mixtures else str(draw)
+        groups[(str(draw.place), draw.source, said)] += 1
+    lines = [
+        f"{place}: {said}{f', {times} times' if times > 1 else ''} ({source})"
+        for (place, source, said), times in groups.items()
+    ]
+    drawn = "1 number" if first.numbers == 1 else f"{first.numbers} numbers"
+    shown = "1 value" if len(first.shown) == 1 else f"{len(first.shown)} values"
+    other = recording.second.numbers
+    told = "" if recording.aligned else f" (on the second input {other} drawn)"
+    return [*lines, f"{drawn} drawn{told}, {shown} shown"]
+
+
+def _fixed_seeds(recording: Recording) -> list[str]:
+    said = list(dict.fromkeys(str(seeding) for seeding in recording.first.seedings if not seeding.drawn))
+    return [
+        f"a generator gets a seed of the program's own in every call, {seed}: its numbers are no noise for "
+        "anybody who knows the program"
+        for seed in said
+    ]
+
+
+def _nothing_drawn(recording: Recording) -> list[str]:
+    first = recording.first
+    if first.unheard or recording.second.unheard:
+        return [
+            "a generator moved on without a draw that could be heard (compiled code, another thread): "
+            "the list is short"
+        ]
+    if first.draws:
+        return []
+    if not recording.repeats:
+        return [
+            "no draw was heard, yet the same input gave another output: its randomness comes from where "
+            "nothing here listens (another library, a device, a thread)"
+        ]
+    moved = [a for a, b in zip(first.shown, recording.second.shown, strict=False) if a != b]
+    if not moved and len(first.shown) == len(recording.second.shown):
+        return []
+    return [
+        "no draw was heard, and the same input gives the same output: no noise, or noise that was drawn "
+        "before the call"
+    ]
+
+
+def _constants(recording: Recording) -> list[str]:
+    found = []
+    for side in (recording.first, recording.second):
+        for draw in side.draws:
+            words = constant_of(draw)
+            if words:
+                found.append(f"{draw} in {draw.place} {words}: it is no noise")
+            elif (cut := _cut(draw)) is not None:
+                found.append(f"{draw} in {draw.place}: n = {cut:g} is cut to {int(cut)}")
+    return _few(found)
+
+
+def _cut(draw: Draw) -> float | None:
+    if draw.family != "binomial":
+        return None
+    trials = np.ravel(np.asarray(draw.parameters.get("n", 0), dtype=float))
+    wrong = trials[trials != np.floor(trials)]
+    return float(wrong[0]) if len(wrong) else None
+
+
+def _bare_outputs(recording: Recording) -> list[str]:
+    shift, response = significant(recording), recording.response
+    if shift is None or response is None or chooses_unseen(recording):
+        return []
+    bare = [i for i in np.flatnonzero(shift) if not response.feeds[i].any()]
+    if not bare:
+        return []
+    names = ", ".join(_name(recording, int(i)) for i in bare[:NAMED])
+    more = f" and {len(bare) - NAMED} more" if len(bare) > NAMED else ""
+    return [f"{names}{more} moved with the data, and no number that was drawn changes it"]
+
+
+def _shared_numbers(recording: Recording) -> list[str]:
+    response = recording.response
+    if response is None or not response.complete:
+        return []
+    found = []
+    fed = int(response.feeds.any(axis=1).sum())
+    bare = bare_combination(recording)
+    # Outputs that follow one number in lines may be one output in several forms: that costs nothing more.
+    straight = np.isfinite(response.slopes) & (response.slopes != 0)
+    nonlinear = not straight.any() and not response.reshaped
+    suspicious = bare is not None or nonlinear
+    if suspicious and 0 < len(response.elements) < fed:
+        place = recording.first.draws[response.elements[0][0]].place
+        count = len(response.elements)
+        which = f"one number, drawn in {place}, feeds" if count == 1 else f"{count} numbers drawn feed"
+        choice = "" if bare is not None else ", if they are more than one choice"
+        found.append(f"{which} {fed} values shown: they share their noise{choice}")
+    if bare is None:
+        return found
+    parts = list(bare.weights.items())[:4]
+    words = " ".join(f"{'-' if w < 0 else '+'} {_times(w)}{_name(recording, i)}" for i, w in parts)
+    more = " ..." if len(bare.weights) > 4 else ""
+    found.append(
+        f"the noise goes out of {words.removeprefix('+ ')}{more}, which moves by {abs(bare.moves):.4g} with "
+        "the data: it tells the inputs apart for certain"
+    )
+    return found
+
+
+def _times(weight: float) -> str:
+    return "" if math.isclose(abs(weight), 1) else f"{abs(weight):.3g} "
+
+
+def _name(recording: Recording, place: int) -> str:
+    return f"output{recording.first.shown[place][0]}"
+
+
+def _moved_laws(recording: Recording) -> list[str]:
+    """Spreads that depend on the data. That probabilities or the number of draws do is how many right
+    mechanisms work."""
+    if not recording.aligned:
+        return []
+    found = []
+    for before, after in zip(recording.first.draws, recording.second.draws, strict=True):
+        spreads = {name: v for name, v in before.parameters.items() if name in ("scale", "sigma", "shape")}
+        others = after.parameters
+        if any(not np.array_equal(np.asarray(v), np.asarray(others.get(k))) for k, v in spreads.items()):
+            found.append(f"the law itself depends on the data in {before.place}: {before} and {after}")
+    return _few(found)
+
+
+def _shares(recording: Recording) -> list[str]:
+    """Shares of noise that do not add up to a whole one."""
+    response = recording.response
+    if response is None or not response.complete:
+        return []
+    found = []
+    for place in range(len(recording.first.shown)):
+        columns = np.flatnonzero(response.slopes[place])
+        if not len(columns) or np.isnan(response.slopes[place]).any():
+            continue
+        terms = [
+            term_of(recording.first.draws, recording.first.mixtures, *response.elements[int(k)])
+            for k in columns
+        ]
+        noise = noise_of(terms, [float(response.slopes[place, k]) for k in columns])
+        if noise is not None and noise.kind == SHARES and noise.share < 1:
+            found.append(
+                f"the noise of {_name(recording, place)} is made of shares that add up to {noise.share:.3g} "
+                "of discrete Laplace noise: no whole one"
+            )
+    return _few(found)
+
+
+def _against(price: Price, claim: PrivacyClaim, recording: Recording) -> list[str]:
+    """The price of the pair where it is above the claim."""
+    over = _above(price, claim)
+    if not over:
+        return []
+    parts = [f"{_name(recording, i)} moves by {abs(by):.4g} under {noise}" for i, by, noise in price.parts]
+    shown = "; ".join(parts[:NAMED]) + (f"; {len(parts) - NAMED} more" if len(parts) > NAMED else "")
+    if price.chosen:
+        shown = f"the output is {recording.first.draws[0].family} in {recording.first.draws[0].place}, whose "
+        shown += "probabilities depend on the data"
+    shown = shown or "the values shown share their noise, and its cheapest shift explains them"
+    return [f"by its noise this pair costs {over}: {shown}", *_hints(price, claim)]
+
+
+def _above(price: Price, claim: PrivacyClaim) -> str:
+    """The price in the claim's own terms, where it is above the claim; empty where it is not."""
+    if isinstance(claim, PureDP):
+        allowed = float(exact(claim.epsilon))
+        if price.mu is not None:
+            return f"more than any epsilon, because normal noise is not pure; the claim is {allowed:.4g}"
+        cost = price.epsilon or 0.0
+        above = cost > allowed * (1 + MARGIN)
+        return f"epsilon {cost:.4g}, and the claim is {allowed:.4g}" if above else ""
+    if price.mu is None:
+        return ""
+    if isinstance(claim, ApproxDP):
+        return _above_points([(claim.epsilon, claim.delta)], price.mu)
+    if isinstance(claim, Profile):
+        return _above_points(claim.points, price.mu)
+    rho = price.mu**2 / 2
+    if isinstance(claim, GaussianDP):
+        words, value = "mu", price.mu
+    elif isinstance(claim, RenyiDP):
+        words, value = f"a Rényi divergence of order {float(claim.order):g} of", float(claim.order) * rho
+    else:
+        words, value = "rho", rho
+    bound = math.inf if claim.bound is None else float(claim.bound)
+    return f"{words} {value:.4g}, and the claim is {bound:.4g}" if value > bound * (1 + MARGIN) else ""
+
+
+def _above_points(points: Iterable[tuple[ExactLike, ExactLike]], mu: float) -> str:
+    """The first of these (epsilon, delta) that normal noise does not keep."""
+    for point in points:
+        epsilon, allowed = (float(exact(number)) for number in point)
+        delta = _gaussian_delta(epsilon, mu)
+        if delta > allowed * (1 + MARGIN):
+            return f"delta {delta:.4g} at epsilon {epsilon:.4g}, and the claim is {allowed:.4g}"
+    return ""
+
+
+def _gaussian_delta(epsilon: float, mu: float) -> float:
+    """The exact delta of normal noise whose mean moves by ``mu`` deviations (Balle and Wang 2018)."""
+    below = special.ndtr(mu / 2 - epsilon / mu)
+    return float(below - math.exp(epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)))
+
+
+def _hints(price: Price, claim: PrivacyClaim) -> list[str]:
+    """What would explain a price above the claim: a replaced record in two counts, or a scale upside down."""
+    if price.epsilon is None or not isinstance(claim, PureDP) or not price.parts:
+        return []
+    epsilon = float(exact(claim.epsilon))
+    moves = [by for _, by, _ in price.parts]
+    opposite = len(moves) == 2 and math.isclose(moves[0], -moves[1], rel_tol=1e-6)
+    if opposite and claim.adjacency is Adjacency.REPLACE_ONE and math.isclose(price.epsilon, 2 * epsilon):
+        return [
+            "a replaced record leaves one count and enters another: a histogram with noise of scale "
+            "1/epsilon is epsilon-DP where records are added or removed (add-remove), and costs 2 epsilon "
+            "under replace-one"
+        ]
+    inverted = math.fsum(abs(by) * _inverted_rate(noise) for _, by, noise in price.parts)
+    if math.isclose(inverted, epsilon, rel_tol=1e-2):
+        what = "ratio of the shares" if price.parts[0][2].ratio else "scale"
+        return [f"the {what} may be upside down: inverted, the pair would cost {inverted:.4g}"]
+    return []
+
+
+def _inverted_rate(noise: Noise) -> float:
+    """1 / scale of the noise, had its scale, or the odds of its shares, been inverted."""
+    if noise.kind == LAPLACE:
+        return noise.spread
+    return math.inf if noise.ratio is None else -math.log1p(-noise.ratio) * abs(1 / _unit(noise))
+
+
+def _unit(noise: Noise) -> float:
+    """What one unit of the drawn numbers moves the shown one by."""
+    return noise.spread * -math.log(noise.ratio) if noise.ratio else 1.0
+
+
+def _few(found: Sequence[str]) -> list[str]:
+    """Each text once, the first ones, and how many more."""
+    distinct = list(dict.fromkeys(found))
+    if len(distinct) <= NAMED:
+        return distinct
+    return [*distinct[:NAMED], f"{len(distinct) - NAMED} more of the kind"]

@@ -1,0 +1,172 @@
+"""Witnesses against Renyi and concentrated DP: integer noise against itself, shifted by one query's change.
+
+``divergence``: a noise law of the rule ``integer-noise`` (``family`` with its parameters), a ``shift`` D, an
+``order`` a > 1, and a ``modulus`` m where only the residue is seen. With p the law of what is seen and any
+finite set of outcomes,
+
+    R_a(p || p_D) >= log(sum over the set of p(x)^a p_D(x)^(1-a)) / (a - 1),
+
+because all terms are positive. For an RDP claim a is the claim's order; a rho-zCDP mechanism has R_a <= rho a
+at every order, so R_a / a bounds rho from below, whatever a is. Modulo m, p(y) is the sum of the masses of
+the integers y + km: those of a window from below, and the mass outside of it is added where p_D has to be
+bounded from above.
+
+What the body cannot show is that the query can change by D, which is the claim's domain, in words, and that
+the noise and the modulus are the program's, which running it again shows (``dpaudit verify --suite``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal
+
+from flint import arb
+
+from dpaudit.core.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import ExactLike, exact, exact_str
+from dpaudit.kernel.ball import ball, lower_short, precision
+from dpaudit.kernel.kernel_t0 import Parameters
+from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_law
+from dpaudit.kernel.t1.lattice import LogConcave, Reflected, bulk, tail_below
+from dpaudit.kernel.t2.families import FAMILIES
+from dpaudit.certify.build import integer_noise
+
+__all__ = ["divergence_bound", "divergence_witness"]
+
+#: Working precision of the sum, and the mass 2^-TAIL that the window of outcomes leaves out on either side.
+BITS, TAIL = 256, 200
+#: Orders and windows of an untrusted file stay within these.
+MAX_ORDER, MAX_WINDOW = 10_000, 200_000
+
+
+def divergence_witness(
+    claim: RenyiDP | ZeroConcentratedDP,
+    family: Literal["skellam", "discrete-gaussian-sum", "binomial"],
+    *,
+    shift: int,
+    description: str,
+    order: ExactLike | None = None,
+    modulus: int | None = None,
+    **noise: Any,
+) -> Witness:
+    """A witness that ``family`` noise against itself shifted by ``shift`` exceeds ``claim``, or as near as it
+    comes.
+
+    ``noise`` holds the family's parameters as in ``integer_noise``; ``order`` is needed for a zCDP claim and
+    left out for an RDP claim; ``modulus`` where the view is the sum modulo m. Raises ``CertificateError`` for
+    parameters outside their domain.
+    """
+    stated = exact(claim.order) if isinstance(claim, RenyiDP) else exact(order or 0, name="order")
+    parameters = dict(integer_noise(family, sensitivity=shift, **noise).parameters)
+    del parameters["sensitivity"]
+    body = {
+        "view": claim.view.to_json(),
+        **parameters,
+        "shift": str(shift),
+        "order": exact_str(stated),
+    }
+    if modulus is not None:
+        body["modulus"] = str(modulus)
+    return Witness(
+        quantity=claim.quantity,
+        bound=divergence_bound(body, claim),
+        form="divergence",
+        body=body,
+        origin="enumerated",
+        description=description,
+    )
+
+
+def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
+    """The lower bound on the claim's quantity that the body gives. Raises ``CertificateError`` for a
+    malformed body, another order than the claim's, a claim of another notion, or where the sum is not
+    certainly positive.
+    """
+    if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
+        raise CertificateError(
+            f"a divergence is evidence on an RDP or a zCDP claim, got {claim.type!r}; sum an event out "
+            "instead (form 'mixture')."
+        )
+    values = {name: value for name, value in body.items() if name != "view"}
+    parameters = Parameters(values, rule="witness (divergence)")
+    law = read_law(parameters, FAMILIES)
+    shift = parameters.integer("shift", low=1, high=MAX_SHIFT)
+    order = parameters.number("order")
+    modulus = parameters.integer("modulus", low=2, high=MAX_WINDOW) if "modulus" in values else None
+    parameters.finish()
+    inside = 1 < order <= MAX_ORDER
+    parameters.need(inside, f"order must be above 1 and at most {MAX_ORDER}, got {order}; choose another.")
+    own = not isinstance(claim, RenyiDP) or order == exact(claim.order)
+    parameters.need(own, f"order must be the claim's, got {order}; write it for the claim.")
+    with precision(BITS):
+        pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, order, modulus)
+        divergence = _divergence(pairs, order)
+        parameters.need(
+            divergence.is_finite(),
+            "some outcome must be possible before and after the shift, and the order not too near to 1, "
+            f"got a divergence of {divergence}; write another witness.",
+        )
+        found = lower_short(divergence)
+    return found if isinstance(claim, RenyiDP) else found / order
+
+
+def _divergence(pairs: list[tuple[arb, arb]], order: Fraction) -> arb:
+    """log(sum of p^a q^(1-a)) / (a - 1) over the outcomes where both masses are certainly positive."""
+    a, total = ball(order), arb(0)
+    for p, q in pairs:
+        if p > 0 and q > 0:
+            total += (a * p.log() + (1 - a) * q.log()).exp()
+    return total.log() / (a - 1)
+
+
+def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[arb, arb]]:
+    """Masses (p(x), p(x - D)). The summand peaks near -(a - 1) D, as for a Gaussian; the window reaches there
+    as far as masses do.
+    """
+    low, high, _, _ = bulk(law, TAIL)
+    low -= _reach(low, high, shift, order)
+    if law.first is not None:
+        low = max(low, law.first)
+    _check_window(high - low + shift)
+    masses = law.masses(low - shift, high)
+    return list(zip(masses[shift:], masses, strict=False))
+
+
+def _reach(low: int, high: int, shift: int, order: Fraction) -> int:
+    """How far beyond the bulk of p the summand is still felt, within reason."""
+    return min(int((order - 1) * shift), 2 * (high - low)) + shift
+
+
+def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[arb, arb]]:
+    """Masses (P(y), P(y - D)) of the residues y, the second as far up as the mass outside the window
+    allows."""
+    low, high, below, above = _wide(law, shift, order)
+    _check_window(high - low + 1)
+    wrapped = [arb(0)] * modulus
+    for offset, mass in enumerate(law.masses(low, high)):
+        wrapped[(low + offset) % modulus] += mass
+    outside = arb((below + above).upper())
+    return [(wrapped[y], wrapped[(y - shift) % modulus] + outside) for y in range(modulus)]
+
+
+def _wide(law: LogConcave, shift: int, order: Fraction) -> tuple[int, int, arb, arb]:
+    """A window as far out as the summand is felt, on both sides, for what is left out on either of them is
+    added to every P(y - D); the bulk alone where such small masses are not known."""
+    low, high, below, above = bulk(law, TAIL)
+    reach = _reach(low, high, shift, order)
+    first = low - reach if law.first is None else max(low - reach, law.first)
+    last = high + reach if law.last is None else min(high + reach, law.last)
+    under, over = tail_below(law, first), tail_below(Reflected(law), -last)
+    if under is None or over is None or last - first + 1 > MAX_WINDOW:
+        return low, high, below, above
+    return first, last, under, over
+
+
+def _check_window(terms: int) -> None:
+    if terms > MAX_WINDOW:
+        raise CertificateError(
+            f"a divergence must have at most {MAX_WINDOW} terms, got {terms}; use a smaller shift or "
+            "variance."
+        )

@@ -1,0 +1,422 @@
+"""One release under both inputs, with nothing random before it: what its two laws say about any claim.
+
+``release``: a site with its law P on the recorded input and Q on the neighbour. Where no randomness comes
+before it, on either input, both are the laws of what the adversary sees there, whatever the program does
+afterwards: an event of that release is an event of the transcript, and a divergence can only grow by what is
+seen besides. So each number below is a lower bound for the program.
+
+Gaussian noise moved by D (a scalar, or independent coordinates): with m^2 = |D|^2 / variance the pair is that
+of N(0, 1) and N(m, 1), by a rotation and post-processing in both directions. Hence mu = m, rho = m^2/2, the
+Rényi divergence of order a is a m^2/2, and delta(e) = Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m), the
+probability of a half-space (Dong, Roth and Su 2022; Balle and Wang 2018). All are equalities.
+
+Any other pair is cut into a finite one: ``parts`` names coordinates, and for each of them ``points`` (a range
+of integers, or of indices) or ``cuts`` of the line; both laws give each piece its mass. With masses p_i, q_i
+of disjoint pieces (which need not have mass 1 together: what is left out is dropped),
+
+* delta(e) >= the sum over any pieces of p_i - exp(e) q_i;
+* mu >= t - s, where Phi(t) is at most P(S) and Phi(s) at least Q(S), for any union S of pieces;
+* the Rényi divergence of order a is at least log(sum of p_i^a q_i^(1-a)) / (a - 1) (all terms are positive,
+  and merging outcomes never raises a divergence); rho is at least that over a;
+* epsilon >= log(P(S) / Q(S)).
+
+Coordinates are independent under either law. Their Rényi divergences add up. For events their product is
+formed coordinate by coordinate, and pieces of nearly the same ratio are merged, which is post-processing of
+both sides alike. ∎
+
+``prefix-release``, for (epsilon, delta): random sites with probabilities come first, all of them seen, and
+came out in one way, of probability p on the recorded input and q on the neighbour. The release has laws P and
+Q given that. With S any set of its outcomes the event is that way and then S, so that delta(e) is at least
+p P(S) - exp(e) q Q(S): p times the bound above at e + log(q / p) for Gaussian noise, and a sum over pieces of
+p p_i - exp(e) q q_i otherwise.
+
+What a file cannot show is that nothing else random precedes the site, and that the laws are the program's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from flint import ctx
+from scipy import special
+
+from dpaudit.core.claims import ApproxDP, Claim
+from dpaudit.core.errors import CertificateError, NotTractableError
+from dpaudit.core.exact import dyadic, exact, read_exact
+from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
+from dpaudit.kernel.kernel_t0 import notion_of
+from dpaudit.kernel.t2.gaussian import normal_cdf
+from dpaudit.distributions import CountVector, Gaussian, Shifted, WrappedMod
+from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
+from dpaudit.distributions.scalar import Floats
+from dpaudit.core.views import View
+from dpaudit.certify.witnesses.leak import audience_of
+
+__all__ = ["Pieces", "gaussian_square", "pieces_of", "release_after", "release_bound"]
+
+#: Limits for untrusted files, and the number of pieces that a product is merged to.
+MAX_PARTS, MAX_PIECES, MERGED = 64, 20_000, 400
+MAX_ORDER = 10_000
+
+Pieces = list[tuple[arb, arb]]
+
+
+def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | None:
+    """The lower bound on the claim's quantity that a ``release`` body gives; ``None`` for an infinite one.
+
+    Raises ``CertificateError`` for a malformed body, a site that the view does not see, laws of two kinds, or
+    pieces that say nothing.
+    """
+    law, other = _laws(body["site"], view)
+    order = _order_of(body, claim)
+    square = gaussian_square(law, other)
+    if square is not None:
+        return _gaussian_bound(square, claim, order)
+    parts = body["parts"]
+    _require_different(parts)
+    try:
+        coordinates = [pieces_of(law, other, part) for part in parts]
+    except NotTractableError as error:
+        raise CertificateError(f"the masses of a release must be computable: {error}") from error
+    return _pieces_bound(coordinates, claim, order)
+
+
+def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, view: View) -> Fraction:
+    """The lower bound on delta of a release after a way of probability ``masses`` on the two inputs.
+
+    Raises ``CertificateError`` as ``release_bound``, and for another claim, an order or a way that one input
+    cannot take.
+    """
+    here, there = masses
+    if not isinstance(claim, ApproxDP) or body["order"] is not None:
+        raise CertificateError("a release after other sites must be for an approx-dp claim, without order.")
+    if not (here > 0 and there > 0):
+        raise CertificateError("the sites before a release must be possible on both inputs; cut it before.")
+    law, other = _laws(body["site"], view)
+    epsilon = ball(exact(claim.epsilon))
+    square = gaussian_square(law, other)
+    if square is not None:
+        delta = here * _gaussian_delta(square, epsilon + (there / here).log()) if square else arb(0)
+        return max(lower_short(delta), Fraction(0))
+    _require_different(body["parts"])
+    written = (*(json.dumps(item) for item in (law.to_json(), other.to_json(), body["parts"])), ctx.prec)
+    try:
+        if here * _largest_ratio(*written) <= epsilon.exp() * there:
+            return Fraction(0)  # no piece gains anything, and no union of them does
+        pieces = _product_of(*written)
+    except NotTractableError as error:
+        raise CertificateError(f"the masses of a release must be computable: {error}") from error
+    gains = [here * p - epsilon.exp() * there * q for p, q in pieces]
+    return max(lower_short(sum((gain for gain in gains if gain > 0), arb(0))), Fraction(0))
+
+
+@lru_cache(maxsize=16)
+def _coordinates_of(law: str, other: str, parts: str, bits: int) -> list[Pieces]:
+    """The pieces of each coordinate of a release at the working precision ``bits``, which is the current one:
+    a search looks at one pair of laws after many ways that its outcomes before it came out."""
+    one, two = (law_from_json(json.loads(text)) for text in (law, other))
+    return [pieces_of(one, two, part) for part in json.loads(parts)]
+
+
+@lru_cache(maxsize=16)
+def _product_of(law: str, other: str, parts: str, bits: int) -> Pieces:
+    """The pieces of a release, as ``_coordinates_of`` has them."""
+    return _product(_coordinates_of(law, other, parts, bits))
+
+
+@lru_cache(maxsize=16)
+def _largest_ratio(law: str, other: str, parts: str, bits: int) -> arb:
+    """A ball that no ratio of masses of a piece of the product, or of a union of such pieces, is above; not
+    finite where a piece may be impossible on the neighbour."""
+    largest = arb(1)
+    for pieces in _coordinates_of(law, other, parts, bits):
+        highest = arb(0)
+        for p, q in pieces:
+            if not p.is_zero():
+                highest = highest.max(p / q)
+        largest *= highest
+    return largest
+
+
+def _gaussian_delta(square: Fraction, epsilon: arb) -> arb:
+    """delta at ``epsilon``, which may be negative, of Gaussian noise moved by so much, squared."""
+    mu = ball(square).sqrt()
+    return normal_cdf(mu / 2 - epsilon / mu) - epsilon.exp() * normal_cdf(-mu / 2 - epsilon / mu)
+
+
+def _require_different(parts: Any) -> None:
+    """Each coordinate counts once. The part without one is the whole outcome, so it stands alone: of a single
+    number it is coordinate 0 as well."""
+    if not isinstance(parts, list) or not 1 <= len(parts) <= MAX_PARTS:
+        raise CertificateError(f"a release must have 1 to {MAX_PARTS} parts; re-create the witness.")
+    coordinates = [part.get("coordinate") for part in parts]
+    if len(set(coordinates)) < len(parts) or (None in coordinates and len(parts) > 1):
+        raise CertificateError(
+            "the parts of a release must be of different coordinates, or one part without, got "
+            f"{coordinates}; merge them."
+        )
+
+
+def _laws(site: Any, view: View) -> tuple[Law, Law]:
+    if not isinstance(site, dict) or site.keys() != {"site", "to", "law", "law_neighbour"}:
+        raise CertificateError("a release must be one site with both laws; re-create the witness.")
+    if not view.sees(audience_of(site["to"])):
+        raise CertificateError(f"the release must be seen by the view {view}; it is no witness there.")
+    law, other = law_from_json(site["law"]), law_from_json(site["law_neighbour"])
+    if law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+        raise CertificateError("both laws of a release must be of one kind and shape; write it as a leak.")
+    return law, other
+
+
+def _order_of(body: dict[str, Any], claim: Claim) -> Fraction:
+    """The Rényi order: the claim's, or that of the body; 1 where the claim needs none."""
+    notion = notion_of({"type": claim.type})
+    stated = read_exact(body["order"], name="order") if body["order"] is not None else Fraction(1)
+    if notion not in ("renyi-dp", "zcdp"):
+        return Fraction(1)
+    if not 1 < stated <= MAX_ORDER:
+        raise CertificateError(
+            f"order must be above 1 and at most {MAX_ORDER}, got {stated}; choose another."
+        )
+    if notion == "renyi-dp" and stated != exact(claim.order):  # type: ignore[attr-defined]
+        raise CertificateError(f"order must be the claim's, got {stated}; write it for the claim.")
+    return stated
+
+
+def gaussian_square(law: Law, other: Law) -> Fraction | None:
+    """|D|^2 / variance of one Gaussian noise at two places; ``None`` for other laws."""
+    base = law.base if isinstance(law, Shifted) else law
+    if not isinstance(base, Gaussian) or base != (other.base if isinstance(other, Shifted) else other):
+        return None
+    if law.batch_shape != other.batch_shape:
+        return None
+    gaps = [a - b for a, b in zip(_offsets(law), _offsets(other), strict=True)]
+    return sum((gap**2 for gap in gaps), Fraction(0)) / base.sigma2
+
+
+def _offsets(law: Law) -> list[Fraction]:
+    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
+    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
+
+
+def _gaussian_bound(square: Fraction, claim: Claim, order: Fraction) -> Fraction | None:
+    notion = notion_of({"type": claim.type})
+    if notion == "zcdp":
+        return square / 2
+    if notion == "renyi-dp":
+        return order * square / 2
+    if square == 0:
+        return Fraction(0)
+    mu = ball(square).sqrt()
+    if notion == "gdp":
+        return lower_short(mu)
+    if notion == "approx-dp":
+        epsilon = ball(exact(claim.epsilon))  # type: ignore[attr-defined]
+        return max(lower_short(_gaussian_delta(square, epsilon)), Fraction(0))
+    return None  # no pure bound: the loss has no upper end
+
+
+# Finite pairs
+
+
+def pieces_of(law: Law, other: Law, part: Any) -> Pieces:
+    """The masses of the pieces of one coordinate under both laws."""
+    coordinate, points, cuts = part.get("coordinate"), part.get("points"), part.get("cuts")
+    if part.keys() != {"coordinate", "points", "cuts"} or (points is None) == (cuts is None):
+        raise CertificateError("a part must have a coordinate and either points or cuts; re-create it.")
+    one, two = (_marginal(item, coordinate) for item in (law, other))
+    if points is not None:
+        return _at_points(one, two, points)
+    places = [read_exact(cut, name="cut") for cut in cuts]
+    if not 1 <= len(places) <= MAX_PIECES or sorted(set(places)) != places:
+        raise CertificateError(f"cuts must rise, 1 to {MAX_PIECES} of them; re-create the witness.")
+    return [*zip(_cells(one, places), _cells(two, places), strict=True)]
+
+
+def _marginal(law: Law, coordinate: Any) -> Law:
+    """The law of one coordinate of independent copies; the law itself for ``None``."""
+    if coordinate is None:
+        return law
+    offsets = _offsets(law)
+    base = law.base if isinstance(law, Shifted | WrappedMod) else None
+    known = type(coordinate) is int and 0 <= coordinate < len(offsets)  # "0" would be a second 0
+    if base is None or base.batch_shape or not known:
+        raise CertificateError("a coordinate must be one of independent copies of a scalar; re-create it.")
+    offset = offsets[coordinate]
+    if isinstance(law, WrappedMod):
+        return WrappedMod(law.base, modulus=law.modulus, offset=int(offset))
+    return base.shift(offset)
+
+
+def _at_points(one: Law, two: Law, points: Any) -> Pieces:
+    if one.base_measure is not BaseMeasure.COUNTING or two.base_measure is not BaseMeasure.COUNTING:
+        raise CertificateError("points need laws with probabilities, not densities; use cuts.")
+    if one.batch_shape or two.batch_shape or not _both_scalar(one, two):
+        raise CertificateError("points need one scalar outcome, or two counts; name a coordinate.")
+    ends = [read_exact(end, name="points") for end in points]
+    if len(ends) != 2 or any(end.denominator != 1 for end in ends):
+        raise CertificateError("points must be two integers, the first and the last; re-create the witness.")
+    low, high = map(int, ends)
+    if not 0 <= high - low < MAX_PIECES:
+        raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
+    bits = int(ctx.prec)
+    return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
+
+
+def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
+    """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
+    current one. Coordinates often have one noise at places of their own, and it is the noise's masses that
+    are kept."""
+    moved = 0
+    if isinstance(law, Shifted) and isinstance(law.offset, Fraction) and law.offset.denominator == 1:
+        moved, law = int(law.offset), law.base
+    known = _known_masses(law, bits)
+    found: list[arb] = []
+    for x in range(low - moved, high - moved + 1):
+        mass = known.get(x)
+        if mass is None:
+            mass = known[x] = law.logp_ball(_outcome_at(law, x)).exp()
+        found.append(mass)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _known_masses(law: Law, bits: int) -> dict[int, arb]:
+    """The masses of a law that were computed with so many ``bits``."""
+    return {}
+
+
+def _outcome_at(law: Law, point: int) -> Any:
+    """The outcome that a point stands for: the integer, or for counts of two symbols the counts with so many
+    of the second."""
+    return np.array([law.users - point, point]) if isinstance(law, CountVector) else point
+
+
+def _both_scalar(one: Law, two: Law) -> bool:
+    """Whether both outcomes are one number: an integer, or of counts of two symbols the second."""
+    if isinstance(one, CountVector) and isinstance(two, CountVector):
+        return one.outcomes == two.outcomes == 2 and one.users == two.users
+    return not one.event_ndim and not two.event_ndim
+
+
+def _cells(law: Law, cuts: Sequence[Fraction]) -> list[arb]:
+    """P(X <= c_1), P(c_1 < X <= c_2), ..., P(X > c_n), each from the side on which it is small."""
+    below, above = [law.cdf_ball(cut) for cut in cuts], [law.sf_ball(cut) for cut in cuts]
+    found = [below[0]]
+    for i in range(1, len(cuts)):
+        left, right = below[i] - below[i - 1], above[i - 1] - above[i]
+        found.append(left if left.rad() <= right.rad() else right)
+    return [*found, above[-1]]
+
+
+def _pieces_bound(coordinates: Sequence[Pieces], claim: Claim, order: Fraction) -> Fraction | None:
+    notion = notion_of({"type": claim.type})
+    if notion in ("renyi-dp", "zcdp"):
+        total = sum((_renyi(pieces, order) for pieces in coordinates), arb(0))
+        if not total.is_finite():
+            raise CertificateError("some piece must be possible on both sides; take other pieces.")
+        divergence = max(lower_short(total), Fraction(0))
+        return divergence if notion == "renyi-dp" else divergence / order
+    pieces = _product(coordinates)
+    if notion == "approx-dp":
+        weight = ball(exact(claim.epsilon)).exp()  # type: ignore[attr-defined]
+        gains = [p - weight * q for p, q in pieces]
+        return max(lower_short(sum((gain for gain in gains if gain > 0), arb(0))), Fraction(0))
+    unions = _unions(pieces)
+    if notion == "gdp":
+        return max((_gaussian_gap(p, q) for p, q in unions), default=Fraction(0))
+    return _log_ratio(unions)
+
+
+def _renyi(pieces: Pieces, order: Fraction) -> arb:
+    a, total = ball(order), arb(0)
+    for p, q in pieces:
+        if p > 0 and q > 0:
+            total += (a * p.log() + (1 - a) * q.log()).exp()
+    return total.log() / (a - 1)
+
+
+def _product(coordinates: Sequence[Pieces]) -> Pieces:
+    """The product of independent coordinates, merged as it grows."""
+    if len(coordinates) == 1:
+        return coordinates[0]
+    whole: Pieces = [(arb(1), arb(1))]
+    for pieces in coordinates:
+        merged = _merged(pieces, _log_ratios(pieces))
+        with np.errstate(invalid="ignore"):  # impossible on one side here, on the other side there
+            ratios = np.add.outer(_log_ratios(whole), _log_ratios(merged)).ravel()
+        ratios[np.isnan(ratios)] = 0.0
+        whole = _merged([(p * r, q * s) for p, q in whole for r, s in merged], ratios)
+    return whole
+
+
+def _merged(pieces: Pieces, ratios: Floats) -> Pieces:
+    """At most ``MERGED`` pieces, each a union of pieces of nearly one ratio; any union is post-processing.
+
+    ``ratios`` are the logarithms of the ratios in floats (shape (pieces,)): they say what is merged with
+    what, and no mass comes from them."""
+    if len(pieces) <= MERGED:
+        return [pieces[i] for i in np.argsort(ratios, kind="stable")]
+    finite = np.isfinite(ratios)
+    low, high = (ratios[finite].min(), ratios[finite].max()) if finite.any() else (0.0, 0.0)
+    width = (high - low) / (MERGED - 2) or 1.0
+    ends = np.where(ratios < 0, -1, MERGED)
+    places = np.where(finite, (np.where(finite, ratios, low) - low) // width, ends).astype(int)
+    groups: dict[int, tuple[arb, arb]] = {}
+    for (p, q), place in zip(pieces, places.tolist(), strict=True):
+        before = groups.get(place)
+        groups[place] = (p, q) if before is None else (before[0] + p, before[1] + q)
+    return [groups[place] for place in sorted(groups)]
+
+
+def _log_ratios(pieces: Pieces) -> Floats:
+    """log p - log q of each piece in floats: infinite where one mass may be 0, and 0 where both may."""
+    return np.array([_log_of(p) - _log_of(q) if p > 0 or q > 0 else 0.0 for p, q in pieces])
+
+
+def _log_of(mass: arb) -> float:
+    """The logarithm of the middle of a mass in a float; where a float cannot hold the mass, by balls."""
+    if not mass > 0:
+        return -math.inf
+    near = float(mass)
+    return math.log(near) if near > sys.float_info.min else float(mass.log().mid())
+
+
+def _unions(pieces: Pieces) -> Pieces:
+    """The unions of the pieces of largest ratio: the best events (Neyman and Pearson)."""
+    found: Pieces = []
+    p, q = arb(0), arb(0)
+    for i in np.argsort(-_log_ratios(pieces), kind="stable"):
+        p, q = p + pieces[i][0], q + pieces[i][1]
+        found.append((p, q))
+    return found
+
+
+def _gaussian_gap(p: arb, q: arb) -> Fraction:
+    """A lower bound on mu from one event: t - s with Phi(t) <= p and Phi(s) >= q; 0 where there is none."""
+    low, high = lower_exact(p), upper_exact(q)
+    if not low > 0 or not high < 1 or float(low) >= 1 or float(high) <= 0:
+        return Fraction(0)
+    step = Fraction(1, 10**12)
+    t = Fraction(float(special.ndtri(float(low)))) - step
+    s = Fraction(float(special.ndtri(float(high)))) + step
+    sound = normal_cdf(ball(t)) <= ball(low) and normal_cdf(ball(s)) >= ball(high)
+    return max(t - s, Fraction(0)) if sound else Fraction(0)
+
+
+def _log_ratio(unions: Pieces) -> Fraction | None:
+    """The largest log P(S) - log Q(S); ``None`` where Q(S) is 0 for certain."""
+    best = Fraction(0)
+    for p, q in unions:
+        if p > 0 and q.is_zero():
+            return None
+        if p > 0 and q > 0:
+            best = max(best, lower_short((p / q).log()))
+    return best

@@ -1,0 +1,48 @@
+"""A witness of one release as it stands, from its laws on both inputs: no coordinate, no cell is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.evidence import Witness
+from dpaudit.kernel.ball import precision
+from dpaudit.distributions.base import Law
+from dpaudit.certify.witnesses.release import release_bound
+
+__all__ = ["whole_release_witness"]
+
+#: Lower bounds below this are stated as 0.
+LEAST = Fraction(1, 10**300)
+
+
+def whole_release_witness(
+    claim: PrivacyClaim, *, laws: Sequence[Law], site: str, to: str, inputs: dict[str, Any], words: str
+) -> Witness:
+    """The bound on ``claim`` of the release named ``site``, shown to the principal ``to``, with the two
+    ``laws`` on the two ``inputs`` (``written_inputs``); ``words`` describe it.
+
+    Raises ``CertificateError`` where the laws have no bound of this form.
+    """
+    law, neighbour = (one.to_json() for one in laws)
+    body: dict[str, Any] = {
+        "view": claim.view.to_json(),
+        "inputs": inputs,
+        "site": {"site": site, "to": [to], "law": law, "law_neighbour": neighbour},
+        "parts": [],
+        "order": None,
+    }
+    with precision(128):
+        bound = release_bound(body, claim, claim.view)
+    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
+        bound = Fraction(0)
+    return Witness(
+        quantity=claim.quantity,
+        bound=bound,
+        form="release",
+        body=body,
+        origin="enumerated",
+        description=words,
+    )

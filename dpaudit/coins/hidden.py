@@ -1,0 +1,103 @@
+"""What a replay does not compare: random sites and shown values that its view does not see.
+
+They are matched by name and occurrence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins.levels import outcome_at
+from dpaudit.coins.transcript import SiteRecord, same_shown
+from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.distributions.base import BaseMeasure, Law
+
+__all__ = ["Key", "Unseen", "nearly_equal", "possible_outcome", "shifted_to"]
+
+#: Two sums of the same numbers in floats differ by less, relative to the largest number in them.
+ROUNDING = 2.0**-44
+
+#: A site's name and its occurrence, from 0.
+Key = tuple[str, int]
+
+
+class Unseen:
+    """``records``: the sites of a recording that are not compared. ``differing`` are the names of those that
+    show another value on the neighbour, or none, or more."""
+
+    def __init__(self, records: Iterable[SiteRecord]) -> None:
+        self._random: dict[Key, SiteRecord] = {}
+        self._shown: dict[Key, SiteRecord] = {}
+        self._met: dict[str, int] = {}
+        self.differing: dict[str, None] = {}
+        counts: dict[str, int] = {}
+        for record in records:
+            number = counts.get(record.site, 0)
+            counts[record.site] = number + 1
+            (self._random if record.random else self._shown)[record.site, number] = record
+
+    def random(self, site: str) -> tuple[Key, SiteRecord | None]:
+        """The next random site of this name, and its record if there is one."""
+        key = self._next(site)
+        return key, self._random.get(key)
+
+    def shown(self, site: str, value: Any) -> None:
+        """The neighbour shows ``value`` to others."""
+        record = self._shown.pop(self._next(site), None)
+        if record is None or not same_shown(record.value, value):
+            self.differing[site] = None
+
+    def end(self) -> None:
+        """The neighbour's run has ended: what was shown to others and was not met is missing there."""
+        for site, _ in self._shown:
+            self.differing[site] = None
+
+    def _next(self, site: str) -> Key:
+        number = self._met.get(site, 0)
+        self._met[site] = number + 1
+        return site, number
+
+
+def possible_outcome(law: Law, record: SiteRecord | None) -> Any:
+    """An outcome of ``law``: the recorded one where it is possible, else the median, or the atom there;
+    ``None`` where none is known."""
+    if record is not None:
+        try:
+            if np.all(np.isfinite(law.logp(record.value))):
+                return record.value
+        except (DpauditError, ValueError, TypeError, IndexError):
+            pass  # an outcome of another shape or kind
+    return outcome_at(law, 0.5)
+
+
+def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
+    """Whether two shown numbers, or arrays of them, are of one type and equal up to the rounding of a sum
+    with ``beside`` in it."""
+    if type(left) is not type(right) or np.shape(left) != np.shape(right):
+        return False
+    one, other, third = (np.asarray(value) for value in (left, right, beside))
+    if one.dtype != other.dtype or one.dtype.kind not in "iuf":
+        return False
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    most = ROUNDING * max(float(np.max(np.abs(x), initial=0.0)) for x in (one, other, third))
+    return bool(np.all(np.abs(one - other) <= most))
+
+
+def shifted_to(law: Law, shown: Any, value: Any) -> Law:
+    """The law of what is shown as ``shown`` where the outcome of ``law`` in it is ``value``: a shift.
+
+    Raises ``InvalidParameterError`` where integers are shifted by no integer.
+    """
+    offset = np.asarray(shown) - np.asarray(value)
+    if law.base_measure is BaseMeasure.COUNTING:
+        whole = np.rint(offset).astype(np.int64)
+        if not np.array_equal(whole, offset):
+            raise InvalidParameterError(
+                f"an integer law must be shifted by integers, got {offset}; round it."
+            )
+        offset = whole
+    return law.shift(offset.item() if offset.ndim == 0 else offset)

@@ -1,0 +1,1 @@
+"""What all other rooms use: claims, views, data declarations, exact numbers, evidence, verdicts and errors."""

@@ -1,0 +1,73 @@
+"""Claims: what somebody says about a mechanism, as frozen values with exact parameters.
+
+A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view,
+adversary, turnout and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP claim),
+and ``bound`` the claimed value.
+"""
+
+from dpaudit.core.claims.accounting import (
+    Accounting,
+    AccountingClaim,
+    ConcentratedAccounting,
+    GaussianAccounting,
+    RenyiAccounting,
+)
+from dpaudit.core.claims.base import Adjacency, Adversary, Claim, Model, Unit, claim_from_json
+from dpaudit.core.claims.privacy import (
+    ApproxDP,
+    GaussianDP,
+    PrivacyClaim,
+    Profile,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpaudit.core.claims.statements import (
+    Controls,
+    ErrorRate,
+    LowerBound,
+    MessageSize,
+    Ordering,
+    RegretBound,
+    RegretRate,
+    SameDistribution,
+    Statement,
+    SubExponential,
+    SubGaussian,
+    TailBound,
+    Unbuilt,
+)
+
+__all__ = [
+    "Accounting",
+    "AccountingClaim",
+    "Adjacency",
+    "Adversary",
+    "ApproxDP",
+    "Claim",
+    "ConcentratedAccounting",
+    "Controls",
+    "ErrorRate",
+    "GaussianAccounting",
+    "GaussianDP",
+    "LowerBound",
+    "MessageSize",
+    "Model",
+    "Ordering",
+    "PrivacyClaim",
+    "Profile",
+    "PureDP",
+    "RegretBound",
+    "RegretRate",
+    "RenyiAccounting",
+    "RenyiDP",
+    "SameDistribution",
+    "Statement",
+    "SubExponential",
+    "SubGaussian",
+    "TailBound",
+    "Unbuilt",
+    "Unit",
+    "ZeroConcentratedDP",
+    "claim_from_json",
+]

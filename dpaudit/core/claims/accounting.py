@@ -1,0 +1,131 @@
+"""The accounting of a proof: what all releases that one record can touch cost together, in one notion.
+
+An accounting is read with everything in view. Its total is stated where prices of touches add up: epsilon,
+rho, the Rényi divergence of one order, or mu, whose squares add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dpaudit.core.claims.base import Adjacency, Claim, Unit, one_of
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, as_written, exact, in_figures, positive
+
+__all__ = [
+    "Accounting",
+    "AccountingClaim",
+    "ConcentratedAccounting",
+    "GaussianAccounting",
+    "RenyiAccounting",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountingClaim(Claim):
+    """The proof's own accounting: the releases that the change of one record can touch cost no more in total
+    than is stated. ``declared`` lists them in words; ``adjacency``, ``unit`` and ``turnout`` are those of the
+    claim that the proof is about.
+    """
+
+    declared: str
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    unit: Unit = Unit.EVENT
+    turnout: str = "everybody"
+
+    def __post_init__(self) -> None:
+        self._set("adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))
+        self._set("unit", one_of(Unit, self.unit, name="unit"))
+
+    def _said(self, total: str) -> str:
+        change = f"the change of one {self.unit.value} ({self.adjacency.value})"
+        return f"{change} costs at most {total} over all releases; declared: {self.declared}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounting(AccountingClaim):
+    """All releases together cost at most ``epsilon`` > 0, pure."""
+
+    type: ClassVar[str] = "accounting"
+    quantity: ClassVar[str] = "epsilon"
+    epsilon: ExactLike
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.epsilon)
+
+    def in_words(self) -> str:
+        return self._said(f"ε = {as_written(exact(self.epsilon))}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcentratedAccounting(AccountingClaim):
+    """All releases together cost at most ``rho`` > 0, zero-concentrated."""
+
+    type: ClassVar[str] = "zcdp-accounting"
+    quantity: ClassVar[str] = "rho"
+    rho: ExactLike
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("rho", positive(self.rho, name="rho"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.rho)
+
+    def in_words(self) -> str:
+        return self._said(f"ρ = {in_figures(exact(self.rho))}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianAccounting(AccountingClaim):
+    """All releases together cost at most ``mu`` > 0, Gaussian: the squares add up to mu squared."""
+
+    type: ClassVar[str] = "gdp-accounting"
+    quantity: ClassVar[str] = "mu"
+    mu: ExactLike
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("mu", positive(self.mu, name="mu"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.mu)
+
+    def in_words(self) -> str:
+        return self._said(f"μ = {in_figures(exact(self.mu))}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiAccounting(AccountingClaim):
+    """All releases together have a Rényi divergence of ``order`` > 1 of at most ``epsilon`` > 0."""
+
+    type: ClassVar[str] = "renyi-dp-accounting"
+    quantity: ClassVar[str] = "renyi epsilon"
+    order: ExactLike
+    epsilon: ExactLike
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        order = exact(self.order, name="order")
+        if order <= 1:
+            raise InvalidParameterError(f"order must be greater than 1, got {order}; use Accounting instead.")
+        self._set("order", order)
+        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.epsilon)
+
+    def in_words(self) -> str:
+        return self._said(
+            f"a Rényi divergence of {in_figures(exact(self.epsilon))} (order {as_written(exact(self.order))})"
+        )

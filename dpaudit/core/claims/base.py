@@ -1,0 +1,150 @@
+"""What a claim is: a frozen value with exact parameters, readable from JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import exact_str, nearest_float, read_exact, refuse_floats
+from dpaudit.core.views import View
+
+__all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json", "one_of"]
+
+Option = TypeVar("Option", bound=Enum)
+
+
+def one_of(options: type[Option], value: object, *, name: str) -> Option:
+    """``value`` as one of the options, given as such or by its name (``"add-remove"``).
+
+    Raises ``InvalidParameterError``, with the options, for anything else.
+    """
+    try:
+        return options(value)
+    except ValueError:
+        known = ", ".join(repr(item.value) for item in options)
+        raise InvalidParameterError(
+            f"{name} must be one of {known}, got {value!r}; pass one of these."
+        ) from None
+
+
+class Adjacency(Enum):
+    """Which pairs of data sets are neighbours."""
+
+    REPLACE_ONE = "replace-one"  # same size, one record differs
+    ADD_REMOVE = "add-remove"  # one record more or less
+    ZERO_OUT = "zero-out"  # one record replaced by the null record
+
+
+class Unit(Enum):
+    """What one record is: one event (one round), or everything that one user contributes."""
+
+    EVENT = "event"
+    USER = "user"
+
+
+class Adversary(Enum):
+    """Whether the data are fixed in advance, or chosen round by round in view of the outcomes."""
+
+    OBLIVIOUS = "oblivious"
+    ADAPTIVE = "adaptive"
+
+
+class Model(Enum):
+    """Whether the claim is about real-number laws, or about the float program as it runs."""
+
+    IDEAL = "ideal"
+    AS_RUN = "as_run"
+
+
+_REGISTRY: dict[str, type[Claim]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Root of all claims: ``quantity`` is at most (or, with ``at_least``, at least) ``bound``."""
+
+    type: ClassVar[str] = ""
+    quantity: ClassVar[str] = ""
+    at_least: ClassVar[bool] = False  # True where the claim says that the quantity is at least the bound
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "type" in cls.__dict__ and cls.type:
+            _REGISTRY[cls.type] = cls
+
+    @property
+    def bound(self) -> Fraction | None:
+        """The claimed value of ``quantity``; ``None`` where the claim has no single number."""
+        return None
+
+    def in_words(self) -> str:
+        """One sentence that says what is claimed."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The type, each parameter as a number (the largest float for one beyond it), and beside it its exact
+        value as a string (``epsilon_exact``)."""
+        data: dict[str, Any] = {"type": self.type}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, Fraction):
+                data[item.name] = nearest_float(value)
+                data[f"{item.name}_exact"] = exact_str(value)
+            elif isinstance(value, Enum):
+                data[item.name] = value.value
+            elif isinstance(value, View):
+                data[item.name] = value.to_json()
+            elif isinstance(value, tuple):
+                data[item.name] = [list(v) if isinstance(v, tuple) else v for v in value]
+            else:
+                data[item.name] = value
+        data["in_words"] = self.in_words()
+        return data
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+def claim_from_json(data: dict[str, Any]) -> Claim:
+    """Read a claim that ``to_json`` wrote; exact values win over the numbers beside them."""
+    cls = _REGISTRY.get(str(data.get("type")))
+    if cls is None:
+        raise InvalidParameterError(
+            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the "
+            "file."
+        )
+    values: dict[str, Any] = {}
+    for item in fields(cls):
+        if item.name not in data:
+            raise InvalidParameterError(
+                f"a {cls.type} claim must have the field {item.name!r}; re-create the file."
+            )
+        values[item.name] = _read_field(data, item.name)
+    claim = cls(**values)
+    for name in values:
+        value = getattr(claim, name)
+        if isinstance(value, Fraction) and data[name] != nearest_float(value):
+            raise InvalidParameterError(
+                f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited."
+            )
+    return claim
+
+
+def _read_field(data: dict[str, Any], name: str) -> Any:
+    readers: dict[str, Any] = {
+        "adjacency": Adjacency,
+        "unit": Unit,
+        "adversary": Adversary,
+        "model": Model,
+        "view": View.from_json,
+        "constants": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
+        "points": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
+        "cells": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
+    }
+    if f"{name}_exact" in data:
+        return read_exact(data[f"{name}_exact"], name=name)
+    refuse_floats(data[name], name=name)
+    return readers[name](data[name]) if name in readers else data[name]

@@ -1,0 +1,467 @@
+"""Declare the data of a mechanism once, as a value.
+
+``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container
+the mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the
+words of a report are all made from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from dpaudit.core.claims.base import Adjacency, one_of
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, nearest_float
+from dpaudit.kernel.values.declaration import words_of
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from dpaudit.core.pairs import RecordPairs
+
+__all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
+
+#: Where an end that there is not is put in drawn records.
+FAR = 1e6
+#: How many extreme records pairs are made of, and how many pairs are corners or drawn: each pair shares the
+#: error level of a check.
+EXTREMES, PAIRS, DRAWN = 6, 12, 4
+#: Drawn data of every size have at most so many records more than the least number.
+MORE = 7
+#: Every number of records.
+EVERY: Final = "every"
+
+Size = int | Literal["every"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's
+    length (None: a record is one number)."""
+
+    kind: Literal["b", "i", "f"]
+    low: Fraction | None
+    high: Fraction | None
+    width: int | None = None
+    ball: tuple[str, Fraction] | None = None
+
+    def to_json(self, name: str) -> dict[str, Any]:
+        """The column as a certificate declares it, exactly."""
+        low, high = (None if end is None else str(end) for end in (self.low, self.high))
+        ball = None if self.ball is None else [self.ball[0], str(self.ball[1])]
+        return {"name": name, "kind": self.kind, "low": low, "high": high, "width": self.width, "ball": ball}
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """``size`` random records, corners among them."""
+        shape = (size,) if self.width is None else (size, self.width)
+        low, high = self._floats(3.0)
+        if self.kind != "f":
+            found = rng.integers(int(low), int(high) + 1, size=shape)
+            corner = rng.choice([int(low), int(high)], size=shape)
+            found = np.where(rng.random(shape) < 0.4, corner, found)
+            return found.astype(bool if self.kind == "b" else np.int64)
+        values = rng.uniform(low, high, size=shape)
+        grid = rng.choice(
+            [low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape
+        )
+        values = np.where(rng.random(shape) < 0.5, grid, values)
+        if self.low is None or self.high is None:  # now and then a number far away
+            values = np.where(rng.random(shape) < 0.1, values * 100, values)
+            values = np.clip(
+                values, -np.inf if self.low is None else low, np.inf if self.high is None else high
+            )
+        if self.ball is not None:
+            radius = nearest_float(self.ball[1]) * (1 - 1e-12)
+            norms = np.linalg.norm(values, ord=int(self.ball[0]), axis=1, keepdims=True)
+            values = values * np.minimum(1.0, radius / np.maximum(norms, 1e-9))
+        return values
+
+    def null(self) -> Any:
+        """The null record of zero-out."""
+        zero = {"b": False, "i": 0, "f": 0.0}[self.kind]
+        return zero if self.width is None else (zero,) * self.width
+
+    def strategy(self) -> SearchStrategy[Any]:
+        """A Hypothesis strategy for one record: a number, or a tuple of them."""
+        from hypothesis import strategies as st  # slow to import, and a proof needs none
+
+        low, high = self._floats(FAR)
+        number: SearchStrategy[Any] = st.booleans() if self.kind == "b" else st.floats(low, high)
+        if self.kind == "i":
+            number = st.integers(int(low), int(high))
+        if self.width is None:
+            return number
+        return st.tuples(*[number] * self.width).map(self._inside)
+
+    def corners(self) -> list[Any]:
+        """The extreme values of one record, the most different ones first."""
+        low, high = self._floats(100.0)
+        kind = {"b": bool, "i": int, "f": float}[self.kind]
+        numbers = [kind(x) for x in dict.fromkeys([low, high, min(max((low + high) / 2, low), high)])]
+        if self.width is None:
+            return numbers
+        if self.ball is not None:
+            share = high / (self.width if self.ball[0] == "1" else self.width**0.5)
+            first, even = (high, *[0.0] * (self.width - 1)), (share,) * self.width
+            signed = [tuple(sign * x + 0.0 for x in row) for row in (first, even) for sign in (1, -1)]
+            return [self._inside(row) for row in dict.fromkeys([*signed, (0.0,) * self.width])]
+        a, b = kind(low), kind(high)
+        mixed = [tuple((a, b)[k % 2] for k in range(self.width)), (b, *[a] * (self.width - 1))]
+        return list(dict.fromkeys([*((x,) * self.width for x in numbers), *mixed]))
+
+    def array(self, records: list[Any]) -> Any:
+        """An array of these records, which ``corners`` and ``strategy`` give."""
+        shape = (len(records),) if self.width is None else (len(records), self.width)
+        return np.array(records, dtype={"b": bool, "i": np.int64, "f": float}[self.kind]).reshape(shape)
+
+    def _floats(self, far: float) -> tuple[float, float]:
+        """The ends as floats that are in the domain; ``far`` for an end that there is not."""
+        low = -far if self.low is None else nearest_float(self.low)
+        high = far if self.high is None else nearest_float(self.high)
+        if self.low is not None and exact(low) < self.low:
+            low = math.nextafter(low, math.inf)
+        if self.high is not None and exact(high) > self.high:
+            high = math.nextafter(high, -math.inf)
+        return (low, high) if low <= high else (low, low)  # one value, which is no float
+
+    def _inside(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The row, shortened if it is outside of the ball."""
+        if self.ball is None:
+            return row
+        norm, radius = float(np.linalg.norm(row, ord=int(self.ball[0]))), nearest_float(self.ball[1])
+        most = radius * (1 - 1e-12)
+        # A row along an axis is as long as its number, without rounding.
+        return row if norm <= most or np.count_nonzero(row) <= 1 else tuple(x * (most / norm) for x in row)
+
+
+def _ends(low: ExactLike, high: ExactLike) -> tuple[Fraction, Fraction]:
+    a, b = exact(low, name="low"), exact(high, name="high")
+    if a > b:
+        raise InvalidParameterError(f"low must be at most high, got {low} and {high}.")
+    return a, b
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Real numbers from ``low`` to ``high``, as float64.
+
+    Parameters
+    ----------
+    low, high : number or str
+        The ends, exact: ``0.1`` is 1/10.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``low`` is above ``high``, or an end is not finite.
+    """
+
+    low: ExactLike
+    high: ExactLike
+
+    def column(self, width: int | None = None) -> Column:
+        return Column("f", *_ends(self.low, self.high), width)
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Whole numbers from ``low`` to ``high``, as int64 (with ``bits=True``, truth values as bool).
+
+    Parameters
+    ----------
+    low, high : int
+        The ends.
+    """
+
+    low: int
+    high: int
+    bits: bool = False
+
+    def column(self, width: int | None = None) -> Column:
+        low, high = _ends(self.low, self.high)
+        if low.denominator != 1 or high.denominator != 1 or (self.bits and [low, high] != [0, 1]):
+            raise InvalidParameterError(
+                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and"
+                f" {self.high}."
+            )
+        return Column("b" if self.bits else "i", low, high, width)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """``count`` categories, coded 0, 1, ..., count - 1 as int64."""
+
+    count: int
+
+    def column(self, width: int | None = None) -> Column:
+        if type(self.count) is not int or self.count < 1:
+            raise InvalidParameterError(
+                f"a number of categories must be a positive integer, got {self.count!r}."
+            )
+        return Column("i", Fraction(0), Fraction(self.count - 1), width)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Rows of ``width`` real numbers whose norm is at most ``radius``, as float64.
+
+    Parameters
+    ----------
+    radius : number or str
+        The largest norm of a row.
+    width : int
+        The length of a row.
+    norm : 1 or 2
+        Which norm.
+    """
+
+    radius: ExactLike
+    width: int
+    norm: Literal[1, 2] = 2
+
+    def column(self, width: int | None = None) -> Column:
+        radius = exact(self.radius, name="radius")
+        if (
+            radius <= 0
+            or self.norm not in (1, 2)
+            or type(self.width) is not int
+            or self.width < 1
+            or width is not None
+        ):
+            raise InvalidParameterError(
+                f"a ball must have a positive radius, norm 1 or 2 and a width of its own, got {self!r}."
+            )
+        return Column("f", -radius, radius, self.width, (str(self.norm), radius))
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Any finite float64."""
+
+    def column(self, width: int | None = None) -> Column:
+        return Column("f", None, None, width)
+
+
+Domain = Interval | Integers | Categories | Ball | Anything
+
+
+def _require_size(size: Any, at_least: Any, group: Any) -> None:
+    if size != EVERY and (type(size) is not int or size < 1):
+        raise InvalidParameterError(f"size must be a positive integer or EVERY, got {size!r}.")
+    for name, value in (("at_least", at_least), ("group", group)):
+        if type(value) is not int or value < 1:
+            raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+    if size != EVERY and at_least != 1:
+        raise InvalidParameterError(f"at_least needs size=EVERY, got at_least={at_least} and size={size}.")
+
+
+@dataclass(frozen=True)
+class Records:
+    """The data of a mechanism: an array of records.
+
+    Parameters
+    ----------
+    domain : Interval, Integers, Categories, Ball or Anything
+        What one number of a record may be, or (``Ball``) one row.
+    size : int or EVERY
+        How many records there are. Under add-remove the number is private, whatever is given.
+    width : int, optional
+        The length of a record's row; without it a record is one number.
+    at_least : int
+        The smallest number of records, for ``size=EVERY``.
+    group : int
+        How many records one user may have: the claim is about all of them at once.
+    container : "array" or "list"
+        An ndarray, or a list of Python numbers (rows are tuples).
+
+    Raises
+    ------
+    InvalidParameterError
+        A number is out of range, or the parts do not fit each other.
+
+    Examples
+    --------
+    >>> Records(Interval(0, 10), size=200).words
+    'numbers in [0, 10], 200 records'
+    """
+
+    domain: Domain
+    size: Size = EVERY
+    width: int | None = None
+    at_least: int = 1
+    group: int = 1
+    container: Literal["array", "list"] = "array"
+
+    def __post_init__(self) -> None:
+        _require_size(self.size, self.at_least, self.group)
+        if self.container not in ("array", "list"):
+            raise InvalidParameterError(f"container must be 'array' or 'list', got {self.container!r}.")
+        _ = self.columns
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The one column, under the name ``""``."""
+        return {"": _column(self.domain, self.width)}
+
+    @property
+    def words(self) -> str:
+        """What one record is, and how many there are, in words."""
+        return str(declared(self)["words"])
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """The input of the mechanism, from its arrays by column."""
+        if self.container == "array":
+            return columns[""]
+        return [tuple(row) if isinstance(row, list) else row for row in columns[""].tolist()]
+
+    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
+        Hypothesis strategy."""
+        return _pairs(self, adjacency)
+
+    def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
+        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
+
+
+@dataclass(frozen=True)
+class Table:
+    """The data of a mechanism: a dict of columns, one entry or row in each for every record.
+
+    Parameters
+    ----------
+    columns : dict of str to a domain
+        The columns. ``(domain, width)`` declares rows.
+    size, at_least, group
+        As for ``Records``.
+    """
+
+    domains: Mapping[str, Domain | tuple[Domain, int]]
+    size: Size = EVERY
+    at_least: int = 1
+    group: int = 1
+    container: str = field(default="table", init=False)
+
+    def __post_init__(self) -> None:
+        _require_size(self.size, self.at_least, self.group)
+        if not self.domains or not all(isinstance(name, str) and name for name in self.domains):
+            raise InvalidParameterError(f"a table must have columns with names, got {self.domains!r}.")
+        _ = self.columns
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Each column by its name."""
+        return {
+            name: _column(*(entry if isinstance(entry, tuple) else (entry, None)))
+            for name, entry in self.domains.items()
+        }
+
+    @property
+    def words(self) -> str:
+        """What one record is, and how many there are, in words."""
+        return str(declared(self)["words"])
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """The input of the mechanism, from its arrays by column."""
+        return dict(columns)
+
+    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
+        Hypothesis strategy."""
+        return _pairs(self, adjacency)
+
+    def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
+        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
+
+
+def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
+    """Pairs of neighbours. A record is the entry of the one column, or a tuple of the entries of all."""
+    from hypothesis import strategies as st  # slow to import, and a proof needs none
+
+    from dpaudit.core.pairs import RecordPairs
+
+    by = one_of(Adjacency, adjacency, name="adjacency")
+    columns = data.columns
+    each = [column.corners() for column in columns.values()]
+    alike = zip(*([found[k % len(found)] for k in range(max(map(len, each)))] for found in each), strict=True)
+    values: list[Any] = list(islice(dict.fromkeys(chain(alike, islice(product(*each), 24))), EXTREMES))
+    nulls: Any = tuple(column.null() for column in columns.values())
+    record: Any = st.tuples(*(column.strategy() for column in columns.values()))
+    one = isinstance(data, Records)
+    if one:
+        values, nulls, record = [value for (value,) in values], nulls[0], data.columns[""].strategy()
+
+    def make(records: list[Any]) -> Any:
+        by_column = [records] if one else [[row[k] for row in records] for k in range(len(columns))]
+        parts = zip(columns.items(), by_column, strict=True)
+        return data.build({name: column.array(entries) for (name, column), entries in parts})
+
+    if data.size == EVERY:  # under add-remove the smaller one of two neighbours has the least number
+        least = data.at_least + (data.group if by is Adjacency.ADD_REMOVE else 0)
+    sizes = (least, least + MORE) if data.size == EVERY else (int(data.size),) * 2
+    return RecordPairs(
+        record=record,
+        values=values,
+        sizes=sizes,
+        adjacency=by,
+        null=nulls,
+        make=make,
+        group=data.group,
+        most=PAIRS,
+        drawn=DRAWN,
+    )
+
+
+def _column(domain: Any, width: int | None) -> Column:
+    if not isinstance(domain, Interval | Integers | Categories | Ball | Anything):
+        raise InvalidParameterError(
+            f"a domain is Interval, Integers, Categories, Ball or Anything, got {domain!r}."
+        )
+    if width is not None and (type(width) is not int or width < 1):
+        raise InvalidParameterError(f"width must be a positive integer, got {width!r}.")
+    return domain.column(width)
+
+
+def declared(data: Records | Table) -> dict[str, Any]:
+    """The declaration as a certificate has it, with the words that the kernel derives from it."""
+    found = {
+        "size": None if data.size == EVERY else data.size,
+        "at_least": data.at_least,
+        "container": data.container,
+        "columns": [column.to_json(name) for name, column in data.columns.items()],
+    }
+    return {**found, "words": words_of(found, data.group)}
+
+
+def sample_pair(
+    data: Records | Table, *, adjacency: Adjacency, size: int, rng: np.random.Generator
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records
+    more."""
+    more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
+    changed = sorted(
+        int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False)
+    )
+    left, right = {}, {}
+    for name, column in data.columns.items():
+        base = column.sample(rng, size + more)
+        if adjacency is Adjacency.ADD_REMOVE:
+            left[name], right[name] = np.delete(base, changed, axis=0), base
+            continue
+        other = base.copy()
+        fresh = column.sample(rng, len(changed))
+        for k, record in zip(changed, fresh, strict=True):
+            other[k] = column.null() if adjacency is Adjacency.ZERO_OUT else record
+        left[name], right[name] = base, other
+    return left, right
+
+
+__all__ += ["declared", "sample_pair"]

@@ -1,0 +1,204 @@
+"""Make pairs of neighbouring data sets from what one record can be: corners, and a Hypothesis strategy."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from hypothesis.strategies import SearchStrategy
+
+from dpaudit.core.claims.base import Adjacency
+from dpaudit.core.neighbours import Neighbours
+
+__all__ = ["RecordPairs", "drawn_from", "shown"]
+
+#: Two neighbouring data sets, as lists of records.
+Lists = tuple[list[Any], list[Any]]
+#: Characters of an input that are shown in a name.
+SHOWN = 60
+
+#: The largest number of distinct records that a drawn data set starts from; longer ones repeat them.
+DISTINCT = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordPairs:
+    """Pairs of neighbouring data sets, with everything that decides them.
+
+    Attributes
+    ----------
+    record : SearchStrategy
+        A Hypothesis strategy for one record.
+    values : sequence
+        The extreme records, the two most different ones first.
+    sizes : tuple of int
+        The least and the largest number of records, of the larger data set under add-remove.
+    adjacency : Adjacency
+        Which change makes neighbours.
+    null : object
+        The record of zero-out that stands for nobody.
+    make : callable
+        Turns a list of records into the input of a mechanism.
+    group : int
+        How many records may change at once.
+    middle : bool
+        Whether corners change the middle record too.
+    most : int
+        The largest number of corner pairs.
+    drawn : int
+        The largest number of pairs that Hypothesis draws besides.
+    """
+
+    record: SearchStrategy[Any]
+    values: Sequence[Any]
+    sizes: tuple[int, int]
+    adjacency: Adjacency
+    null: Any = None
+    make: Callable[[list[Any]], Any] = list
+    group: int = 1
+    middle: bool = True
+    most: int = 24
+    drawn: int = 10
+
+    def corners(self) -> list[Neighbours]:
+        """Pairs of extreme records: all equal, or alternating, with the first, middle or last ones changed.
+
+        The most different records and the fewest records come first. If there are too many, half of the
+        result is a fixed random choice of the others.
+        """
+        return self._made(self._corner_lists())
+
+    def strategy(self) -> SearchStrategy[Neighbours]:
+        """A Hypothesis strategy for pairs; it shrinks to few and simple records. A pair may be equal."""
+        return self._lists().map(lambda lists: self._pair(*lists))
+
+    def pairs(self, *, seed: int = 0) -> list[Neighbours]:
+        """Corners, then some pairs drawn by ``seed``, without equal inputs and repetitions."""
+        return self._made([*self._corner_lists(), *drawn_from(self._lists(), seed, self.drawn)])
+
+    def __iter__(self) -> Iterator[Neighbours]:
+        return iter(self.pairs())
+
+    def _corner_lists(self) -> list[Lists]:
+        values, by = list(self.values), self.adjacency
+        if by is Adjacency.REPLACE_ONE:
+            changes = list(combinations(values, 2))
+        else:
+            changes = [(x, self.null) for x in values if by is Adjacency.ADD_REMOVE or x != self.null]
+        places = [
+            (change, size, background, start)
+            for change in changes
+            for size in self._corner_sizes()
+            for background in self._backgrounds(size)
+            for start in self._starts(size - self._moved(size))
+        ]
+        if len(places) > self.most:
+            first, others = places[: self.most // 2], places[self.most // 2 :]
+            chosen = random.Random(0).sample(range(len(others)), self.most - len(first))
+            places = [*first, *(others[k] for k in sorted(chosen))]
+        found = []
+        for (old, new), size, background, start in places:
+            records = [values[background[k % len(background)]] for k in range(size)]
+            changed = {start + k: new for k in range(self._moved(size))}
+            found.append(
+                self._neighbours([old if k in changed else x for k, x in enumerate(records)], changed)
+            )
+        return found
+
+    def _starts(self, last: int) -> list[int]:
+        return sorted({0, last // 2, last} if self.middle else {0, last})
+
+    def _corner_sizes(self) -> list[int]:
+        least, most = self.sizes
+        return sorted({least, min(least + 1, most), (least + most) // 2, most})
+
+    def _backgrounds(self, size: int) -> list[list[int]]:
+        """The records that do not change, by their numbers in ``values``, to be repeated."""
+        every = range(len(self.values))
+        if self._moved(size) == size:  # all of them change
+            return [[0]]
+        return [*([k] for k in every), *([[*every]] if len(every) > 1 else [])]
+
+    def _moved(self, size: int) -> int:
+        return min(self.group, size)
+
+    def _lists(self) -> SearchStrategy[Lists]:
+        least, most = self.sizes
+
+        @st.composite
+        def lists(draw: st.DrawFn) -> Lists:
+            if most <= DISTINCT:
+                left = draw(st.lists(self.record, min_size=least, max_size=most))
+            else:  # Hypothesis makes no long lists
+                size = draw(st.integers(least, most))
+                some = draw(st.lists(self.record, min_size=1, max_size=DISTINCT))
+                left = [some[k % len(some)] for k in range(size)]
+            places = draw(
+                st.lists(
+                    st.integers(0, len(left) - 1), min_size=1, max_size=self._moved(len(left)), unique=True
+                )
+            )
+            fresh = self.adjacency is Adjacency.REPLACE_ONE
+            return self._neighbours(left, {k: draw(self.record) if fresh else self.null for k in places})
+
+        return lists()
+
+    def _neighbours(self, left: list[Any], changed: dict[int, Any]) -> Lists:
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return left, [record for k, record in enumerate(left) if k not in changed]
+        return left, [changed.get(k, record) for k, record in enumerate(left)]
+
+    def _made(self, lists: Iterable[Lists]) -> list[Neighbours]:
+        """Pairs of these lists without equal ones, and each once, in either direction."""
+        found: dict[frozenset[str], Neighbours] = {}
+        for left, right in lists:
+            if left != right:
+                found.setdefault(frozenset((repr(left), repr(right))), self._pair(left, right))
+        return list(found.values())
+
+    def _pair(self, left: list[Any], right: list[Any]) -> Neighbours:
+        return Neighbours(
+            f"{shown(left[:SHOWN])} and {shown(right[:SHOWN])}", self.make(left), self.make(right)
+        )
+
+
+def shown(data: Any) -> str:
+    """An input on one line, cut where it is long; tables by their first rows, column by column."""
+    pandas = sys.modules.get("pandas")  # only whoever loaded it has tables
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        data = data.head(SHOWN).to_dict("list")
+    elif pandas is not None and isinstance(data, pandas.Series):
+        data = data.head(SHOWN).tolist()
+    text = " ".join(repr(data).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+
+
+def drawn_from(strategy: SearchStrategy[Any], seed: int, count: int) -> list[Any]:
+    """What the strategy gives first; the same for the same seed, whatever earlier runs have left behind."""
+    found: list[Any] = []
+
+    @seeded(seed)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(pair: Any) -> None:
+        found.append(pair)
+
+    try:
+        collect()
+    except Unsatisfiable:
+        return []
+    return found

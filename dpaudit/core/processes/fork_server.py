@@ -1,0 +1,230 @@
+"""Processes forked from one that has imported what they share: that process, and who asks it for them.
+
+The common parent (``serve_starts``) imports the modules that it is told to, forks, and says when a child has
+ended; it does nothing else, and no code of a suite runs in it. A child is in a session of its own and holds
+nothing of its siblings: the ends of its pipes come with the request, and the common parent closes them after
+the fork. Where a process cannot be forked, ``Nursery.start`` gives ``None``, and the caller starts one in the
+ordinary way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from json import dumps, loads
+from os import _exit
+from queue import SimpleQueue
+from typing import IO, NoReturn
+
+from dpaudit.core.processes.serving import is_single_threaded
+
+__all__ = ["CAN_FORK", "Forked", "Nursery", "serve_starts"]
+
+#: Whether this system can fork, and hand open files to another process.
+CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
+
+#: Seconds between two looks at which children have ended.
+POLL_SECONDS = 0.01
+
+_CHUNK = 1 << 16
+
+
+class Forked:
+    """A process that the common parent forked, with the part of ``subprocess.Popen`` that ``Child`` needs."""
+
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+        self._ended = threading.Event()
+
+    def end(self, code: int) -> None:
+        """It has ended, with an exit code, or with minus the number of a signal."""
+        self._code = code
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Its code once it has ended."""
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises ``subprocess.TimeoutExpired``."""
+        self._ended.wait(timeout)
+        if self._code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
+        return self._code
+
+    def kill(self) -> None:
+        """End it, where it has not ended."""
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+class Nursery:
+    """The common parent of processes, seen by who asks for them. Safe to use from several threads.
+
+    ``command`` starts it: words to which the number of a socket for ``serve_starts`` is added. ``OSError``
+    where the system refuses the process.
+    """
+
+    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str]) -> None:
+        self._lock = threading.Lock()
+        self._children: dict[int, Forked] = {}
+        self._replies: SimpleQueue[Forked | None] = SimpleQueue()
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C reaches only the parent
+            )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def start(self, output: IO[bytes], *, modules: Iterable[str] = ()) -> Forked | None:
+        """A new child that prints to ``output``, or ``None``; the common parent imports ``modules`` first."""
+        question, writing = os.pipe()
+        reading, answer = os.pipe()
+        try:
+            child = self._ask([question, answer, output.fileno()], modules)
+        finally:
+            os.close(question)
+            os.close(answer)
+        stdin, stdout = os.fdopen(writing, "wb", buffering=0), os.fdopen(reading, "rb", buffering=0)
+        if child is None:
+            stdin.close()
+            stdout.close()
+            return None
+        child.stdin, child.stdout = stdin, stdout
+        return child
+
+    def prepare(self, modules: Iterable[str]) -> None:
+        """Have the common parent import ``modules`` now, and go on meanwhile."""
+        with self._lock, suppress(OSError):  # where it is gone, the next start says so
+            self._socket.sendall(_line_of(modules))
+
+    def _ask(self, ends: Sequence[int], modules: Iterable[str]) -> Forked | None:
+        line = _line_of(modules)
+        with self._lock:  # one request at a time, so that each reply is the last request's
+            try:
+                sent = socket.send_fds(self._socket, [line], ends)
+                self._socket.sendall(line[sent:])
+            except OSError:  # it is gone
+                return None
+            return self._replies.get()
+
+    def _read(self) -> None:
+        """Take what the common parent says: a child's start, an end with its code, or that there is none."""
+        with self._socket.makefile("rb") as lines, suppress(OSError):
+            for line in lines:
+                pid, code = loads(line)
+                if code is not None:
+                    self._children.pop(pid).end(code)
+                elif pid is not None:
+                    self._children[pid] = Forked(pid)
+                    self._replies.put(self._children[pid])
+                else:
+                    self._replies.put(None)
+        for child in self._children.values():  # nobody would say when they end
+            child.kill()
+            child.end(-signal.SIGKILL)
+        self._replies.put(None)
+
+    def close(self) -> None:
+        """End the common parent; only once nobody needs a child any more."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+
+def _line_of(modules: Iterable[str]) -> bytes:
+    return dumps(sorted(modules)).encode() + b"\n"
+
+
+def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
+    """The common parent: fork for each request on the socket ``descriptor``, until it ends. A request without
+    pipes is one to import modules, and has no reply.
+
+    A child calls ``run`` with its two pipes as standard input and output, and leaves when that returns.
+    """
+    requests = socket.socket(fileno=descriptor)
+    children: set[int] = set()
+    while True:
+        if select.select([requests], [], [], POLL_SECONDS if children else None)[0]:
+            modules, ends = _request(requests)
+            for name in modules:
+                with suppress(BaseException):  # where it is needed, that says why
+                    importlib.import_module(name)
+            if ends:
+                pid = _fork(requests, ends, run)
+                if pid is not None:
+                    children.add(pid)
+                _say(requests, pid, None)
+        for child in list(children):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                children.remove(child)
+                _say(requests, child, os.waitstatus_to_exitcode(status))
+
+
+def _request(requests: socket.socket) -> tuple[list[str], list[int]]:
+    """The modules to import, and a child's three descriptors, or none. After the last request the process
+    ends."""
+    text, ends = b"", list[int]()
+    while not text.endswith(b"\n"):
+        more, new, _, _ = socket.recv_fds(requests, _CHUNK, 3)
+        if not more:
+            _exit(0)
+        text, ends = text + more, ends + new
+    modules = [name for line in text.splitlines() for name in loads(line)]  # requests may arrive together
+    return modules, ends
+
+
+def _fork(requests: socket.socket, ends: list[int], run: Callable[[], object]) -> int | None:
+    """A child's number, or none where the system refuses it, or where a thread may hold a lock for ever."""
+    try:
+        pid = os.fork() if is_single_threaded() else None
+    except OSError:
+        pid = None
+    if pid == 0:
+        _be_child(requests, ends, run)
+    for end in ends:
+        os.close(end)
+    return pid
+
+
+def _be_child(requests: socket.socket, ends: list[int], run: Callable[[], object]) -> NoReturn:
+    try:
+        os.setsid()
+        requests.close()
+        for number, end in enumerate(ends):
+            os.dup2(end, number)
+            os.close(end)
+        run()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        _exit(1)
+
+
+def _say(requests: socket.socket, pid: int | None, code: int | None) -> None:
+    try:
+        requests.sendall(dumps([pid, code]).encode() + b"\n")
+    except OSError:  # nobody listens any more
+        _exit(0)

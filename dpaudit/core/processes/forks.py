@@ -1,0 +1,172 @@
+"""A process for each row: forked from the one that has imported the suite, in a group and session of its own.
+
+Each child has a pipe that no other process of the run writes to, so its answer cannot be taken for another
+row's; it answers only from the process that was forked here, with the id of its command. When it has
+answered, hung or died, its whole group is killed. Nothing here waits for the end of a pipe: whoever still
+holds the other side delays nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+# What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
+from json import loads
+from os import _exit, getpid
+from typing import IO, Any, NoReturn
+
+from dpaudit.core.processes.serving import Do, end_group, last_lines, message, send
+
+__all__ = ["serve_forked"]
+
+Prepare = Callable[[dict[str, Any]], None]
+
+#: Seconds between two looks at whether a child is still alive.
+POLL_SECONDS = 0.1
+
+
+@dataclass
+class _Child:
+    """One row under way: the process ``pid``, the pipe that it answers on, and the file that it prints to."""
+
+    command: str
+    pid: int
+    pipe: int
+    output: IO[bytes]
+    deadline: float
+    received: bytearray = field(default_factory=bytearray)
+    is_open: bool = True
+
+    def receive(self) -> None:
+        """Take what is in the pipe."""
+        while self.is_open:
+            try:
+                data = os.read(self.pipe, 1 << 16)
+            except BlockingIOError:
+                return
+            self.received += data
+            self.is_open = bool(data)
+
+    def answer(self) -> bytes | None:
+        """Its answer, where it is complete and to this command."""
+        start = message(self.command, answer=None).partition(b"null")[0]
+        whole = self.received.split(b"\n")[:-1] if b"\n" in self.received[-1:] else []
+        return next((bytes(line) + b"\n" for line in whole if line.startswith(start)), None)
+
+    def end(self) -> None:
+        """Kill what is left of it and of what it started."""
+        for kill in (os.killpg, os.kill):  # the group, or the child where it has not made its group yet
+            try:
+                kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            break
+
+
+def serve_forked(commands: int, answers: int, do: Do, prepare: Prepare) -> None:
+    """Serve commands from one pipe to another, each in a fork of this process, until the first one ends.
+
+    ``prepare`` is called with each command in this process, before the fork: what it imports, no fork has to.
+    ``do`` gives the answer to a command. Both raise nothing. A command's ``seconds`` are the wall clock that
+    it may take.
+    """
+    _Server(commands, answers, do, prepare).serve()
+
+
+class _Server:
+    def __init__(self, commands: int, answers: int, do: Do, prepare: Prepare) -> None:
+        self.commands = commands
+        self.answers = answers
+        self.do = do
+        self.prepare = prepare
+        self.children: list[_Child] = []
+        self.unread = bytearray()
+
+    def serve(self) -> None:
+        while True:
+            pipes = [child.pipe for child in self.children if child.is_open]
+            ready, _, _ = select.select(
+                [self.commands, *pipes], [], [], POLL_SECONDS if self.children else None
+            )
+            if self.commands in ready:
+                self._take_commands()
+            for child in list(self.children):
+                self._look_after(child)
+
+    def _take_commands(self) -> None:
+        data = os.read(self.commands, 1 << 16)
+        if not data:
+            for child in self.children:
+                child.end()
+            end_group()
+        *lines, self.unread = (self.unread + data).split(b"\n")
+        for line in lines:
+            self._start(loads(line))
+
+    def _start(self, command: dict[str, Any]) -> None:
+        self.prepare(command)
+        try:
+            child = self._fork(command)
+        except OSError as error:
+            reason = f"a row must have a process of its own, the system refused one ({error.strerror})"
+            answer = {"failed": reason, "traceback": None, "value": None}
+            send(self.answers, message(command["id"], answer=answer))
+            return
+        self.children.append(child)
+        send(self.answers, message(command["id"], started=child.pid))
+
+    def _fork(self, command: dict[str, Any]) -> _Child:
+        output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+        reading, writing = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._run(command, writing, output)
+        finally:
+            os.close(writing)  # the child alone has that end
+        os.set_blocking(reading, False)
+        return _Child(command["id"], pid, reading, output, deadline=time.monotonic() + command["seconds"])
+
+    def _run(self, command: dict[str, Any], writing: int, output: IO[bytes]) -> NoReturn:
+        """The child: do the command, answer, leave."""
+        try:
+            own = getpid()
+            os.setsid()
+            for descriptor in (self.commands, self.answers, *(child.pipe for child in self.children)):
+                os.close(descriptor)
+            for descriptor in (1, 2):
+                os.dup2(output.fileno(), descriptor)
+            answer = self.do(command)
+            if getpid() == own:  # otherwise a child that the row forked: the row itself answers
+                send(writing, message(command["id"], answer=answer))
+                _exit(0)
+        except BaseException as error:
+            send(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+        finally:
+            _exit(1)
+
+    def _look_after(self, child: _Child) -> None:
+        """Read what a child says; once it has answered, died, or run out of time, pass that on and end it."""
+        child.receive()
+        line = child.answer()
+        ended, status = (0, 0) if line else os.waitpid(child.pid, os.WNOHANG)
+        if ended:
+            child.receive()  # what it wrote before it ended
+            code = os.waitstatus_to_exitcode(status)
+            line = child.answer() or message(child.command, ended=code, output=last_lines(child.output))
+        elif not line and time.monotonic() >= child.deadline:
+            line = message(child.command, hung=True)
+        if line:
+            self.children.remove(child)
+            child.end()
+            if not ended:
+                os.waitpid(child.pid, 0)
+            os.close(child.pipe)
+            child.output.close()
+            send(self.answers, line)

@@ -1,0 +1,59 @@
+"""Independent copies: how laws with a batch shape read an outcome, and how their atoms combine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.base import Law
+
+__all__ = ["joint_atoms", "one_whole", "trailing"]
+
+
+def trailing(x: Any, batch_shape: tuple[int, ...]) -> NDArray[Any]:
+    """``x`` as an array whose last axes are ``batch_shape``; raises ``InvalidParameterError`` if they are
+    not.
+    """
+    array = np.asarray(x)
+    if array.shape[max(array.ndim - len(batch_shape), 0) :] != batch_shape:
+        raise InvalidParameterError(
+            f"outcomes of this law must have shape (..., *{batch_shape}), got {array.shape}; "
+            "pass one number for each copy."
+        )
+    return array
+
+
+def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
+    """The entries of one outcome of exactly ``batch_shape``, in C order, as Python numbers."""
+    array = np.asarray(x)
+    if array.shape != batch_shape:
+        raise InvalidParameterError(
+            f"one outcome must have shape {batch_shape}, got {array.shape}; pass them one by one."
+        )
+    return list(array.ravel().tolist())
+
+
+def joint_atoms(
+    laws: Sequence[Law], shape: tuple[int, ...], tail: float
+) -> Iterator[tuple[NDArray[Any], arb]]:
+    """Outcomes of independent laws, as arrays of ``shape``, with their probabilities (``arb``).
+
+    The mass that each coordinate leaves out is at most tail / len(laws), so that the union bound gives
+    ``tail`` in total.
+    """
+    parts = [list(law.atoms(tail=tail / max(len(laws), 1))) for law in laws]
+
+    def combine() -> Iterator[tuple[NDArray[Any], arb]]:
+        for choice in itertools.product(*parts):
+            probability = arb(1)
+            for _, factor in choice:
+                probability *= factor
+            yield np.array([value for value, _ in choice]).reshape(shape), probability
+
+    return combine()

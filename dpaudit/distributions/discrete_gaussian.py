@@ -1,0 +1,133 @@
+"""The discrete Gaussian law, and the theta series that normalises it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from dpaudit.core.exact import ExactLike
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.distributions.base import Argument, LogConcavity, register
+from dpaudit.distributions.exact_sampling import discrete_gaussian
+from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
+from dpaudit.distributions.tails import SymmetricLattice
+
+__all__ = ["DiscreteGaussian", "theta"]
+
+
+def theta(rate: arb, centre: arb) -> arb:
+    """The sum over all integers k of exp(-rate (k - centre)^2), as a ball: ``rate`` > 0 and ``centre`` are
+    balls.
+
+    For rate below pi the sum is turned by Poisson's formula into sqrt(pi/rate) (1 + 2 sum_{m>=1} exp(-pi^2
+    m^2 / rate) cos(2 pi m centre)), so that either way terms fall at least as fast as exp(-pi k^2). Tails are
+    bounded by geometric series.
+    """
+    if rate < arb.pi():
+        dual = arb.pi() ** 2 / rate
+        last = _terms(dual)
+        total = arb(1)
+        for m in range(1, last + 1):
+            total += 2 * (-dual * m * m).exp() * (2 * m * centre).cos_pi()
+        return (arb.pi() / rate).sqrt() * (total + _within(2 * _rest(dual, last + 1)))
+    nearest = _near_integer(centre)
+    offset = centre - nearest
+    if not (offset <= 1 and offset >= -1):
+        return arb.nan()  # a centre known to no better than one unit: no useful enclosure
+    last = _terms(rate) + 1
+    total = arb(0)
+    for k in range(-last, last + 1):
+        total += (-rate * (k - offset) ** 2).exp()
+    # beyond last the distance to the centre is at least last, last + 1, ... on either side
+    return total + arb(0).union(2 * _rest(rate, last))
+
+
+def _terms(rate: arb) -> int:
+    """A number of terms after which exp(-rate k^2) is below the working precision."""
+    return math.isqrt(int((ctx.prec + 16) / float(rate.mid()))) + 1
+
+
+def _rest(rate: arb, first: int) -> arb:
+    """An upper bound of sum_{k >= first} exp(-rate k^2): ratios of terms are at most exp(-rate (2 first +
+    1)).
+    """
+    return (-rate * first * first).exp() / (1 - (-rate * (2 * first + 1)).exp())
+
+
+def _within(bound: arb) -> arb:
+    return (-bound).union(bound)
+
+
+def _near_integer(centre: arb) -> int:
+    return round(Fraction(float(centre.mid())))
+
+
+@lru_cache(maxsize=256)
+def _log_normaliser(sigma2: Fraction) -> float:
+    with precision(128):
+        return float(theta(ball(1 / (2 * sigma2)), arb(0)).log().mid())
+
+
+@register("discrete-gaussian")
+@dataclass(frozen=True, repr=False, init=False)
+class DiscreteGaussian(SymmetricLattice):
+    """P(X = k) proportional to exp(-k^2 / (2 sigma2)) on the integers (Canonne, Kamath and Steinke 2020).
+
+    ``sigma2`` is the variance parameter, exact and positive; the variance itself is a little smaller. The law
+    is the one without truncation. Sums of two such variables are not of this law. Samples are exact
+    (``exact_sampling``).
+    """
+
+    sigma2: Fraction
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("sigma2",),)
+
+    def __init__(self, *, sigma2: ExactLike) -> None:
+        object.__setattr__(self, "sigma2", positive_parameter(sigma2, name="sigma2"))
+
+    def parameters(self) -> dict[str, Fraction]:
+        return {"sigma2": self.sigma2}
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        return discrete_gaussian(rng, self.sigma2, size)
+
+    def log_normaliser_ball(self) -> arb:
+        """An ``arb`` that contains log sum_k exp(-k^2 / (2 sigma2))."""
+        return theta(ball(1 / (2 * self.sigma2)), arb(0)).log()
+
+    def _log_pmf(self, k: Floats) -> Floats:
+        return -0.5 * (k / math.sqrt(self.sigma2)) ** 2 - _log_normaliser(self.sigma2)
+
+    def _log_pmf_ball(self, k: int) -> arb:
+        return ball(-(k * k) / (2 * self.sigma2)) - self.log_normaliser_ball()
+
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
+        rate, constant = ball(-1 / (2 * self.sigma2)), self.log_normaliser_ball()
+        return [(rate * (k * k) - constant).exp() for k in range(first, last + 1)]
+
+    def log_mgf_ball(self, t: Argument) -> arb:
+        # completing the square: t k - k^2/(2 s) = t^2 s / 2 - (k - t s)^2 / (2 s)
+        point, variance = tilt(t), ball(self.sigma2)
+        rate = ball(1 / (2 * self.sigma2))
+        return point**2 * variance / 2 + theta(rate, point * variance).log() - theta(rate, arb(0)).log()
+
+    def mean(self) -> float:
+        return 0.0
+
+    def variance(self) -> float:
+        if (
+            self.sigma2 > 25
+        ):  # by Poisson's formula the difference is below sigma2^2 exp(-2 pi^2 sigma2): under 1e-200
+            return float(self.sigma2)
+        k = np.arange(1.0, 201.0)  # 40 standard deviations
+        return 2 * float(np.sum(k**2 * np.exp(self._log_pmf(k))))
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        return LogConcavity(True, "log p(k) = -k^2/(2 sigma2) + constant is concave on the integers")

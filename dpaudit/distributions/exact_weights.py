@@ -1,0 +1,101 @@
+"""The chances of a finite law as exact numbers: rationals and sums of exponentials (``ExpSum``).
+
+Balls enclose a chance; they never say that two of them are equal. Where all chances of a law are in
+proportion to sums of exponentials with rational exponents, these decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+
+from dpaudit.core.exact import dyadic
+from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.binomial import Bernoulli
+from dpaudit.distributions.continuous import Exponential, Gumbel
+from dpaudit.distributions.finite import Categorical
+from dpaudit.distributions.randomised_response import RandomisedResponse
+from dpaudit.distributions.selection import NoisyArgmax
+
+__all__ = ["exact_loss", "exact_weights", "same_chances"]
+
+#: Symbols, candidates of exponential scores and candidates of noisy scores that are written out at most.
+MAX_OUTCOMES = 200
+MAX_NOISY = 8
+
+
+def exact_weights(law: Law) -> list[ExpSum] | None:
+    """Weights of the outcomes 0, 1, ..., in proportion to their chances; ``None`` where no form here has
+    them.
+
+    Rational laws; randomised response; the argmax of scores with Gumbel noise of scale b, e^(q_i / b) (the
+    exponential mechanism), and with exponential noise, e^(t_i) times the integral over u >= 0 of e^-u times
+    the product over j != i of 1 - e^(t_j) e^-u, with t_i = (q_i - max q) / b: the level u above the largest
+    score is passed by the winner alone. The product multiplied out gives e_k / (k + 1) with signs, e_k the
+    elementary symmetric sums of the other e^(t_j).
+    """
+    if isinstance(law, Bernoulli):
+        return [ExpSum.exp(0, 1 - law.p), ExpSum.exp(0, law.p)]
+    if isinstance(law, Categorical) and len(law.weights) <= MAX_OUTCOMES:
+        return [ExpSum.exp(0, weight) for weight in law.weights]
+    if isinstance(law, RandomisedResponse) and law.symbols <= MAX_OUTCOMES:
+        return _response(law)
+    if isinstance(law, NoisyArgmax) and not law.batch_shape and law.count <= MAX_OUTCOMES:
+        return _argmax(law)
+    return None
+
+
+def _response(law: RandomisedResponse) -> list[ExpSum]:
+    if law.epsilon is not None:
+        keep, lie = ExpSum.exp(law.epsilon), ExpSum.exp(0)
+    else:
+        share = law.keep or Fraction(0)
+        keep, lie = ExpSum.exp(0, share), ExpSum.exp(0, (1 - share) / (law.symbols - 1))
+    return [keep if symbol == law.truth else lie for symbol in range(law.symbols)]
+
+
+def _argmax(law: NoisyArgmax) -> list[ExpSum] | None:
+    if not isinstance(law.noise, Gumbel | Exponential):
+        return None
+    scores = [dyadic(q) for q in law.scores.tolist()]
+    gaps = [(q - max(scores)) / law.noise.scale for q in scores]
+    if isinstance(law.noise, Gumbel):
+        return [ExpSum.exp(gap) for gap in gaps]
+    return [_flipped(gaps, winner) for winner in range(len(gaps))] if len(gaps) <= MAX_NOISY else None
+
+
+def _flipped(gaps: Sequence[Fraction], winner: int) -> ExpSum:
+    sums = [ExpSum.exp(0)]  # the elementary symmetric sums of the others' e^gap
+    for j, gap in enumerate(gaps):
+        if j != winner:
+            raised = [ExpSum({}), *(part * ExpSum.exp(gap) for part in sums)]
+            sums = [a + b for a, b in zip([*sums, ExpSum({})], raised, strict=True)]
+    signed = (part * ExpSum.exp(0, Fraction((-1) ** k, k + 1)) for k, part in enumerate(sums))
+    return ExpSum.exp(gaps[winner]) * reduce(ExpSum.__add__, signed)
+
+
+def exact_loss(law: Law, other: Law) -> Fraction | None:
+    """The largest |log p - log p'| over all outcomes, if every log-ratio is rational; ``None`` otherwise."""
+    left, right = exact_weights(law), exact_weights(other)
+    if left is None or right is None or len(left) != len(right):
+        return None
+    all_left, all_right = reduce(ExpSum.__add__, left), reduce(ExpSum.__add__, right)
+    worst = Fraction(0)
+    for p, q in zip(left, right, strict=True):
+        if p.is_zero() and q.is_zero():
+            continue
+        loss = log_ratio(p * all_right, q * all_left)
+        if loss is None:
+            return None
+        worst = max(worst, abs(loss))
+    return worst
+
+
+def same_chances(left: Sequence[ExpSum], right: Sequence[ExpSum]) -> bool:
+    """Whether two lists of weights are in proportion, term by term."""
+    if len(left) != len(right):
+        return False
+    all_left, all_right = reduce(ExpSum.__add__, left), reduce(ExpSum.__add__, right)
+    return all(p * all_right == q * all_left for p, q in zip(left, right, strict=True))

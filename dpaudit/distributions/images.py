@@ -1,0 +1,417 @@
+"""Images: the function of all users' outcomes that an adversary sees, and the law of it.
+
+``Coins.aggregate`` draws one outcome per user and shows only the image. ``apply`` pushes given outcomes
+through; ``sample`` draws user by user; ``image_law`` is the exact law of the same thing, or says why it has
+none here. All are frozen values without data.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.exact import dyadic
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.binomial import Bernoulli, Binomial
+from dpaudit.distributions.continuous import Gaussian
+from dpaudit.distributions.convolution import ConvolvedIntegers
+from dpaudit.distributions.counts import CountVector
+from dpaudit.distributions.identity import identity
+from dpaudit.distributions.lattice import DiscreteLaplace, LatticeLaw
+from dpaudit.distributions.multiset import ShuffledMultiset, canonical_rows
+from dpaudit.distributions.point_mass import PointMass
+from dpaudit.distributions.polya import Polya
+from dpaudit.distributions.polya_difference import PolyaDifference
+from dpaudit.distributions.product import Product
+from dpaudit.distributions.shifted import Shifted
+from dpaudit.distributions.skellam import Skellam
+from dpaudit.distributions.wrapped import WrappedMod
+
+Part = TypeVar("Part", Polya, PolyaDifference)
+
+__all__ = ["Counts", "Image", "Shuffle", "Sum", "SumMod", "image_from_json"]
+
+
+class Image(ABC):
+    """A symmetric function of the users' outcomes."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def apply(self, parts: Any) -> NDArray[Any]:
+        """The image of ``parts``, an array (or list) with the n users on the first axis."""
+
+    @abstractmethod
+    def image_law(self, laws: Sequence[Law]) -> Law:
+        """The exact law of the image of independent outcomes, one law for each user; ``NotTractableError``
+        says why there is none.
+        """
+
+    def sample(
+        self, laws: Sequence[Law], rng: np.random.Generator, size: tuple[int, ...] = ()
+    ) -> NDArray[Any]:
+        """Draw every user's outcome and push them through: the same law as ``image_law(laws).sample``, user
+        by user.
+        """
+        return self.apply(np.stack([law.sample(rng, size) for law in _some(laws)]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; ``image_from_json`` reads it back to an equal image."""
+        return {"image": self.name}
+
+
+@dataclass(frozen=True)
+class Sum(Image):
+    """The sum of all outcomes, elementwise: an aggregate without modulus."""
+
+    name: ClassVar[str] = "sum"
+
+    def apply(self, parts: Any) -> NDArray[Any]:
+        return np.asarray(np.sum(_users_first(parts), axis=0))
+
+    def image_law(self, laws: Sequence[Law]) -> Law:
+        bases, offset = _peel(_some(laws))
+        if not bases:
+            return PointMass(
+                int(offset) if isinstance(offset, Fraction) and offset.denominator == 1 else offset
+            )
+        base = _remembered_sum_of(bases)
+        return base if isinstance(offset, Fraction) and offset == 0 else base.shift(offset)
+
+
+@dataclass(frozen=True)
+class SumMod(Image):
+    """The sum of all outcomes in Z_m, elementwise: what secure aggregation shows, of integers only."""
+
+    modulus: int
+    name: ClassVar[str] = "sum-mod"
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.modulus, bool)
+            or not isinstance(self.modulus, int)
+            or not 1 <= self.modulus <= 2**52
+        ):
+            raise InvalidParameterError(
+                f"modulus must be an integer from 1 to 2^52, got {self.modulus!r}; choose another group."
+            )
+
+    def apply(self, parts: Any) -> NDArray[np.int64]:
+        array = _users_first(parts)
+        if not (np.floor(array) == array).all():
+            raise InvalidParameterError(
+                "outcomes in Z_m must be integers, got fractions; scale and round them."
+            )
+        total = np.zeros(array.shape[1:], dtype=np.int64)
+        for part in array:  # reduced at every step: no sum leaves int64
+            total = (total + part.astype(np.int64) % self.modulus) % self.modulus
+        return total
+
+    def image_law(self, laws: Sequence[Law]) -> Law:
+        bases, offset = _peel(_some(laws))
+        if bases:
+            return WrappedMod(_remembered_sum_of(bases), modulus=self.modulus, offset=_whole(offset))
+        return PointMass(np.mod(_whole(offset), self.modulus))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"image": self.name, "modulus": self.modulus}
+
+
+@dataclass(frozen=True)
+class Counts(Image):
+    """How often each symbol 0, ..., ``outcomes`` - 1 was said: a vector on a new last axis."""
+
+    outcomes: int
+    name: ClassVar[str] = "counts"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.outcomes, bool) or not isinstance(self.outcomes, int) or self.outcomes < 1:
+            raise InvalidParameterError(
+                f"outcomes must be a whole number from 1 up, got {self.outcomes!r}; pass the size of the "
+                f"alphabet."
+            )
+
+    def apply(self, parts: Any) -> NDArray[np.int64]:
+        symbols = _users_first(parts)
+        if not np.isin(symbols, np.arange(self.outcomes)).all():
+            raise InvalidParameterError(
+                f"counted outcomes must be in 0..{self.outcomes - 1}, got others; pass a larger alphabet."
+            )
+        return np.stack([(symbols == j).sum(axis=0, dtype=np.int64) for j in range(self.outcomes)], axis=-1)
+
+    def image_law(self, laws: Sequence[Law]) -> Law:
+        return CountVector(_some(laws), outcomes=self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"image": self.name, "outcomes": self.outcomes}
+
+
+@dataclass(frozen=True)
+class Shuffle(Image):
+    """All messages in an order that says nothing: sorted, numbers as (..., n), vectors lexicographically as
+    (..., n, d).
+
+    ``row_ndim`` is 0 if a message is a number, 1 if it is a vector. ``None`` takes the whole batch shape of a
+    user's law as the message; give a number when laws (or ``parts``) carry other axes before it, such as
+    replicates.
+    """
+
+    row_ndim: int | None = None
+    name: ClassVar[str] = "shuffle"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.row_ndim, bool) or self.row_ndim not in (None, 0, 1):
+            raise InvalidParameterError(
+                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}; flatten the "
+                f"messages."
+            )
+
+    def apply(self, parts: Any) -> NDArray[Any]:
+        array = _users_first(parts)
+        rows = self.row_ndim if self.row_ndim is not None else array.ndim - 1
+        if rows > 1 or array.ndim < 1 + rows:
+            raise InvalidParameterError(
+                f"messages must be numbers or vectors, got parts of shape {array.shape}; give row_ndim "
+                f"where other axes come first."
+            )
+        return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - rows), rows)
+
+    def sample(
+        self, laws: Sequence[Law], rng: np.random.Generator, size: tuple[int, ...] = ()
+    ) -> NDArray[Any]:
+        rows = ShuffledMultiset(laws[:1], row_ndim=self.row_ndim).row_ndim
+        return Shuffle(row_ndim=rows).apply(np.stack([law.sample(rng, size) for law in _some(laws)]))
+
+    def image_law(self, laws: Sequence[Law]) -> Law:
+        return ShuffledMultiset(_some(laws), row_ndim=self.row_ndim)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"image": self.name, "row_ndim": self.row_ndim}
+
+
+_IMAGES: dict[str, type[Image]] = {image.name: image for image in (Sum, SumMod, Counts, Shuffle)}
+
+
+def image_from_json(data: dict[str, Any]) -> Image:
+    """Read an image that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
+    kind = data.get("image") if isinstance(data, dict) else None
+    if not isinstance(kind, str) or kind not in _IMAGES:
+        raise InvalidParameterError(
+            f"an image must be one of {sorted(_IMAGES)}, got {kind!r}; re-create the file."
+        )
+    try:
+        return _IMAGES[kind](**{key: value for key, value in data.items() if key != "image"})
+    except TypeError as error:
+        raise InvalidParameterError(
+            f"the image {kind!r} does not take {sorted(data)}; re-create the file."
+        ) from error
+
+
+def _some(laws: Sequence[Law]) -> Sequence[Law]:
+    if len(laws) == 0:
+        raise InvalidParameterError(
+            "an aggregate needs at least one user, got none; leave the site out when nobody takes part."
+        )
+    return laws
+
+
+def _users_first(parts: Any) -> NDArray[Any]:
+    array = np.asarray(parts)
+    if array.ndim == 0 or array.shape[0] == 0:
+        raise InvalidParameterError(
+            f"parts must have the users on their first axis, got shape {array.shape}; stack them."
+        )
+    return array
+
+
+# The law of a sum
+
+#: Sums of the very same laws in the same order, with these laws: a program that sums in every run asks often.
+_SUMS: dict[tuple[int, ...], tuple[Law, list[Law]]] = {}
+#: How many are remembered, and of how many laws at most.
+_REMEMBERED, _USERS = 256, 4096
+
+
+def _remembered_sum_of(bases: list[Law]) -> Law:
+    if len(bases) > _USERS:
+        return _sum_of(bases)
+    key = tuple(map(identity, bases))  # valid as long as the laws are held beside
+    if key not in _SUMS:
+        if len(_SUMS) >= _REMEMBERED:
+            _SUMS.clear()
+        _SUMS[key] = _sum_of(bases), bases
+    return _SUMS[key][0]
+
+
+def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:
+    """The random parts without their shifts, and the total of all shifts and constants."""
+    distinct = {identity(law): law for law in laws}  # users with one value share a law as a rule
+    shapes = {law.batch_shape for law in distinct.values()}
+    if len(shapes) > 1:
+        raise InvalidParameterError(
+            f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
+        )
+    parts = {key: _part(law) for key, law in distinct.items()}
+    keys = [*map(identity, laws)]
+    bases = [base for key in keys if (base := parts[key][0]) is not None]
+    often = Counter(keys)
+    shifts = [(offset, often[key]) for key, (_, offset) in parts.items() if offset is not None]
+    return bases, _total(shifts)
+
+
+def _part(law: Law) -> tuple[Law | None, Any]:
+    """The random part of a law without its shift, and the shift; ``None`` for what it does not have."""
+    if law.event_ndim:
+        raise NotTractableError(
+            f"a sum has an exact law only for numbers and vectors of independent numbers, got {law!r}; "
+            "sample."
+        )
+    if isinstance(law, PointMass):
+        if isinstance(law.value, str):
+            raise InvalidParameterError(
+                f"outcomes must be numbers to be summed, got {law.value!r}; encode them."
+            )
+        return None, law.value
+    return (law.base, law.offset) if isinstance(law, Shifted) else (law, None)
+
+
+def _total(offsets: list[tuple[Any, int]]) -> Fraction | NDArray[Any]:
+    """The sum of numbers (exact) or of arrays, each as often as is said beside it: exact for integers,
+    correctly rounded once for floats."""
+    arrays = [item for item, often in offsets if isinstance(item, np.ndarray) for _ in range(often)]
+    scalars = _total_of_numbers([item for item in offsets if not isinstance(item[0], np.ndarray)])
+    if not arrays:
+        return scalars
+    stack = np.stack(arrays)
+    if stack.dtype.kind in "biu" and scalars.denominator == 1:
+        flat = [sum(column) + int(scalars) for column in stack.reshape(len(arrays), -1).T.tolist()]
+        return np.array(flat, dtype=np.int64).reshape(stack.shape[1:])
+    columns = stack.astype(np.float64).reshape(len(arrays), -1).T.tolist()
+    return np.array([math.fsum([*column, float(scalars)]) for column in columns]).reshape(stack.shape[1:])
+
+
+def _total_of_numbers(numbers: list[tuple[Any, int]]) -> Fraction:
+    """The exact sum; whole numbers are added as such, which is much faster."""
+    exactly = [(dyadic(number), often) for number, often in numbers]
+    whole = sum(number.numerator * often for number, often in exactly if number.denominator == 1)
+    return sum((number * often for number, often in exactly if number.denominator != 1), Fraction(whole))
+
+
+def _whole(offset: Fraction | NDArray[Any]) -> Any:
+    """An offset in Z_m: an integer or an integer array."""
+    if isinstance(offset, Fraction):
+        if offset.denominator != 1:
+            raise InvalidParameterError(
+                f"outcomes in Z_m must be integers, got a total shift of {offset}; scale and round the data."
+            )
+        return int(offset)
+    if not (np.floor(offset) == offset).all():
+        raise InvalidParameterError(
+            "outcomes in Z_m must be integers, got fractional shifts; scale and round the data."
+        )
+    return offset.astype(np.int64)
+
+
+def _sum_of(bases: list[Law]) -> Law:
+    """The law of the sum of independent unshifted variables: of one family, or of integers with finitely many
+    outcomes.
+    """
+    if len(bases) == 1:
+        return bases[0]
+    found = set(map(type, bases))  # each type once: users are many, and their laws alike
+    if any(issubclass(kind, Product) for kind in found):
+        products = [base for base in bases if isinstance(base, Product)]
+        if len(products) < len(bases):
+            raise NotTractableError(
+                "vectors of different laws and of one law are not summed together here; use Product for "
+                "all users."
+            )
+        return Product(
+            [_sum_of([product.laws[j] for product in products]) for j in range(len(products[0].laws))]
+        )
+    for family, total in _FAMILIES:
+        law = total(bases) if all(issubclass(kind, family) for kind in found) else None
+        if law is not None:
+            return law
+    kinds = sorted({base.name for base in bases})
+    if all(isinstance(base, LatticeLaw) and base.support.finite for base in bases):
+        return ConvolvedIntegers(bases)
+    raise NotTractableError(
+        f"the sum of {len(bases)} laws of kind {', '.join(kinds)} has no closed form here; sample, or "
+        f"certify it from its parts."
+    )
+
+
+def _sum_gaussian(bases: list[Law]) -> Law | None:
+    return Gaussian(variance=sum(part.sigma2 for part in cast(list[Gaussian], bases)))
+
+
+def _sum_skellam(bases: list[Law]) -> Law | None:
+    """Differences of Poisson variables: means add, hence variances."""
+    return Skellam(variance=sum(part.parameters()["variance"] for part in cast(list[Skellam], bases)))
+
+
+def _sum_binomial(bases: list[Law]) -> Law | None:
+    parts = cast(list[Binomial | Bernoulli], bases)
+    if len({part.p for part in parts}) > 1:
+        return None
+    return Binomial(
+        trials=sum(part.trials if isinstance(part, Binomial) else 1 for part in parts), p=parts[0].p
+    )
+
+
+def _sum_polya(bases: list[Law]) -> Law | None:
+    """Generating functions ((1-x)/(1-xz))^r multiply: shapes add at equal ratio."""
+    parts = cast(list[Polya], bases)
+    if len({(part.log_ratio, part.ratio) for part in _distinct(parts)}) > 1:
+        return None
+    shape = _total_shape(parts)
+    first = parts[0]
+    return (
+        Polya(shape=shape, log_ratio=first.log_ratio)
+        if first.ratio is None
+        else Polya(shape=shape, ratio=first.ratio)
+    )
+
+
+def _distinct(parts: Sequence[Part]) -> list[Part]:
+    """Each object once: users with one law share it as a rule."""
+    return list({identity(part): part for part in parts}.values())
+
+
+def _total_shape(parts: Sequence[Part]) -> Fraction:
+    """The sum of all shapes, each distinct object times how often it stands there."""
+    often = Counter(map(identity, parts))
+    return sum((part.shape * often[identity(part)] for part in _distinct(parts)), Fraction(0))
+
+
+def _sum_polya_difference(bases: list[Law]) -> Law | None:
+    """Shapes add at equal ratio; shape 1 is geometric minus geometric, the discrete Laplace law (Goryczka and
+    Xiong 2017).
+    """
+    parts = cast(list[PolyaDifference], bases)
+    if len({part.log_ratio for part in _distinct(parts)}) > 1:
+        return None
+    shape = _total_shape(parts)
+    if shape == 1:
+        return DiscreteLaplace(scale=1 / parts[0].log_ratio)
+    return PolyaDifference(shape=shape, log_ratio=parts[0].log_ratio)
+
+
+#: The laws that add up to one of their own kind, with their sum where there is one.
+_FAMILIES: tuple[tuple[tuple[type[Law], ...], Callable[[list[Law]], Law | None]], ...] = (
+    ((Gaussian,), _sum_gaussian),
+    ((Skellam,), _sum_skellam),
+    ((Binomial, Bernoulli), _sum_binomial),
+    ((Polya,), _sum_polya),
+    ((PolyaDifference,), _sum_polya_difference),
+)

@@ -1,0 +1,249 @@
+"""What a shuffler reveals when messages are arbitrary: the multiset of all users' outcomes.
+
+A multiset is written in canonical form, its rows sorted lexicographically. Its probability sums over all
+assignments of rows to users: a permanent of positive numbers, which we sum over subsets of users (no
+cancellation), or over how many users of each group of equal laws are used up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.distributions.base import BaseMeasure, Law, register
+from dpaudit.distributions.convolution import grouped, read_groups
+from dpaudit.distributions.scalar import Floats
+
+__all__ = ["ShuffledMultiset", "canonical_rows"]
+
+#: Most states (numbers of users used up, by group): 12 users of 12 different laws have 2^12.
+_STATES = 2**13
+#: Most multisets that are enumerated.
+_MULTISETS = 2**16
+
+
+def canonical_rows(rows: NDArray[Any], row_ndim: int) -> NDArray[Any]:
+    """Sort the messages: numbers along the last axis (``row_ndim`` 0), or vectors, lexicographically, along
+    the last axis but one (1).
+    """
+    if row_ndim == 0:
+        return np.sort(rows, axis=-1)
+    order = np.lexsort(np.moveaxis(rows, -1, 0)[::-1], axis=-1)
+    return np.asarray(np.take_along_axis(rows, order[..., None], axis=-2))
+
+
+@register("shuffled-multiset")
+@dataclass(frozen=True, repr=False, init=False)
+class ShuffledMultiset(Law):
+    """The law of the sorted outcomes of independent users: n numbers (``row_ndim=0``), or n vectors as rows
+    (``row_ndim=1``).
+
+    Discrete messages: the probability of the multiset. Messages with a density: the density of the sorted
+    rows with respect to Lebesgue measure on the sorted ones, that is the sum over all n! assignments; ties
+    have probability 0. Outcomes that are not sorted have ``-inf``. Messages must be all discrete or all with
+    a density. ``row_ndim=None`` takes the whole batch shape as the message; otherwise the last ``row_ndim``
+    axes of a law's batch shape are the message, axes before them are independent copies (replicates).
+    ``NotTractableError`` beyond 12 different laws (more users are fine when their laws repeat).
+    """
+
+    groups: tuple[tuple[Law, int], ...]
+    row_ndim: int
+    base_measure: ClassVar[BaseMeasure]
+
+    def __init__(self, laws: Sequence[Law], *, row_ndim: int | None = None) -> None:
+        self._keep(
+            grouped(laws), len(laws[0].batch_shape) if row_ndim is None and len(laws) else row_ndim or 0
+        )
+
+    def _keep(self, groups: tuple[tuple[Law, int], ...], row_ndim: int) -> None:
+        if isinstance(row_ndim, bool) or row_ndim not in (0, 1):
+            raise InvalidParameterError(
+                f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}; flatten the messages."
+            )
+        if not groups:
+            raise InvalidParameterError("a shuffler needs at least one user, got none; leave the site out.")
+        shapes, measures = {law.batch_shape for law, _ in groups}, {law.base_measure for law, _ in groups}
+        if any(law.event_ndim for law, _ in groups):
+            raise NotTractableError(
+                "messages must be numbers or vectors of independent numbers, got a structured law; sample "
+                "instead."
+            )
+        if len(shapes) != 1 or len(measures) != 1:
+            raise InvalidParameterError(
+                f"all messages must have one shape and one kind of law, got shapes {sorted(shapes)} and "
+                f"{sorted(m.value for m in measures)}."
+            )
+        if len(next(iter(shapes))) < row_ndim:
+            raise InvalidParameterError(
+                "messages must be vectors for row_ndim=1, got numbers; use row_ndim=0."
+            )
+        states = math.prod(times + 1 for _, times in groups)
+        if states > _STATES:
+            raise NotTractableError(
+                f"the law of a shuffled multiset is summed over at most {_STATES} states, got {states} "
+                f"({len(groups)} different laws); use fewer distinct laws, or sample."
+            )
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "row_ndim", int(row_ndim))
+        object.__setattr__(self, "event_ndim", 1 + int(row_ndim))
+        object.__setattr__(self, "base_measure", measures.pop())
+
+    @property
+    def users(self) -> int:
+        return sum(times for _, times in self.groups)
+
+    @property
+    def _message_shape(self) -> tuple[int, ...]:
+        shape = self.groups[0][0].batch_shape
+        return shape[len(shape) - self.row_ndim :]
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        shape = self.groups[0][0].batch_shape
+        return shape[: len(shape) - self.row_ndim]
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[Any]:
+        draws = [law.sample(rng, size) for law, times in self.groups for _ in range(times)]
+        return canonical_rows(np.stack(draws, axis=-1 - self.row_ndim), self.row_ndim)
+
+    def logp(self, x: Any) -> Floats:
+        rows = np.asarray(x)
+        wanted = (self.users, *self._message_shape)
+        if rows.shape[max(rows.ndim - len(wanted), 0) :] != wanted:
+            raise InvalidParameterError(
+                f"an outcome must have shape (..., *{wanted}), got {rows.shape}; pass the sorted messages."
+            )
+        users_first = np.moveaxis(rows, -1 - self.row_ndim, 0)
+        logs = []
+        for law, _ in self.groups:
+            value = law.logp(users_first)
+            logs.append(
+                value.sum(axis=-1) if self.row_ndim else value
+            )  # (n, ...): one number for each message
+        total = self._log_permanent(np.stack(logs)) - self._log_repeats(rows)
+        in_order = (canonical_rows(rows, self.row_ndim) == rows).reshape(*total.shape, -1).all(axis=-1)
+        return np.where(in_order, total, -np.inf)
+
+    def _log_permanent(self, logs: Floats) -> Floats:
+        """log Σ over assignments, from logs (groups, n, ...): message by message, by how many users of each
+        group are used up.
+        """
+        start = tuple(0 for _ in self.groups)
+        layer: dict[tuple[int, ...], Floats] = {start: np.zeros(logs.shape[2:])}
+        for j in range(self.users):
+            following: dict[tuple[int, ...], Floats] = {}
+            for used, value in layer.items():
+                for g, (_, times) in enumerate(self.groups):
+                    if used[g] < times:
+                        key = (*used[:g], used[g] + 1, *used[g + 1 :])
+                        term = value + logs[g, j] + math.log(times - used[g])
+                        following[key] = np.logaddexp(following[key], term) if key in following else term
+            layer = following
+        return next(iter(layer.values()))
+
+    def _log_repeats(self, rows: NDArray[Any]) -> Floats:
+        """log Π (multiplicity)! for discrete messages: assignments that differ by equal messages are one
+        outcome.
+        """
+        leading = rows.shape[: rows.ndim - 1 - self.row_ndim]
+        if self.base_measure is not BaseMeasure.COUNTING:
+            return np.zeros(leading)
+        # In sorted rows a run of equal messages of length c contributes log c!: the sum of log(position in
+        # its run).
+        same = (
+            rows[..., 1:] == rows[..., :-1]
+            if self.row_ndim == 0
+            else (rows[..., 1:, :] == rows[..., :-1, :]).all(axis=-1)
+        )
+        position, total = np.ones(leading), np.zeros(leading)
+        for j in range(self.users - 1):
+            position = np.where(same[..., j], position + 1, 1.0)
+            total = total + np.log(position)
+        return total
+
+    def logp_ball(self, x: Any) -> arb:
+        rows = np.asarray(x)
+        if self.batch_shape or rows.shape != (self.users, *self._message_shape):
+            raise InvalidParameterError(
+                f"one outcome must have shape {(self.users, *self._message_shape)} without replicates, got "
+                f"{rows.shape}; pass one multiset."
+            )
+        if not np.array_equal(canonical_rows(rows, self.row_ndim), rows):
+            return arb.neg_inf()
+        weights = [
+            [law.logp_ball(row if self.row_ndim else row.item()).exp() for row in rows]
+            for law, _ in self.groups
+        ]
+        total = self._permanent_ball(weights)
+        if self.base_measure is BaseMeasure.COUNTING:
+            repeats = Counter(tuple(np.ravel(row).tolist()) for row in rows)
+            total = total / math.prod(math.factorial(c) for c in repeats.values())
+        return arb.neg_inf() if total.is_zero() else total.log()
+
+    def _permanent_ball(self, weights: list[list[arb]]) -> arb:
+        layer: dict[tuple[int, ...], arb] = {tuple(0 for _ in self.groups): arb(1)}
+        for j in range(self.users):
+            following: dict[tuple[int, ...], arb] = {}
+            for used, value in layer.items():
+                for g, (_, times) in enumerate(self.groups):
+                    if used[g] < times and not weights[g][j].is_zero():
+                        key = (*used[:g], used[g] + 1, *used[g + 1 :])
+                        following[key] = following.get(key, arb(0)) + value * weights[g][j] * (
+                            times - used[g]
+                        )
+            layer = following
+        return next(iter(layer.values()), arb(0))
+
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        if self.base_measure is not BaseMeasure.COUNTING or self.batch_shape:
+            raise NotTractableError(
+                "only one multiset of discrete messages can be enumerated; enumerate it as a given "
+                "outcome, or sample."
+            )
+        values = sorted({_key(value) for law, _ in self.groups for value, _ in law.atoms()})
+        if math.comb(self.users + len(values) - 1, self.users) > _MULTISETS:
+            raise NotTractableError(
+                f"at most {_MULTISETS} multisets are enumerated, got more; use Counts for symbols, or sample."
+            )
+        multisets = (
+            np.array(choice) for choice in itertools.combinations_with_replacement(values, self.users)
+        )
+        pairs = (
+            (rows, self.logp_ball(rows))
+            for rows in (m if self.row_ndim else m.reshape(self.users) for m in multisets)
+        )
+        return ((rows, log.exp()) for rows, log in pairs if not log < arb.neg_inf() and log.is_finite())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "law": self.name,
+            "row_ndim": self.row_ndim,
+            "groups": [[law.to_json(), times] for law, times in self.groups],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        if data.keys() != {"law", "row_ndim", "groups"} or not isinstance(data["groups"], list):
+            raise InvalidParameterError(
+                f"a {cls.name} law must have row_ndim and groups, got {sorted(data)}; re-create the file."
+            )
+        law = object.__new__(cls)
+        law._keep(read_groups(data["groups"]), data["row_ndim"])
+        return law
+
+    def __repr__(self) -> str:
+        return "ShuffledMultiset of " + " + ".join(f"{times} x {law!r}" for law, times in self.groups)
+
+
+def _key(value: Any) -> tuple[Any, ...]:
+    """A message as a sortable tuple."""
+    return tuple(np.ravel(np.asarray(value)).tolist())

@@ -1,0 +1,181 @@
+"""The difference of two independent Pólya variables: what a fraction of the users adds to a sum when all of
+them together add geometric noise.
+
+With n users of shape 1/n each the differences sum to discrete Laplace noise; if only a part of them shows up,
+the shapes sum to less than 1 and the law is this one, which is heavier at 0 than any discrete Laplace law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from dpaudit.core.exact import ExactLike
+from dpaudit.kernel.ball import ball, enclose, precision
+from dpaudit.distributions.base import Argument, LogConcavity, register
+from dpaudit.distributions.polya import Polya
+from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
+from dpaudit.distributions.tails import SymmetricLattice
+
+__all__ = ["PolyaDifference"]
+
+#: At least so many log-densities, all below the second number, come from a table; others are computed one by
+#: one.
+_FEW, _TABLE = 64, 2**21
+#: From this ``log_ratio`` on, and up to this shape, the terms of the series soon fall by about e or more, and
+#: summing them is never slow; the library takes up to a hundred times as long for large k.
+_STEEP, _SLIM = Fraction(1, 2), 16
+
+
+@register("polya-difference")
+@dataclass(frozen=True, repr=False, init=False)
+class PolyaDifference(SymmetricLattice):
+    """The law of X - Y for independent ``Polya(shape=shape, log_ratio=log_ratio)`` variables X and Y. With x
+    = exp(-log_ratio) and r = shape,
+
+        P(k) = (1-x)^{2r} x^{|k|} (r)_{|k|} / |k|! · 2F1(r, r+|k|; |k|+1; x²).
+
+    (Collect the coefficient of z^k in (1-x)^{2r} (1-xz)^{-r} (1-x/z)^{-r}.) Its sums add their shapes, and
+    shape 1 is ``DiscreteLaplace(scale=1/log_ratio)``.
+    """
+
+    shape: Fraction
+    log_ratio: Fraction
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("shape", "log_ratio"),)
+
+    def __init__(self, *, shape: ExactLike, log_ratio: ExactLike) -> None:
+        object.__setattr__(self, "shape", positive_parameter(shape, name="shape"))
+        object.__setattr__(self, "log_ratio", positive_parameter(log_ratio, name="log_ratio"))
+
+    def parameters(self) -> dict[str, Fraction]:
+        return {"shape": self.shape, "log_ratio": self.log_ratio}
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        part = Polya(shape=self.shape, log_ratio=self.log_ratio)
+        return np.asarray(part.sample(rng, size) - part.sample(rng, size))
+
+    def _log_pmf(self, k: Floats) -> Floats:
+        distance = np.abs(k)
+        if distance.size >= _FEW and distance.max() < _TABLE:
+            length = 64
+            while length <= distance.max():
+                length *= 2
+            return np.asarray(_log_table(self, length)[distance.astype(np.int64)])
+        values, back = np.unique(distance, return_inverse=True)
+        logs = np.array([_log_mass(self, int(value), int(ctx.prec)) for value in values])
+        return logs[back].reshape(k.shape)
+
+    def _log_pmf_ball(self, k: int) -> arb:
+        return _log_mass_ball(self, abs(k), int(ctx.prec))
+
+    def _log_pmf_once(self, k: int) -> arb:
+        r, log_x = ball(self.shape), ball(-self.log_ratio)
+        z = (2 * log_x).exp()
+        if self.log_ratio >= _STEEP and self.shape <= _SLIM:
+            series = _series_2f1(r, k, z)
+        else:
+            series = z.hypgeom_2f1(r, r + k, arb(k + 1))
+            if not series.is_finite():  # the library gives up on some large k
+                series = _series_2f1(r, k, z)
+        rising = (r + k).lgamma() - r.lgamma() - arb(k + 1).lgamma()
+        return 2 * r * (-log_x.expm1()).log() + k * log_x + rising + series.log()
+
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
+        # p(k+1)/p(k) for k = first..last-1, from the far end; then upward by multiplication alone.
+        value = self._log_pmf_ball(first).exp()
+        run = [value]
+        for ratio in _ratios_ball(self, first, last):
+            value = value * ratio
+            run.append(value)
+        return run
+
+    def _tail_ball(self, k: int) -> arb:
+        if self.shape >= 1:
+            return super()._tail_ball(k)
+        # Not log-concave. For shape <= 1 a Pólya variable has p(j+1)/p(j) = x (j + r)/(j + 1) <= x, hence so
+        # has the difference at k >= 0: P(k+1) = Σ_j p(j+k+1) p(j) <= x Σ_j p(j+k) p(j) = x P(k). The tail
+        # beyond T is at most P(T) x / (1 - x).
+        last = self._reach(k, bits=int(ctx.prec) + 16)
+        run = self._pmf_run_ball(k, last)
+        x = ball(-self.log_ratio).exp()
+        return sum(run, arb(0)) + arb(0).union(run[-1] * x / (1 - x))
+
+    def log_mgf_ball(self, t: Argument) -> arb:
+        part = Polya(shape=self.shape, log_ratio=self.log_ratio)
+        return part.log_mgf_ball(tilt(t)) + part.log_mgf_ball(-tilt(t))
+
+    def mean(self) -> float:
+        return 0.0
+
+    def variance(self) -> float:
+        return 2 * Polya(shape=self.shape, log_ratio=self.log_ratio).variance()
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        if self.shape >= 1:
+            return LogConcavity(True, "a Polya law of shape >= 1 is log-concave, and convolution keeps that")
+        return LogConcavity(False, "not known for shape < 1, where the Polya law is not log-concave")
+
+
+def _series_2f1(r: arb, k: int, z: arb) -> arb:
+    """2F1(r, r+k; k+1; z) for 0 < z < 1 from its series of positive terms.
+
+    The ratio of terms z (r+n)(r+k+n) / ((k+1+n)(n+1)) is below z for r <= 1 and falls with n for r > 1: in
+    both cases the rest of the series is at most geometric with the larger of z and the ratio reached.
+    """
+    term, total, n = arb(1), arb(1), 0
+    while True:
+        ratio = z * (r + n) * (r + k + n) / ((k + 1 + n) * (n + 1))
+        bound = z.max(ratio)
+        if bound < 1 and term * bound / (1 - bound) < total * arb(2) ** -int(ctx.prec):
+            return total + arb(0).union(term * bound / (1 - bound))
+        term = term * ratio
+        total, n = total + term, n + 1
+
+
+# Ratios of neighbouring probabilities. The generating function G satisfies (1 + x² - xz - x/z) z G' = r x (z
+# - 1/z) G; the coefficient of z^k is   (1 + x²) k p_k = x (k - 1 + r) p_{k-1} + x (k + 1 - r) p_{k+1},
+# hence with ρ_k = p_k / p_{k-1} ρ_k = x (k - 1 + r) / ((1 + x²) k - x (k + 1 - r) ρ_{k+1}). Downwards this
+# forgets an error in ρ by a factor of about x² a step; p is the solution that falls like x^k.
+
+
+def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[arb]:
+    """Enclosures of ρ_{first+1}, ..., ρ_{last}."""
+    if last <= first:
+        return []
+    x, r = ball(-law.log_ratio).exp(), ball(law.shape)
+    ratio = (law._log_pmf_ball(last) - law._log_pmf_ball(last - 1)).exp()
+    found = [ratio]
+    for k in range(last - 1, first, -1):
+        ratio = x * (k - 1 + r) / ((1 + x * x) * k - x * (k + 1 - r) * ratio)
+        found.append(ratio)
+    return found[::-1]
+
+
+@lru_cache(maxsize=2**14)
+def _log_mass_ball(law: PolyaDifference, k: int, bits: int) -> arb:
+    """A ball for log P(k), to ``bits`` bits less a few: a wrapped sum asks for the same terms many times."""
+    return enclose(lambda: law._log_pmf_once(k), bits=bits - 8, start=bits + 32)
+
+
+@lru_cache(maxsize=2**14)
+def _log_mass(law: PolyaDifference, k: int, bits: int) -> float:
+    """log P(k), at a working precision of ``bits``: replays ask for the same outcome again and again."""
+    return float(law._log_pmf_ball(k))
+
+
+@lru_cache(maxsize=16)
+def _log_table(law: PolyaDifference, length: int) -> Floats:
+    """log P(k) for k = 0, ..., length - 1; in balls, because floats lose digits to the recurrence when x is
+    near 1.
+    """
+    with precision(128):
+        table = np.array([float(value.log()) for value in law._pmf_run_ball(0, length - 1)])
+    table.flags.writeable = False
+    return table

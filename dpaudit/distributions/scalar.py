@@ -1,0 +1,228 @@
+"""What all laws of one real number share: reading outcomes and parameters, refusing what is not one, JSON,
+repr.
+
+A subclass states its formulas in the underscored methods, which see only clean input:
+
+* ``_logp``, ``_cdf``, ``_sf`` get a float array without NaN; ``_logp`` gets finite entries only;
+* ``_ppf`` gets levels in [0, 1];
+* ``_logp_ball``, ``_cdf_ball``, ``_sf_ball`` get the outcome as an exact rational.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
+from dpaudit.kernel.ball import ball
+from dpaudit.distributions.base import Argument, Law
+
+__all__ = [
+    "Floats",
+    "ScalarLaw",
+    "levels",
+    "one_outcome",
+    "outcomes",
+    "parameter",
+    "positive_parameter",
+    "reaches",
+    "tilt",
+]
+
+Floats = NDArray[np.float64]
+
+#: Parameters leave the float range long before exact arithmetic notices; these ends leave room for squares.
+_SMALLEST, _LARGEST = Fraction(1, 2**480), Fraction(2**480)
+
+
+def parameter(value: ExactLike, *, name: str) -> Fraction:
+    """Return one exact number. Raises ``InvalidParameterError`` for arrays and what ``exact`` refuses."""
+    if isinstance(value, np.ndarray | list | tuple):
+        raise InvalidParameterError(
+            f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}; "
+            f"use Product([...]) for coordinates of different laws, or .shift(array) for independent copies."
+        )
+    return exact(value, name=name)
+
+
+def positive_parameter(value: ExactLike, *, name: str) -> Fraction:
+    """Return one exact number above 0 that floats can hold, or raise ``InvalidParameterError``."""
+    number = parameter(value, name=name)
+    if not _SMALLEST <= number <= _LARGEST:
+        shown = str(number) if len(str(number)) < 40 else f"a number of {len(str(number))} digits"
+        raise InvalidParameterError(
+            f"{name} must be greater than 0, from 2^-480 to 2^480, got {shown}; rescale it."
+        )
+    return number
+
+
+def outcomes(x: Any) -> Floats:
+    """Outcomes as a float array of the same shape. Raises ``InvalidParameterError`` for NaN and for what is
+    not a real number.
+    """
+    array = np.asarray(x)
+    if array.dtype.kind == "O":
+        array = np.array([_as_float(item) for item in array.ravel()], dtype=np.float64).reshape(array.shape)
+    if array.dtype.kind not in "biuf":
+        raise InvalidParameterError(
+            f"an outcome must be a real number, got dtype {array.dtype}; convert it to numbers."
+        )
+    floats = array.astype(np.float64, copy=False)
+    if array.dtype.kind == "f" and np.isnan(floats).any():
+        raise InvalidParameterError(
+            "an outcome must be a number, got NaN; check the data and the mechanism's output."
+        )
+    return floats
+
+
+def _as_float(item: Any) -> float:
+    if not isinstance(item, int | float | Fraction | np.number | np.bool_):
+        raise InvalidParameterError(
+            f"an outcome must be a real number, got {type(item).__name__}; convert it to numbers."
+        )
+    try:
+        return float(item)
+    except OverflowError:
+        return np.inf if item > 0 else -np.inf  # beyond the floats: their log-density is -inf in floats too
+    except TypeError as error:
+        raise InvalidParameterError(
+            f"an outcome must be a real number, got {item!r}; convert it to numbers."
+        ) from error
+
+
+def one_outcome(x: Any) -> Fraction | None:
+    """One finite outcome as the exact rational that it is; ``None`` for an infinite one, which no law here
+    yields.
+    """
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x.item()
+    if isinstance(x, Fraction | int | np.integer | np.bool_):
+        return dyadic(x)
+    if not isinstance(x, float | np.floating):
+        raise InvalidParameterError(
+            f"one outcome must be one real number, got {type(x).__name__} of shape {np.shape(x)}; "
+            "pass its entries one by one."
+        )
+    return None if np.isinf(x) else dyadic(x)
+
+
+def levels(q: Any) -> Floats:
+    """Probability levels as a float array. Raises ``InvalidParameterError`` outside [0, 1]."""
+    array = outcomes(q)
+    if not np.all((array >= 0) & (array <= 1)):
+        raise InvalidParameterError(
+            f"q must be in [0, 1], got values from {array.min()} to {array.max()}; pass a probability."
+        )
+    return array
+
+
+def tilt(t: Argument) -> arb:
+    """The argument of a moment generating function as a ball: an ``arb`` as it is, or an exact number (a
+    float is dyadic).
+    """
+    if isinstance(t, arb):
+        return t
+    return ball(dyadic(t)) if isinstance(t, float | np.floating) else ball(parameter(t, name="t"))
+
+
+def reaches(t: Argument, pole: Fraction, *, both: bool = False) -> bool:
+    """Whether t >= pole (or abs(t) >= pole with ``both``) for certain: exactly for a number, at every point
+    of a ball.
+    """
+    if isinstance(t, arb):
+        return bool(t >= ball(pole) or (both and t <= ball(-pole)))
+    number = dyadic(t) if isinstance(t, float | np.floating) else parameter(t, name="t")
+    return number >= pole or (both and number <= -pole)
+
+
+class ScalarLaw(Law):
+    """A law of one real number with exact scalar parameters."""
+
+    #: The sets of constructor keywords, each a complete description; JSON holds exactly one of them.
+    forms: ClassVar[tuple[tuple[str, ...], ...]]
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The exact parameters under one of ``forms``: calling the class with them gives an equal law."""
+
+    @abstractmethod
+    def _logp(self, x: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _logp_ball(self, x: Fraction) -> arb: ...
+
+    @abstractmethod
+    def _cdf(self, x: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _sf(self, x: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _ppf(self, q: Floats) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _cdf_ball(self, x: Fraction) -> arb: ...
+
+    @abstractmethod
+    def _sf_ball(self, x: Fraction) -> arb: ...
+
+    def logp(self, x: Any) -> Floats:
+        array = outcomes(x)
+        finite = np.isfinite(array)
+        with np.errstate(over="ignore"):  # squares and ratios of far outcomes: inf is what they mean
+            if finite.all():
+                return np.asarray(self._logp(array))
+            return np.where(finite, self._logp(np.where(finite, array, 0.0)), -np.inf)
+
+    def logp_ball(self, x: Any) -> arb:
+        outcome = one_outcome(x)
+        return arb.neg_inf() if outcome is None else self._logp_ball(outcome)
+
+    def cdf(self, x: Any) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(self._cdf(outcomes(x)))
+
+    def sf(self, x: Any) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(self._sf(outcomes(x)))
+
+    def ppf(self, q: Any) -> NDArray[Any]:
+        with np.errstate(divide="ignore"):  # the levels 0 and 1 give infinities on purpose
+            return np.asarray(self._ppf(levels(q)))
+
+    def cdf_ball(self, x: Any) -> arb:
+        outcome = one_outcome(x)
+        return arb(float(x) > 0) if outcome is None else self._cdf_ball(outcome)
+
+    def sf_ball(self, x: Any) -> arb:
+        outcome = one_outcome(x)
+        return arb(float(x) < 0) if outcome is None else self._sf_ball(outcome)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.name, **{key: exact_str(value) for key, value in self.parameters().items()}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        given = {key: value for key, value in data.items() if key != "law"}
+        if not any(given.keys() == set(form) for form in cls.forms):
+            raise InvalidParameterError(
+                f"a {cls.name} law must have the keys {' or '.join(map(str, cls.forms))}, "
+                f"got {sorted(given)}; "
+                "re-create the file."
+            )
+        for key, value in given.items():
+            if not isinstance(value, str | int):
+                raise InvalidParameterError(
+                    f"{key} must be an exact string, got {type(value).__name__}; re-create the file."
+                )
+        return cls(**given)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key}={exact_str(value)!r}" for key, value in self.parameters().items())
+        return f"{type(self).__name__}({inside})"

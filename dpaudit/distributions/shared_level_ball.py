@@ -1,0 +1,264 @@
+"""The chance that independent variables fall on their sides of one shared random level, in ball arithmetic.
+
+The integral of ``dpaudit.distributions.shared_level``, enclosed. Laplace and exponential laws have a closed form
+between two kinks. For Gaussian laws the middle is integrated by ``acb.integral`` (Johansson 2018, rigorous)
+and the two tails are bounded by log-concavity. Precision is raised until the relative accuracy reaches the
+working precision of the caller, so a caller that doubles it gets twice the digits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from flint import acb, arb, arb_poly, ctx, fmpq
+
+from dpaudit.kernel.ball import MAX_PRECISION, ball, enclose
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.continuous import Exponential, Gaussian, Laplace
+from dpaudit.distributions.shared_level import (
+    gaussian_drop,
+    gaussian_mode,
+    log_level_integral,
+    require_level_laws,
+    require_top,
+)
+
+__all__ = ["between_ball", "level_integral_ball", "to_accuracy"]
+
+Number = TypeVar("Number", arb, acb)
+
+
+def to_accuracy(compute: Callable[[], arb], *, spare: int = 32) -> arb:
+    """What ``compute`` encloses, at rising precision until the ball has the caller's working precision,
+    relative to its value.
+
+    ``spare`` bits are added from the start, for a loss that is known beforehand.
+    """
+    wanted = max(int(ctx.prec), 53)
+    return enclose(compute, bits=wanted - 4, start=wanted + spare, limit=2 * (MAX_PRECISION + spare))
+
+
+def level_integral_ball(
+    level: Law,
+    noise: Law,
+    below: Sequence[Fraction],
+    above: Sequence[Fraction],
+    *,
+    top: Fraction | None = None,
+) -> arb:
+    """An ``arb`` that contains I: every variable centred in ``below`` under the level, every one in ``above``
+    over it, the level itself at most ``top``.
+    """
+    require_level_laws(level, noise)
+    if top is not None:
+        require_top(level)
+    if not below and not above:
+        return arb(1) if top is None else between_ball(level, None, top)
+    if isinstance(level, Gaussian) and isinstance(noise, Gaussian):
+        return _gaussian_integral(level, noise, list(below), list(above))
+    # The alternating coefficients of Π (1 - c t), 1/2 <= c <= 1, lose at most 2 bits a factor.
+    return to_accuracy(
+        lambda: _piecewise_integral(level, noise, below, above, top),
+        spare=32 + 2 * (len(below) + len(above)),
+    )
+
+
+def between_ball(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
+    """An ``arb`` that contains P(low < X <= high); ``None`` is an infinite end, an empty interval gives
+    exactly 0.
+    """
+    if low is not None and high is not None and high <= low:
+        return arb(0)
+
+    def compute() -> arb:
+        if low is not None and low >= 0:  # from the upper tail, where it is the smaller one
+            return law.sf_ball(low) - (arb(0) if high is None else law.sf_ball(high))
+        top = arb(1) if high is None else law.cdf_ball(high)
+        return top - (arb(0) if low is None else law.cdf_ball(low))
+
+    return to_accuracy(compute)
+
+
+# Laplace and exponential laws: between two kinks, each factor is constant + coefficient·e^{±(z-at)/scale}
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """One factor on one side of its centre: ``constant`` (0 or 1) plus ``coefficient`` times e^{sign·rate·(z
+    - at)}.
+    """
+
+    constant: int
+    coefficient: fmpq
+    sign: int = 0
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """One factor of the integrand: its centre, its rate, and its form left and right of the centre."""
+
+    at: fmpq
+    rate: fmpq
+    left: _Branch
+    right: _Branch
+
+
+def _quotient(number: Fraction) -> fmpq:
+    """The same exact number with arithmetic in C: pieces times factors is many small operations."""
+    return fmpq(number.numerator, number.denominator)
+
+
+def _density(level: Law) -> _Factor:
+    assert isinstance(level, Laplace | Exponential)
+    rate = 1 / _quotient(level.scale)
+    if isinstance(level, Exponential):
+        return _Factor(fmpq(0), rate, _Branch(0, fmpq(0)), _Branch(0, rate, -1))
+    return _Factor(fmpq(0), rate, _Branch(0, rate / 2, 1), _Branch(0, rate / 2, -1))
+
+
+def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
+    assert isinstance(noise, Laplace | Exponential)
+    zero, half, one, rate = fmpq(0), fmpq(1, 2), fmpq(1), 1 / _quotient(noise.scale)
+    if isinstance(noise, Exponential):  # F = 0 | 1 - e^{-(z-at)/b},  1 - F = 1 | e^{-(z-at)/b}
+        flat = (_Branch(1, zero), _Branch(0, one, -1)), (_Branch(0, zero), _Branch(1, -one, -1))
+        forms = flat[0] if above else flat[1]
+    elif above:  # 1 - F = 1 - e^{(z-at)/b}/2 | e^{-(z-at)/b}/2
+        forms = (_Branch(1, -half, 1), _Branch(0, half, -1))
+    else:  # F = e^{(z-at)/b}/2 | 1 - e^{-(z-at)/b}/2
+        forms = (_Branch(0, half, 1), _Branch(1, -half, -1))
+    return _Factor(at, rate, *forms)
+
+
+def _piecewise_integral(
+    level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction], top: Fraction | None
+) -> arb:
+    factors = [
+        _density(level),
+        *(_side(noise, _quotient(d), False) for d in below),
+        *(_side(noise, _quotient(d), True) for d in above),
+    ]
+    end = None if top is None else _quotient(top)
+    inside = {factor.at for factor in factors if end is None or factor.at < end}
+    kinks: list[fmpq | None] = [None, *sorted(inside), end]
+    total = arb(0)
+    for low, high in itertools.pairwise(kinks):
+        total += _piece(factors, low, high)
+    return total
+
+
+def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> arb:
+    """The integral from ``low`` to ``high``, between which no factor has a kink (``None`` is an infinite
+    end).
+
+    Falling exponentials are anchored at ``low``, growing ones at ``high``, so that every exponential is at
+    most 1: integrand = C e^{-p(z-low)} e^{q(z-high)} A(e^{-r(z-low)}) B(e^{r(z-high)}) with polynomials A and
+    B and the noise's rate r.
+    """
+    weight, falling, growing = arb(1), fmpq(0), fmpq(0)
+    poly_low, poly_high, rate = arb_poly([1]), arb_poly([1]), fmpq(0)
+    for factor in factors:
+        branch = factor.right if low is not None and factor.at <= low else factor.left
+        if branch.coefficient == 0:
+            if branch.constant == 0:
+                return arb(0)
+            continue
+        anchor = low if branch.sign < 0 else high
+        assert anchor is not None  # a falling branch lies right of its centre, a growing one left of it
+        scaled = arb(branch.coefficient) * arb(branch.sign * factor.rate * (anchor - factor.at)).exp()
+        if branch.constant == 0:
+            weight *= scaled
+            falling, growing = (
+                (falling + factor.rate, growing) if branch.sign < 0 else (falling, growing + factor.rate)
+            )
+        else:
+            rate = factor.rate
+            if branch.sign < 0:
+                poly_low *= arb_poly([1, scaled])
+            else:
+                poly_high *= arb_poly([1, scaled])
+    total = arb(0)
+    for j, a in enumerate(poly_low.coeffs()):
+        for k, b in enumerate(poly_high.coeffs()):
+            total += a * b * _exponential_piece(falling + j * rate, growing + k * rate, low, high)
+    return weight * total
+
+
+def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) -> arb:
+    """∫ e^{-p(z-low)} e^{q(z-high)} dz = (e^{-qw} - e^{-pw}) / (p - q) with w = high - low, without the
+    cancellation.
+    """
+    if low is None:
+        return 1 / arb(q)
+    if high is None:
+        return 1 / arb(p)
+    width = high - low
+    slower, gap = min(p, q), abs(p - q)
+    scale = arb(-slower * width).exp()
+    return scale * arb(width) if gap == 0 else scale * -arb(-gap * width).expm1() / arb(gap)
+
+
+# Gaussian laws
+
+
+def _gaussian_integral(level: Gaussian, noise: Gaussian, below: list[Fraction], above: list[Fraction]) -> arb:
+    places = np.array([float(d) for d in below + above])
+    sides = np.array([False] * len(below) + [True] * len(above))
+    mode = float(gaussian_mode(level, noise, places[None], sides[None])[0])
+    size = abs(float(log_level_integral(level, noise, places, sides)))
+
+    def compute() -> arb:
+        # Floats choose the interval; any interval is sound, because the tails outside it are bounded.
+        ends = gaussian_drop(level, noise, places, sides, mode, (int(ctx.prec) + 8) * math.log(2))
+        return _gaussian_on(level, noise, below, above, tuple(Fraction(z) for z in (ends[0], mode, ends[1])))
+
+    return to_accuracy(compute, spare=24 + math.ceil(math.log2(1 + size)))  # e^{-size} costs log2(size) bits
+
+
+def _gaussian_on(
+    level: Gaussian,
+    noise: Gaussian,
+    below: list[Fraction],
+    above: list[Fraction],
+    points: tuple[Fraction, ...],
+) -> arb:
+    """The integral from the first to the last of three points, plus both tails: ∫_{-∞}^L g <= g(L)/λ for g
+    log-concave, λ = (log g)'(L) > 0.
+    """
+    left, mode, right = (ball(z) for z in points)
+    s2, root = ball(level.sigma2), ball(2 * noise.sigma2).sqrt()
+
+    def integrand(z: Number) -> Number:
+        value = (-(z * z) / (2 * s2)).exp()
+        for d in below:
+            value *= ((ball(d) - z) / root).erfc() / 2
+        for d in above:
+            value *= ((z - ball(d)) / root).erfc() / 2
+        return value
+
+    def slope(z: arb) -> arb:
+        hazard_scale = 2 / (
+            root * arb.pi().sqrt()
+        )  # φ/Φ of x = u√2 is 2 e^{-u²} / (√π erfc(-u)), per unit of z
+        total = -z / s2
+        for sign, centres in ((1, below), (-1, above)):
+            for d in centres:
+                u = sign * (z - ball(d)) / root
+                total += sign * hazard_scale * (-u * u).exp() / (-u).erfc()
+        return total
+
+    slope_left, slope_right = slope(left), slope(right)
+    peak = integrand(mode)
+    if not (slope_left > 0 and slope_right < 0 and peak > 0):
+        return arb.nan()  # not decided at this precision: the caller raises it
+    tolerance = arb(2) ** -int(ctx.prec)
+    middle = acb.integral(
+        lambda z, _: integrand(z) / peak, left, right, rel_tol=tolerance, abs_tol=tolerance * s2.sqrt() / 64
+    ).real
+    tails = (integrand(left) / slope_left - integrand(right) / slope_right) / peak
+    return (middle + arb(0).union(tails)) * peak / (2 * arb.pi() * s2).sqrt()

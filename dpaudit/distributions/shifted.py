@@ -1,0 +1,368 @@
+"""Shifted laws: X + offset, for a number or for an array of offsets, which gives independent copies.
+
+Offsets are data, so a float is welcome: it is the dyadic rational that it is. Differences ``x - offset``
+under a counting law are formed without rounding error (Knuth's two-sum), so that an outcome counts as on the
+lattice only if it really is. In ``sample`` a sum on a lattice that floats cannot hold is an error, never a
+silently moved outcome; under a density, sums round as floats do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.exact import decode_value, dyadic, encode_value, exact, exact_str
+from dpaudit.kernel.ball import ball
+from dpaudit.distributions.base import (
+    Argument,
+    BaseMeasure,
+    Law,
+    LogConcavity,
+    Support,
+    law_from_json,
+    register,
+    shift_by,
+)
+from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
+from dpaudit.distributions.scalar import Floats, outcomes, tilt
+
+__all__ = ["Shifted"]
+
+Offset = Fraction | NDArray[Any]
+
+#: Integer offsets and outcomes stay below this, so that sums of two fit into int64.
+_LARGEST_INTEGER = 2**62
+
+_LARGEST_NUMBER = 2**1000
+
+#: From here on every float is an integer and its neighbours are integers too.
+_ALL_INTEGERS = 2.0**52
+
+
+def _read_offset(offset: Any) -> Offset:
+    """A number as a ``Fraction``; an array as a read-only copy of dtype int64 or float64."""
+    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind first
+        return Fraction(offset)
+    is_array = isinstance(offset, np.ndarray)  # first: a union of types takes long to compare with
+    if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
+        number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
+        if not isinstance(number, Fraction | int | float):
+            raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
+        exactly = dyadic(number)
+        if not abs(exactly.numerator) < _LARGEST_NUMBER * exactly.denominator:
+            raise InvalidParameterError(
+                "an offset must be below 2^1000, got a larger one; use a coarser unit."
+            )
+        return exactly
+    if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
+        received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
+        raise InvalidParameterError(
+            "what noise is added to must be an int, Fraction, float or an array of integers or floats, got "
+            f"{received}; convert it, a list by np.array."
+        )
+    if offset.dtype.kind == "f":
+        kept = offset.astype(np.float64) + 0.0  # a copy, and -0.0 becomes 0.0: equal offsets have equal bytes
+        if not np.isfinite(kept).all():
+            raise InvalidParameterError("an offset must be finite, got NaN or an infinity; check the data.")
+    else:
+        if offset.size and not -_LARGEST_INTEGER < int(offset.min()) <= int(offset.max()) < _LARGEST_INTEGER:
+            raise InvalidParameterError(
+                "an integer offset must be below 2^62, got a larger one; use a coarser unit."
+            )
+        kept = offset.astype(np.int64)
+    kept.flags.writeable = False
+    return kept
+
+
+@register("shifted")
+@dataclass(frozen=True, repr=False, init=False, eq=False)
+class Shifted(Law):
+    """The law of ``base`` + ``offset``. An array of offsets gives independent copies of ``base``, one for
+    each entry.
+
+    ``base`` describes scalars. If it has a batch shape itself (a ``Product``), the last axes of an array of
+    offsets must be that shape. Two are equal if the bases are equal and the offsets are: as exact numbers, or
+    as arrays of the same dtype, shape and values. Use ``Shifted.of``, which collapses shifts of shifts.
+    """
+
+    base: Law
+    offset: Offset
+    forms: ClassVar[tuple[str, str]] = ("base", "offset")
+
+    def __init__(self, base: Law, offset: Any) -> None:
+        if base.event_ndim:
+            raise InvalidParameterError(
+                f"only scalar outcomes can be shifted, got {base!r}; shift the parts instead."
+            )
+        kept = _read_offset(offset)
+        if isinstance(kept, np.ndarray):
+            trailing(kept, base.batch_shape)
+        elif (
+            base.base_measure is BaseMeasure.COUNTING
+            and abs(kept.numerator) >= _LARGEST_INTEGER * kept.denominator
+        ):
+            raise InvalidParameterError(
+                f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit."
+            )
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "offset", kept)
+        object.__setattr__(self, "base_measure", base.base_measure)
+
+    @classmethod
+    def of(cls, base: Law, offset: Any) -> Self:
+        """``base`` + ``offset``, as one shift of an unshifted law whenever the offsets can be added
+        exactly.
+        """
+        if isinstance(base, Shifted):
+            total = _exact_sum(base.offset, _read_offset(offset))
+            if total is not None:
+                return cls(base.base, total)
+        return cls(base, offset)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.offset.shape if isinstance(self.offset, np.ndarray) else self.base.batch_shape
+
+    @property
+    def _counting(self) -> bool:
+        return self.base_measure is BaseMeasure.COUNTING
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Shifted):
+            return NotImplemented
+        same = self.base is other.base or self.base == other.base  # as a rule one object makes all releases
+        return same and self._same_offset(other.offset)
+
+    def _same_offset(self, offset: Offset) -> bool:
+        if isinstance(self.offset, np.ndarray) and isinstance(offset, np.ndarray):
+            return self.offset.dtype == offset.dtype and np.array_equal(self.offset, offset)
+        return type(self.offset) is type(offset) and bool(self.offset == offset)
+
+    def __hash__(self) -> int:
+        offset = self.offset
+        key = (offset.dtype.str, offset.shape, offset.tobytes()) if isinstance(offset, np.ndarray) else offset
+        return hash((self.base, key))
+
+    def __repr__(self) -> str:
+        return f"Shifted({self.base!r}, {self.offset!r})"
+
+    def to_json(self) -> dict[str, Any]:
+        offset = encode_value(self.offset) if isinstance(self.offset, np.ndarray) else exact_str(self.offset)
+        return {"law": self.name, "base": self.base.to_json(), "offset": offset}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        if data.keys() != {"law", "base", "offset"}:
+            raise InvalidParameterError(
+                f"a shifted law must have base and offset, got {sorted(data)}; re-create the file."
+            )
+        offset = data["offset"]
+        return cls(
+            law_from_json(data["base"]),
+            exact(offset, name="offset") if isinstance(offset, str) else decode_value(offset),
+        )
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[Any]:
+        copies = self.batch_shape[: len(self.batch_shape) - len(self.base.batch_shape)]
+        return self._add(self.base.sample(rng, size + copies))
+
+    def _add(self, draws: NDArray[Any]) -> NDArray[Any]:
+        """draws + offset: exact under a counting law, or refused; rounded to the nearest float under a
+        density.
+        """
+        offset = self.offset
+        if not self._counting:
+            return np.asarray(draws + (offset if isinstance(offset, np.ndarray) else float(offset)))
+        if isinstance(offset, Fraction) and offset.denominator == 1:
+            return np.asarray(draws + int(offset))
+        if isinstance(offset, np.ndarray) and offset.dtype.kind == "i":
+            return np.asarray(draws + offset)
+        moved = np.asarray(offset if isinstance(offset, np.ndarray) else float(offset))
+        total = draws + moved
+        if (isinstance(offset, Fraction) and dyadic(float(offset)) != offset) or np.any(
+            _sum_error(draws, moved, total)
+        ):
+            raise InvalidParameterError(
+                f"an outcome of {self.base!r} plus its offset must be a float exactly, "
+                f"got a sum that rounds; "
+                "scale the data to integers, or round it to a multiple of a power of 1/2, "
+                "before noise on a lattice is added."
+            )
+        return np.asarray(total)
+
+    def _difference(self, x: Any) -> NDArray[Any]:
+        """x - offset, one entry for each copy; under a counting law never rounded onto or off the lattice."""
+        array = trailing(x, self.batch_shape)
+        offset = self.offset
+        if array.dtype.kind == "O" or (
+            self._counting and isinstance(offset, Fraction) and not _is_float(offset)
+        ):
+            offsets = np.broadcast_to(np.asarray(offset, dtype=object), array.shape).ravel()
+            exact_ones = [_minus(v, o) for v, o in zip(array.ravel().tolist(), offsets.tolist(), strict=True)]
+            found = np.empty(len(exact_ones), dtype=object)
+            found[:] = exact_ones
+            return found.reshape(array.shape)
+        if array.dtype.kind in "biu" and isinstance(offset, np.ndarray) and offset.dtype.kind == "i":
+            return np.asarray(array.astype(np.int64) - offset)
+        floats = outcomes(array)
+        moved = np.asarray(offset if isinstance(offset, np.ndarray) else float(offset), dtype=np.float64)
+        difference = floats - moved
+        return _nudge(floats, moved, difference) if self._counting else difference
+
+    def logp(self, x: Any) -> Floats:
+        return np.asarray(self.base.logp(self._difference(x)))
+
+    def cdf(self, x: Any) -> Floats:
+        return np.asarray(self.base.cdf(self._difference(x)))
+
+    def sf(self, x: Any) -> Floats:
+        return np.asarray(self.base.sf(self._difference(x)))
+
+    def ppf(self, q: Any) -> NDArray[Any]:
+        return self._add(self.base.ppf(trailing(q, self.batch_shape)))
+
+    def logp_ball(self, x: Any) -> arb:
+        if isinstance(self.offset, Fraction) and not self.base.batch_shape and np.ndim(x) == 0:
+            return self.base.logp_ball(_minus(_plain(x), self.offset))
+        entries = one_whole(x, self.batch_shape)
+        offsets = np.broadcast_to(np.asarray(self.offset, dtype=object), self.batch_shape).ravel().tolist()
+        differences = [_minus(v, o) for v, o in zip(entries, offsets, strict=True)]
+        inner = self.base.batch_shape
+        if not inner:
+            return sum((self.base.logp_ball(d) for d in differences), arb(0))
+        rows = np.array([*differences, None], dtype=object)[:-1].reshape((-1, *inner))
+        return sum((self.base.logp_ball(row) for row in rows), arb(0))
+
+    def _scalar(self) -> Fraction:
+        if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
+            raise NotTractableError(
+                f"only a scalar law has this, got copies of shape {self.batch_shape}; ask entry by entry."
+            )
+        return self.offset
+
+    def cdf_ball(self, x: Any) -> arb:
+        return self.base.cdf_ball(_minus(_plain(x), self._scalar()))
+
+    def sf_ball(self, x: Any) -> arb:
+        return self.base.sf_ball(_minus(_plain(x), self._scalar()))
+
+    def log_mgf_ball(self, t: Argument) -> arb:
+        return self.base.log_mgf_ball(t) + tilt(t) * ball(self._scalar())
+
+    def mean(self) -> float:
+        return self.base.mean() + float(self._scalar())
+
+    def variance(self) -> float:
+        """The variance of each copy: shifting changes nothing."""
+        return self.base.variance()
+
+    @property
+    def support(self) -> Support:
+        offset, ends = self._scalar(), self.base.support
+        lower = None if ends.lower is None else ends.lower + offset
+        upper = None if ends.upper is None else ends.upper + offset
+        return Support(lower=lower, upper=upper, integer=ends.integer and offset.denominator == 1)
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        return self.base.log_concave
+
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        if isinstance(self.offset, np.ndarray) and not self.base.batch_shape:
+            parts = [Shifted(self.base, o) for o in self.offset.ravel()]
+            return joint_atoms(parts, self.batch_shape, tail)
+        if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
+            raise NotTractableError(
+                f"a shift of coordinates is not enumerated here, got {self!r}; shift each coordinate."
+            )
+        offset = self.offset
+        return ((_outcome(dyadic(value) + offset), p) for value, p in self.base.atoms(tail=tail))
+
+
+def _plain(x: Any) -> Any:
+    return x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
+def _minus(value: Any, offset: Any) -> Any:
+    """value - offset as an exact rational; an infinity stays one."""
+    if isinstance(value, float | np.floating) and np.isinf(value):
+        return float(value)
+    if not isinstance(value, int | float | Fraction | np.number | np.bool_):
+        raise InvalidParameterError(
+            f"an outcome must be a real number, got {type(value).__name__}; convert it."
+        )
+    return dyadic(value) - dyadic(offset)
+
+
+def _is_float(number: Fraction) -> bool:
+    try:
+        return Fraction(float(number)) == number
+    except OverflowError:
+        return False
+
+
+def _outcome(number: Fraction) -> int | float | Fraction:
+    """An outcome as ``sample`` would return it: an integer, or a float where one holds it."""
+    if number.denominator == 1:
+        return int(number)
+    return float(number) if _is_float(number) else number
+
+
+def _sum_error(a: Any, b: Any, total: Any) -> Any:
+    """The rounding error of total = a + b (Knuth, TAOCP 2, 4.2.2), itself exact."""
+    back = total - a
+    return (a - (total - back)) + (b - back)
+
+
+def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
+    """The rounded difference; where it rounded onto an integer, the next float towards the true one.
+
+    Below 2^52 the neighbours of an integer are no integers: an outcome off the lattice stays off, on its own
+    side. A difference that rounded to another float has the floor of the true one already, since integers are
+    floats.
+    """
+    with np.errstate(
+        invalid="ignore"
+    ):  # infinite outcomes: their error is not a number, and they stay infinite
+        error = _sum_error(x, -offset, difference)
+        moved = (error != 0) & (np.floor(difference) == difference) & (np.abs(difference) < _ALL_INTEGERS)
+    if not moved.any():
+        return difference
+    return np.where(moved, np.nextafter(difference, np.where(error > 0, np.inf, -np.inf)), difference)
+
+
+def _exact_sum(first: Offset, second: Offset) -> Offset | None:
+    """first + second, or None where arrays cannot hold it exactly."""
+    if isinstance(first, Fraction) and isinstance(second, Fraction):
+        return first + second
+    parts: list[NDArray[Any]] = []
+    for part in (first, second):
+        if isinstance(part, np.ndarray):
+            parts.append(part)
+        elif part.denominator == 1 and abs(part) < _LARGEST_INTEGER:
+            parts.append(np.asarray(int(part)))
+        elif _is_float(part):
+            parts.append(np.asarray(float(part)))
+        else:
+            return None
+    a, b = parts
+    if a.ndim and b.ndim and a.shape != b.shape:
+        return None
+    if a.dtype.kind == b.dtype.kind == "i":
+        total = a + b  # below 2^63: both are below 2^62
+        return total if np.all(np.abs(total) < _LARGEST_INTEGER) else None
+    if any(np.any(np.abs(p) >= _ALL_INTEGERS) for p in parts if p.dtype.kind == "i"):
+        return None
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    total = a + b
+    return total if np.isfinite(total).all() and not np.any(_sum_error(a, b, total)) else None
+
+
+shift_by(Shifted.of)

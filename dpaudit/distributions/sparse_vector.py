@@ -1,0 +1,309 @@
+"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint law of its
+answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
+from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
+from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
+from dpaudit.distributions.shared_level import Floats, log_between, log_level_integral, log_side, require_level_laws
+from dpaudit.distributions.shared_level_ball import between_ball, level_integral_ball
+
+__all__ = ["AboveThreshold"]
+
+
+def _optional_law(data: Any) -> Law | None:
+    return None if data is None else law_from_json(data)
+
+
+@dataclass
+class _Comparisons:
+    """A session of ``AboveThreshold``: the threshold noise in force and the positives so far, one for each
+    replicate.
+    """
+
+    level: Any = None
+    positives: Any = 0
+
+
+@register_kernel("above-threshold")
+@dataclass(frozen=True, init=False)
+class AboveThreshold(Kernel):
+    """The sparse vector technique: answer True iff query + query noise >= threshold + threshold noise.
+
+    ``threshold`` is exact. ``threshold_noise`` is drawn once (again after each True if
+    ``resample_threshold``), ``query_noise`` for each query; one of them may be ``None``. After
+    ``max_positives`` answers True the channel is closed; ``None`` never closes it. With these, the variants
+    of Lyu, Su and Li (2017) that answer with flags are: Alg. 1 ``max_positives=c``; Alg. 2 also
+    ``resample_threshold=True``; Alg. 4 with its scales; Alg. 5 without query noise and cut-off; Alg. 6
+    without cut-off.
+
+    Under replicates a replicate that is closed answers False, which is no information, until all are closed.
+    Noise must be all Laplace or exponential, or all Gaussian (``NotTractableError`` otherwise).
+    """
+
+    threshold: Fraction
+    threshold_noise: Law | None
+    query_noise: Law | None
+    max_positives: int | None
+    resample_threshold: bool
+
+    def __init__(
+        self,
+        *,
+        threshold: ExactLike,
+        threshold_noise: Law | None,
+        query_noise: Law | None,
+        max_positives: int | None = 1,
+        resample_threshold: bool = False,
+    ) -> None:
+        if threshold_noise is None and query_noise is None:
+            raise InvalidParameterError(
+                "a noisy comparison must have noise, got none; give threshold_noise or query_noise."
+            )
+        if max_positives is not None and (
+            isinstance(max_positives, bool) or not isinstance(max_positives, int) or max_positives < 1
+        ):
+            raise InvalidParameterError(
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+            )
+        for noise in (threshold_noise, query_noise):
+            if noise is not None and (
+                noise.base_measure is not BaseMeasure.LEBESGUE or noise.batch_shape or noise.event_ndim
+            ):
+                raise InvalidParameterError(
+                    f"noise must be one continuous scalar law, got {noise!r}; pass Laplace, Exponential or "
+                    f"Gaussian."
+                )
+        if not isinstance(resample_threshold, bool):
+            raise InvalidParameterError(
+                f"resample_threshold must be True or False, got {resample_threshold!r}."
+            )
+        present = [noise for noise in (threshold_noise, query_noise) if noise is not None]
+        require_level_laws(present[0], present[-1])
+        object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
+        object.__setattr__(self, "threshold_noise", threshold_noise)
+        object.__setattr__(self, "query_noise", query_noise)
+        object.__setattr__(self, "max_positives", max_positives)
+        object.__setattr__(self, "resample_threshold", resample_threshold)
+
+    @property
+    def answers(self) -> tuple[bool, bool]:
+        return (False, True)
+
+    def open(self) -> _Comparisons:
+        return _Comparisons()
+
+    def respond(
+        self, state: _Comparisons, query: Any, rng: np.random.Generator, replicates: int | None = None
+    ) -> Any:
+        size = () if replicates is None else (replicates,)
+        value = queried_numbers(query)
+        if value.shape not in ((), size):
+            raise InvalidParameterError(
+                f"a query must be one number or have shape {size}, got {value.shape}; ask one query at a "
+                f"time."
+            )
+        closed = self._closed(state, size)
+        self._require_open(closed)
+        if state.level is None:
+            state.level = self._draw(self.threshold_noise, rng, size)
+        answer = (
+            value + self._draw(self.query_noise, rng, size) >= float(self.threshold) + state.level
+        ) & ~closed
+        state.positives = state.positives + answer.astype(np.int64)
+        if self.resample_threshold and answer.any():
+            state.level = np.where(answer, self._draw(self.threshold_noise, rng, size), state.level)
+        return bool(answer) if replicates is None else answer
+
+    def take(self, state: _Comparisons, query: Any, answer: Any) -> None:
+        queried_numbers(query)
+        self._require_open(np.asarray(self._closed(state, ())))
+        state.positives = state.positives + int(_one(_flags(answer)))
+
+    def respond_after(
+        self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> bool:
+        """True with its conditional probability, the ratio of two joint ones in floats."""
+        self._require_open(np.asarray(self._closed(state, ())))
+        logs = [float(self.log_joint(queries, [*outcomes, answer])) for answer in self.answers]
+        odds = np.exp(np.clip(logs[0] - logs[1], -700, 700)) if np.isfinite(logs[1]) else np.inf
+        answer = bool(rng.random() < 1 / (1 + odds))
+        self.take(state, queries[-1], answer)
+        return answer
+
+    def _closed(self, state: _Comparisons, size: tuple[int, ...]) -> NDArray[np.bool_]:
+        if self.max_positives is None:
+            return np.zeros(size, bool)
+        return np.asarray(np.broadcast_to(state.positives >= self.max_positives, size))
+
+    def _require_open(self, closed: NDArray[np.bool_]) -> None:
+        if closed.all():
+            raise InvalidParameterError(
+                f"a closed channel answers no more: {self.max_positives} of "
+                f"max_positives={self.max_positives} positives are spent; open a new channel, and account "
+                f"for it."
+            )
+
+    @staticmethod
+    def _draw(noise: Law | None, rng: np.random.Generator, size: tuple[int, ...]) -> Any:
+        return np.zeros(size) if noise is None else noise.sample(rng, size)
+
+    def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
+        count = same_length(queries, outcomes)
+        if count == 0:
+            return np.zeros(())
+        answers = [_flags(outcome) for outcome in outcomes]
+        places = [queried_numbers(query) - float(self.threshold) for query in queries]
+        shape = np.broadcast_shapes(*(item.shape for item in (*answers, *places)))
+        flags = np.stack([np.broadcast_to(item, shape) for item in answers], axis=-1).reshape(-1, count)
+        gaps = np.stack([np.broadcast_to(item, shape) for item in places], axis=-1).reshape(-1, count)
+        result = np.empty(len(flags))
+        for rows, epochs, silent in self._groups(flags, single=shape == ()):
+            total = np.where(flags[rows][:, silent].any(axis=1), -np.inf, 0.0)
+            for epoch in epochs:
+                total = total + self._log_epoch(gaps[rows][:, epoch], flags[rows][:, epoch])
+            result[rows] = total
+        return result.reshape(shape)
+
+    def _groups(
+        self, flags: NDArray[np.bool_], single: bool
+    ) -> Iterator[tuple[NDArray[np.intp], list[list[int]], list[int]]]:
+        """Replicates whose answers split alike: their rows, the positions under one draw of the threshold,
+        and the silent positions.
+        """
+        first = group = np.zeros(1, dtype=np.intp)
+        if len(flags) != 1:
+            keys = flags if self.resample_threshold else self._stops(flags)[:, None]
+            _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        for number, representative in enumerate(first):
+            row = flags[representative]
+            stop = int(self._stops(row[None])[0])
+            if single and stop < len(row):
+                raise InvalidParameterError(
+                    f"a session must end with its positive number {self.max_positives}, got {len(row)} "
+                    f"answers with that positive at position {stop - 1}; a closed channel gives none."
+                )
+            yield (
+                np.flatnonzero(group.ravel() == number),
+                self._epochs(row[:stop]),
+                list(range(stop, len(row))),
+            )
+
+    def _stops(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many answers each row gives before its channel is closed."""
+        count = flags.shape[1]
+        if self.max_positives is None:
+            return np.full(len(flags), count)
+        spent = np.cumsum(flags, axis=1) >= self.max_positives
+        return np.asarray(np.where(spent.any(axis=1), np.argmax(spent, axis=1) + 1, count))
+
+    def _epochs(self, flags: NDArray[np.bool_]) -> list[list[int]]:
+        """The positions that share one draw of the threshold noise."""
+        if not self.resample_threshold:
+            return [list(range(len(flags)))]
+        ends = [int(i) + 1 for i in np.flatnonzero(flags)]
+        bounds = [0, *ends, *([len(flags)] if not ends or ends[-1] < len(flags) else [])]
+        return [list(range(a, b)) for a, b in pairwise(bounds)]
+
+    def _log_epoch(self, gaps: Floats, flags: NDArray[np.bool_]) -> Floats:
+        """log P(answers) under one draw of the threshold. With d = query - threshold: True iff noise + d >=
+        level, that is noise >= level - d.
+        """
+        if self.threshold_noise is None:
+            assert self.query_noise is not None  # the constructor refuses two times None
+            return np.asarray(log_side(self.query_noise, -gaps, flags).sum(axis=1))
+        if (
+            self.query_noise is None
+        ):  # the level lies above every d answered False, and not above any d answered True
+            low = np.where(flags, -np.inf, gaps).max(axis=1)
+            high = np.where(flags, gaps, np.inf).min(axis=1)
+            return log_between(self.threshold_noise, low, high)
+        return log_level_integral(self.threshold_noise, self.query_noise, gaps, flags)
+
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
+        count = same_length(queries, outcomes)
+        total = arb(0)
+        if count == 0:
+            return total
+        flags = np.array([bool(_one(_flags(outcome))) for outcome in outcomes])
+        gaps = [
+            dyadic(query if isinstance(query, Fraction) else _one(queried_numbers(query))) - self.threshold
+            for query in queries
+        ]
+        for _, epochs, _ in self._groups(flags[None], single=True):
+            for epoch in epochs:
+                chance = self._epoch_ball(
+                    [gaps[t] for t in epoch if not flags[t]], [gaps[t] for t in epoch if flags[t]]
+                )
+                total += arb.neg_inf() if chance.is_zero() else chance.log()
+        return total
+
+    def _epoch_ball(self, below: list[Fraction], above: list[Fraction]) -> arb:
+        level, noise = self.threshold_noise, self.query_noise
+        if level is None:
+            assert noise is not None  # the constructor refuses two times None
+            total = arb(1)
+            for d in below:
+                total *= between_ball(noise, None, -d)
+            for d in above:
+                total *= between_ball(noise, -d, None)
+            return total
+        if noise is None:
+            return between_ball(level, max(below, default=None), min(above, default=None))
+        return level_integral_ball(level, noise, below, above)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kernel": self.name,
+            "threshold": exact_str(self.threshold),
+            "threshold_noise": None if self.threshold_noise is None else self.threshold_noise.to_json(),
+            "query_noise": None if self.query_noise is None else self.query_noise.to_json(),
+            "max_positives": self.max_positives,
+            "resample_threshold": self.resample_threshold,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> AboveThreshold:
+        expect_keys(
+            data, {"threshold", "threshold_noise", "query_noise", "max_positives", "resample_threshold"}
+        )
+        return cls(
+            threshold=data["threshold"],
+            threshold_noise=_optional_law(data["threshold_noise"]),
+            query_noise=_optional_law(data["query_noise"]),
+            max_positives=data["max_positives"],
+            resample_threshold=data["resample_threshold"],
+        )
+
+
+def _flags(value: Any) -> NDArray[np.bool_]:
+    array = np.asarray(value)
+    if array.dtype.kind == "b":
+        return array
+    if not np.isin(array, (0, 1)).all():
+        raise InvalidParameterError(
+            f"an answer must be True or False, got {value!r}; pass what the channel answered."
+        )
+    return array.astype(bool)
+
+
+def _one(array: NDArray[Any]) -> Any:
+    if array.shape != ():
+        raise InvalidParameterError(
+            f"one session has scalar queries and answers, got shape {array.shape}; pass one replicate at a "
+            f"time."
+        )
+    return array[()]

@@ -1,0 +1,213 @@
+"""The sparse vector technique that shows the noisy value of every query above the threshold: algorithm 3 of
+Lyu, Su and Li (2017), from lecture notes of Roth (2011).
+
+A shown value v says that the noisy threshold lies below v, so that v tells apart what the answers "below"
+hide: no epsilon holds for all numbers of queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
+from dpaudit.distributions.base import Law, law_from_json
+from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
+from dpaudit.distributions.continuous import Exponential, Laplace
+from dpaudit.distributions.shared_level import Floats, log_level_integral
+from dpaudit.distributions.shared_level_ball import level_integral_ball
+
+__all__ = ["ValuesAboveThreshold"]
+
+
+@dataclass
+class _Comparisons:
+    """A session: the threshold's noise, drawn at the first query, and the values shown so far."""
+
+    level: float | None = None
+    positives: int = 0
+
+
+@register_kernel("values-above-threshold")
+@dataclass(frozen=True, init=False)
+class ValuesAboveThreshold(Kernel):
+    """Answer query + query noise where that is at least threshold + threshold noise, and NaN where not.
+
+    ``threshold`` is exact; ``threshold_noise`` is drawn once, ``query_noise`` for each query, both
+    ``Laplace`` or ``Exponential`` and centred at 0 (``NotTractableError`` otherwise). After ``max_positives``
+    values the channel is closed; ``None`` never closes it. Queries are single numbers: one session, no
+    replicates.
+    """
+
+    threshold: Fraction
+    threshold_noise: Law
+    query_noise: Law
+    max_positives: int | None
+
+    def __init__(
+        self,
+        *,
+        threshold: ExactLike,
+        threshold_noise: Law,
+        query_noise: Law,
+        max_positives: int | None = 1,
+    ) -> None:
+        for noise in (threshold_noise, query_noise):
+            if not isinstance(noise, Laplace | Exponential):
+                raise NotTractableError(
+                    f"noise must be Laplace or Exponential, got {noise!r}; use such noise, or sample."
+                )
+        whole = isinstance(max_positives, int) and not isinstance(max_positives, bool)
+        if max_positives is not None and not (whole and max_positives >= 1):
+            raise InvalidParameterError(
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+            )
+        object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
+        object.__setattr__(self, "threshold_noise", threshold_noise)
+        object.__setattr__(self, "query_noise", query_noise)
+        object.__setattr__(self, "max_positives", max_positives)
+
+    def open(self) -> _Comparisons:
+        return _Comparisons()
+
+    def respond(
+        self, state: _Comparisons, query: Any, rng: np.random.Generator, replicates: int | None = None
+    ) -> float:
+        if replicates is not None:
+            raise NotTractableError(
+                f"this channel has one session at a time, got replicates={replicates}; loop over them."
+            )
+        self._require_more(state)
+        if state.level is None:
+            state.level = float(self.threshold_noise.sample(rng, ()))
+        value = float(_number(query)) + float(self.query_noise.sample(rng, ()))
+        above = value >= float(self.threshold) + state.level
+        state.positives += above
+        return value if above else float("nan")
+
+    def take(self, state: _Comparisons, query: Any, answer: Any) -> None:
+        _number(query)
+        self._require_more(state)
+        state.positives += int(not np.isnan(_answers([answer])[0]))
+
+    def respond_after(
+        self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> float:
+        """The noisy value is drawn as ever, and shown with the chance that the level, given all answers so
+        far, lies below it."""
+        self._require_more(state)
+        query = _number(queries[-1])
+        value = float(query) + float(self.query_noise.sample(rng, ()))
+        below, shown = _split(queries[:-1], outcomes)
+        gaps = np.array([float(q - self.threshold) for q in below])
+        tops = [v - float(self.threshold) for _, v in shown]
+        reach = value - float(self.threshold)
+        known = self._log_level(gaps, min(tops, default=None))
+        lower = self._log_level(gaps, min([*tops, reach]))
+        answer = value if np.log(rng.random()) < lower - known else float("nan")
+        self.take(state, query, answer)
+        return answer
+
+    def _require_more(self, state: _Comparisons) -> None:
+        if self.max_positives is not None and state.positives >= self.max_positives:
+            raise InvalidParameterError(
+                f"a closed channel answers no more: {self.max_positives} of "
+                f"max_positives={self.max_positives} values are shown; open a new channel, and account for "
+                f"it."
+            )
+
+    def _log_level(self, gaps: Floats, top: float | None) -> float:
+        """log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
+        return float(log_level_integral(self.threshold_noise, self.query_noise, gaps, False, top=top))
+
+    def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
+        """∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q): f the density of the
+        threshold's noise, F and g the distribution function and density of a query's."""
+        self._require_open(queries, outcomes)
+        below, shown = _split(queries, outcomes)
+        threshold = float(self.threshold)
+        values = sum((self.query_noise.logp(v - q) for q, v in shown), np.zeros(()))
+        top = min((v - threshold for _, v in shown), default=None)
+        return np.asarray(values + self._log_level(np.array([q - threshold for q in below]), top))
+
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
+        self._require_open(queries, outcomes)
+        below, shown = _split(queries, outcomes)
+        tops = [dyadic(v) - self.threshold for _, v in shown]
+        gaps = [_exactly(q) - self.threshold for q in below]
+        chance = level_integral_ball(
+            self.threshold_noise, self.query_noise, gaps, [], top=min(tops, default=None)
+        )
+        total = arb.neg_inf() if chance.is_zero() else chance.log()
+        for q, v in shown:
+            total += self.query_noise.logp_ball(dyadic(v) - _exactly(q))
+        return total
+
+    def _require_open(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        same_length(queries, outcomes)
+        values = np.flatnonzero(~np.isnan(_answers(outcomes)))
+        most = self.max_positives
+        if most is not None and len(values) >= most and values[most - 1] + 1 < len(outcomes):
+            raise InvalidParameterError(
+                f"a session must end with value number {most}, got {len(outcomes)} answers with that value "
+                f"at position {values[most - 1]}; a closed channel gives none."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kernel": self.name,
+            "threshold": exact_str(self.threshold),
+            "threshold_noise": self.threshold_noise.to_json(),
+            "query_noise": self.query_noise.to_json(),
+            "max_positives": self.max_positives,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ValuesAboveThreshold:
+        expect_keys(data, {"threshold", "threshold_noise", "query_noise", "max_positives"})
+        return cls(
+            threshold=data["threshold"],
+            threshold_noise=law_from_json(data["threshold_noise"]),
+            query_noise=law_from_json(data["query_noise"]),
+            max_positives=data["max_positives"],
+        )
+
+
+def _answers(outcomes: Sequence[Any]) -> Floats:
+    """The answers of one session as floats, NaN for "below"; raises ``InvalidParameterError`` for others."""
+    answers = [np.asarray(outcome) for outcome in outcomes]
+    for answer in answers:
+        if answer.shape != () or answer.dtype.kind != "f" or np.isinf(answer):
+            raise InvalidParameterError(
+                f"an answer must be a float, NaN for a query below the threshold, got {answer!r}; pass what "
+                f"the channel answered."
+            )
+    return np.array([float(answer) for answer in answers])
+
+
+def _split(queries: Sequence[Any], outcomes: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, float]]]:
+    """The queries that were answered "below", and the others with their values."""
+    answers = _answers(outcomes).tolist()
+    pairs = [(_number(query), answer) for query, answer in zip(queries, answers, strict=True)]
+    return [q for q, v in pairs if np.isnan(v)], [(q, v) for q, v in pairs if not np.isnan(v)]
+
+
+def _number(query: Any) -> Any:
+    if isinstance(query, Fraction):
+        return query
+    value = queried_numbers(query)
+    if value.shape != ():
+        raise InvalidParameterError(
+            f"a query must be one number, got shape {value.shape}; ask one query at a time."
+        )
+    return value[()].item()
+
+
+def _exactly(query: Any) -> Fraction:
+    return query if isinstance(query, Fraction) else dyadic(query)

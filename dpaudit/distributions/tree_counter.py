@@ -1,0 +1,245 @@
+"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint law of its
+answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.base import Law, law_from_json
+from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
+from dpaudit.distributions.shared_level import Floats
+
+__all__ = ["BinaryTree"]
+
+
+@dataclass
+class _Growth:
+    """A session of ``BinaryTree``: how many leaves have come, and the true sum of the last completed block of
+    each size.
+    """
+
+    count: int = 0
+    blocks: dict[int, Any] = field(default_factory=dict)
+
+    def add(self, leaf: Any) -> tuple[int, Any]:
+        """Take the next leaf; return the level of the node that it completes and the node's true sum."""
+        self.count += 1
+        level = _level(self.count)
+        # The block of size 2^level that ends here: this leaf after the blocks of sizes 2^(level-1), ..., 2, 1
+        # just completed.
+        total = leaf
+        for lower in range(level):
+            total = total + self.blocks[lower]
+        self.blocks[level] = total
+        return level, total
+
+
+def _level(leaf: int) -> int:
+    """The level of the node that leaf number ``leaf`` (1, 2, ...) completes: the number of trailing zeros."""
+    return (leaf & -leaf).bit_length() - 1
+
+
+@register_kernel("binary-tree")
+@dataclass(frozen=True, init=False)
+class BinaryTree(Kernel):
+    """The tree counter (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song 2011): noisy sums of
+    dyadic blocks of a stream.
+
+    Query number i = 1, 2, ..., ``leaves`` is the value of leaf i: a number or an array. Its answer is the
+    noisy p-sum of the node that leaf i completes, the block of 2^l leaves that ends at i, where 2^l is the
+    largest power of two that divides i. Every prefix sum is the sum of the answers in the binary expansion of
+    its length (``prefix``), and conversely these answers are all that such a counter ever uses: releasing
+    them and releasing the prefix sums is the same.
+
+    ``noise`` is the noise of every node; or give ``noise_by_level``, one law for each of the
+    ``leaves.bit_length()`` levels. Sums are taken in the queries' own arithmetic: dyadic data give exact
+    sums. Closed after ``leaves`` queries.
+    """
+
+    leaves: int
+    noise_by_level: tuple[Law, ...]
+
+    def __init__(
+        self, *, leaves: int, noise: Law | None = None, noise_by_level: Sequence[Law] | None = None
+    ) -> None:
+        if isinstance(leaves, bool) or not isinstance(leaves, int) or leaves < 1:
+            raise InvalidParameterError(
+                f"leaves must be a whole number from 1 up, got {leaves!r}; pass the longest stream."
+            )
+        if (noise is None) == (noise_by_level is None):
+            raise InvalidParameterError(
+                "a tree must have noise or noise_by_level, got both or neither; give one."
+            )
+        levels = leaves.bit_length()
+        laws = (noise,) * levels if noise is not None else tuple(noise_by_level or ())
+        if len(laws) != levels:
+            raise InvalidParameterError(
+                f"noise_by_level must have one law for each of the {levels} levels, got {len(laws)}; add or "
+                f"drop some."
+            )
+        for law in laws:
+            if law.batch_shape or law.event_ndim:
+                raise InvalidParameterError(
+                    f"noise must be a scalar law, got {law!r}; arrays of leaves get independent noise for "
+                    f"each entry."
+                )
+        object.__setattr__(self, "leaves", leaves)
+        object.__setattr__(self, "noise_by_level", laws)
+
+    def open(self) -> _Growth:
+        return _Growth()
+
+    def respond(
+        self, state: _Growth, query: Any, rng: np.random.Generator, replicates: int | None = None
+    ) -> Any:
+        self._require_open(state)
+        level, total = state.add(_leaf(query))
+        if replicates is not None:
+            if np.ndim(total) == 0:
+                total = np.full(replicates, total)
+            elif np.shape(total)[0] != replicates:
+                raise InvalidParameterError(
+                    f"an array-valued query must have the {replicates} replicates as its leading axis, got "
+                    f"shape {np.shape(total)}."
+                )
+        outcome = self.noise_by_level[level].shift(total).sample(rng, ())
+        return outcome.item() if np.ndim(outcome) == 0 else outcome
+
+    def node_laws(self, queries: Sequence[Any]) -> list[Law]:
+        """The law of each answer when these leaves are asked in order, at most ``leaves`` of them."""
+        state = self.open()
+        found = []
+        for query in queries[: self.leaves]:
+            level, total = state.add(_leaf(query))
+            found.append(self.noise_by_level[level].shift(total))
+        return found
+
+    def answer_law(self, state: _Growth, query: Any) -> Law:
+        level, total = replace(state, blocks=dict(state.blocks)).add(_leaf(query))
+        return self.noise_by_level[min(level, len(self.noise_by_level) - 1)].shift(total)
+
+    def take(self, state: _Growth, query: Any, answer: Any) -> None:
+        self._require_open(state)
+        state.add(_leaf(query))
+
+    def respond_after(
+        self, state: _Growth, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> Any:
+        return self.respond(state, queries[-1], rng)  # the noise of a node is its own
+
+    def _require_open(self, state: _Growth) -> None:
+        if state.count >= self.leaves:
+            raise InvalidParameterError(
+                f"a closed channel answers no more: all {self.leaves} leaves have come; open a new tree."
+            )
+
+    def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[int, Any, Any]]:
+        """The level of each node, with its true sum and its answer."""
+        if same_length(queries, outcomes) > self.leaves:
+            raise InvalidParameterError(
+                f"a session must have at most {self.leaves} queries, got {len(queries)}; a closed tree "
+                f"takes none."
+            )
+        state = self.open()
+        for query, outcome in zip(queries, outcomes, strict=True):
+            yield (*state.add(_leaf(query)), outcome)
+
+    def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
+        total = np.zeros(())
+        for part in self._log_nodes(list(self._nodes(queries, outcomes))):
+            total = total + part
+        return np.asarray(total)
+
+    def _log_nodes(self, nodes: Sequence[tuple[int, Any, Any]]) -> list[Any]:
+        """The log-density of each node's answer; those of one level at once where all are alike."""
+        if not _are_alike(nodes):
+            return [self.noise_by_level[level].shift(total).logp(answer) for level, total, answer in nodes]
+        found: list[Any] = [None] * len(nodes)
+        for level in {level for level, _, _ in nodes}:
+            places = [place for place, node in enumerate(nodes) if node[0] == level]
+            law = self.noise_by_level[level].shift(np.stack([nodes[place][1] for place in places]))
+            logs = law.logp(np.stack([nodes[place][2] for place in places]))
+            for place, part in zip(places, logs, strict=True):
+                found[place] = part
+        return found
+
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
+        nodes = self._nodes(queries, outcomes)
+        return sum(
+            (self.noise_by_level[level].shift(total).logp_ball(answer) for level, total, answer in nodes),
+            arb(0),
+        )
+
+    @staticmethod
+    def prefix_nodes(length: int) -> tuple[int, ...]:
+        """The nodes, named by the leaf (from 1) that completes them, whose blocks partition leaves 1 to
+        ``length``.
+        """
+        nodes = []
+        while length > 0:
+            nodes.append(length)
+            length &= length - 1  # drop the lowest bit: the block that ends at ``length`` is cut off
+        return tuple(nodes)
+
+    @staticmethod
+    def prefix(outcomes: Sequence[Any], length: int) -> Any:
+        """The noisy sum of the first ``length`` leaves (0 to the number of answers), from the binary
+        expansion of ``length``.
+        """
+        if not 0 <= length <= len(outcomes):
+            raise InvalidParameterError(
+                f"length must be from 0 to the {len(outcomes)} answers so far, got {length}; ask more "
+                f"leaves first."
+            )
+        return sum((outcomes[node - 1] for node in BinaryTree.prefix_nodes(length)), 0)
+
+    @staticmethod
+    def nodes_of_leaf(leaf: int, released_up_to: int) -> tuple[int, ...]:
+        """The nodes, named by the leaf (from 1) that completes them, that contain ``leaf``, among those
+        answered up to ``released_up_to``.
+        """
+        if leaf < 1:
+            raise InvalidParameterError(f"leaves are numbered from 1, got {leaf}.")
+        nodes = []
+        while leaf <= released_up_to:
+            nodes.append(leaf)
+            leaf += leaf & -leaf  # the next block up that contains this one
+        return tuple(nodes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kernel": self.name,
+            "leaves": self.leaves,
+            "noise_by_level": [law.to_json() for law in self.noise_by_level],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> BinaryTree:
+        expect_keys(data, {"leaves", "noise_by_level"})
+        if not isinstance(data["noise_by_level"], list):
+            raise InvalidParameterError("noise_by_level must be a list of laws; re-create the file.")
+        return cls(
+            leaves=data["leaves"], noise_by_level=[law_from_json(item) for item in data["noise_by_level"]]
+        )
+
+
+def _are_alike(nodes: Sequence[tuple[int, Any, Any]]) -> bool:
+    """Whether all sums and answers are floats, or arrays of floats of one shape."""
+    parts = [part for _, total, answer in nodes for part in (total, answer)]
+    if any(type(part) is not float and getattr(part, "dtype", None) != np.float64 for part in parts):
+        return False
+    return len({np.shape(part) for part in parts}) == 1
+
+
+def _leaf(query: Any) -> Any:
+    """A leaf's value with ordinary arithmetic: a number as it is, anything else as an array."""
+    queried_numbers(query)
+    return query if isinstance(query, int | float | Fraction) else np.asarray(query)

@@ -1,0 +1,297 @@
+"""Integer laws modulo m: what a server sees that sums masked messages in Z_m.
+
+P(Y = y) = Σ_j p(y + j m). Finite supports give a finite sum. For a log-concave law the two rests are at most
+geometric (fact F6, in steps of m: a log-concave sequence stays log-concave when only every m-th term is
+kept); for others they are bounded by the tail of the law itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.exact import decode_value, encode_value, exact
+from dpaudit.kernel.ball import ball
+from dpaudit.distributions.base import BaseMeasure, Law, Support, law_from_json, register
+from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
+from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.polya import Polya
+from dpaudit.distributions.polya_difference import PolyaDifference
+from dpaudit.distributions.scalar import Floats, levels, outcomes
+
+__all__ = ["WrappedMod"]
+
+#: Largest modulus: sums of two residues, and of a residue and an offset, stay exact in int64 and in floats.
+_LARGEST = 2**52
+#: Most terms of one sum over j, and most residues in a table for cdf and ppf.
+_TERMS, _TABLE = 2**16, 2**16
+#: Numbers in the largest temporary array.
+_CHUNK = 2**22
+
+
+@register("wrapped-mod")
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class WrappedMod(Law):
+    """The law of (X + ``offset``) mod ``modulus`` on 0, ..., modulus - 1, for X from an integer law ``base``.
+
+    ``offset`` is an integer or an integer array, which gives independent copies; it is kept modulo m. Raises
+    ``NotTractableError`` for a base that is not a scalar law on the integers, and, when evaluated, for one so
+    wide that a sum has more than 2^16 terms.
+    """
+
+    base: LatticeLaw
+    modulus: int
+    offset: NDArray[np.int64]
+    base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
+
+    def __init__(self, base: Law, *, modulus: int, offset: Any = 0) -> None:
+        if not isinstance(base, LatticeLaw):
+            raise NotTractableError(
+                f"only a scalar law on the integers can be wrapped, got {base!r}; pass the noise, and its "
+                f"shift as offset."
+            )
+        if isinstance(modulus, bool) or not isinstance(modulus, int) or not 1 <= modulus <= _LARGEST:
+            raise InvalidParameterError(
+                f"modulus must be an integer from 1 to 2^52, got {modulus!r}; choose another group."
+            )
+        values = np.asarray(offset)
+        numbers = values.ravel().tolist()
+        if values.dtype.kind not in "biufO" or not all(v == v // 1 for v in numbers):
+            raise InvalidParameterError(
+                f"an offset in Z_m must be an integer, got {offset!r}; scale and round the data first."
+            )
+        kept = np.array([int(v % modulus) for v in numbers], dtype=np.int64).reshape(values.shape)
+        kept.setflags(write=False)
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "modulus", modulus)
+        object.__setattr__(self, "offset", kept)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return tuple(self.offset.shape)
+
+    @property
+    def support(self) -> Support:
+        return Support(lower=Fraction(0), upper=Fraction(self.modulus - 1), integer=True)
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        draws = self.base.sample(rng, size + self.batch_shape)
+        return np.asarray((draws % self.modulus + self.offset) % self.modulus, dtype=np.int64)
+
+    def logp(self, x: Any) -> Floats:
+        array = outcomes(trailing(x, self.batch_shape))
+        inside = (array >= 0) & (array < self.modulus) & (np.floor(array) == array)
+        residue = (np.where(inside, array, 0).astype(np.int64) - self.offset) % self.modulus
+        values, back = np.unique(residue, return_inverse=True)
+        return np.where(
+            inside, self._log_residues(values.astype(np.float64))[back.reshape(array.shape)], -np.inf
+        )
+
+    def _log_residues(self, residues: Floats) -> Floats:
+        """log Σ_j p(residue + j m), residues in 0..m-1, over the terms that matter at double precision."""
+        first, last = _reach(self.base, self.modulus)
+        total = np.full(residues.shape, -np.inf)
+        rows = max(1, _CHUNK // max(residues.size, 1))
+        for start in range(first, last + 1, rows):
+            steps = np.arange(start, min(start + rows, last + 1), dtype=np.float64) * self.modulus
+            terms = self.base.logp(residues + steps.reshape(-1, *(1,) * residues.ndim))
+            total = np.logaddexp(total, np.logaddexp.reduce(terms, axis=0))
+        return total
+
+    def logp_ball(self, x: Any) -> arb:
+        total = arb(0)
+        known: dict[int, arb] = {}
+        entries = one_whole(x, self.batch_shape)
+        for value, offset in zip(entries, self.offset.ravel().tolist(), strict=True):
+            if not 0 <= value < self.modulus or value != int(value):
+                return arb.neg_inf()
+            residue = (int(value) - offset) % self.modulus
+            if residue not in known:
+                chance = self.residue_ball(residue)
+                known[residue] = arb.neg_inf() if chance.is_zero() else chance.log()
+            total += known[residue]
+        return total
+
+    def residue_ball(self, residue: int) -> arb:
+        """An ``arb`` that contains Σ_j p(residue + j m)."""
+        m, ends = self.modulus, self.base.support
+        if ends.lower is not None and ends.upper is not None:
+            first, last = math.ceil((ends.lower - residue) / m), math.floor((ends.upper - residue) / m)
+            return sum((self._term(residue + j * m) for j in range(first, last + 1)), arb(0))
+        middle = (round(self.base.mean()) - residue) // m
+        halves = [(middle, -1), (middle + 1, 1)]
+        near, far = sorted(halves, key=lambda half: abs(residue + half[0] * m))
+        total = self._half(residue, *near)
+        unseen = self._unseen(residue + near[0] * m, residue + far[0] * m)
+        if unseen is not None and unseen < total * arb(2) ** -int(ctx.prec):
+            return total + arb(0).union(unseen)
+        return total + self._half(residue, *far)
+
+    def _half(self, residue: int, start: int, step: int) -> arb:
+        """The terms j = start, start + step, ... of one sum, with a bound on the rest."""
+        total, last = arb(0), self._term(residue + start * self.modulus)
+        threshold = arb(2) ** -int(ctx.prec)
+        for count in range(1, _TERMS):
+            total += last
+            k = residue + (start + count * step) * self.modulus
+            unseen = self._unseen(k - step * self.modulus, k, last=last)
+            if unseen is not None and unseen < total * threshold:
+                return total + arb(0).union(unseen)
+            following = self._term(k)
+            rest = self._rest(last, following, k, step)
+            if following.is_zero() or rest < total * threshold:
+                return total + arb(0).union(rest)
+            last = following
+        raise NotTractableError(
+            f"a wrapped sum may have at most {_TERMS} terms, got more; use a larger modulus or less noise."
+        )
+
+    def _unseen(self, near: int, far: int, *, last: arb | None = None) -> arb | None:
+        """A bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
+
+        It evaluates none of them: a term of a Pólya difference far out is expensive, and often negligible.
+        """
+        if not (isinstance(self.base, PolyaDifference) and self.base.shape <= 1 and abs(near) <= abs(far)):
+            return None
+        # p(j+1) <= x p(j) for j >= 0 (polya_difference.py), and the difference is symmetric
+        ratio = _ratio(self.base)
+        first = (self._term(near) if last is None else last) * ratio ** (abs(far) - abs(near))
+        return first / (1 - ratio**self.modulus)
+
+    def _rest(self, last: arb, following: arb, k: int, step: int) -> arb:
+        """A bound on the terms from k on, outwards, of which ``following`` is the first and ``last`` the one
+        before.
+        """
+        if following.is_zero():  # past the end of a support, or between atoms: only the tail itself is safe
+            return self._tail(k, step)
+        ratio = None
+        if self.base.log_concave.holds:
+            ratio = following / last  # ratios fall outwards: Σ <= p(k) (1 + ρ + ρ² + ...)
+        elif isinstance(self.base, Polya | PolyaDifference) and self.base.shape <= 1 and step * k >= 0:
+            # p(j+1) <= x p(j) for j >= 0 (polya_difference.py), and the difference is symmetric
+            ratio = _ratio(self.base) ** self.modulus
+        if ratio is None:
+            return self._tail(k, step)
+        return following / (1 - ratio) if ratio < 1 else arb.pos_inf()
+
+    def _tail(self, k: int, step: int) -> arb:
+        """P(X >= k) outwards to the right, P(X <= k) to the left."""
+        return self.base.sf_ball(k - 1) if step > 0 else self.base.cdf_ball(k)
+
+    def _term(self, k: int) -> arb:
+        ends = self.base.support
+        outside = (ends.lower is not None and k < ends.lower) or (ends.upper is not None and k > ends.upper)
+        return arb(0) if outside else self.base.logp_ball(k).exp()
+
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        if self.batch_shape:
+            parts = [
+                WrappedMod(self.base, modulus=self.modulus, offset=o) for o in self.offset.ravel().tolist()
+            ]
+            return joint_atoms(parts, self.batch_shape, tail)
+        if self.modulus > _TABLE:
+            raise NotTractableError(
+                f"at most {_TABLE} outcomes are enumerated, got the modulus {self.modulus}; replay or "
+                f"sample instead."
+            )
+        shift = int(self.offset)
+        pairs = ((y, self.residue_ball((y - shift) % self.modulus)) for y in range(self.modulus))
+        return ((y, p) for y, p in pairs if not p.is_zero())
+
+    def cdf(self, x: Any) -> Floats:
+        array = outcomes(trailing(x, self.batch_shape))
+        position = np.clip(np.floor(array), -1, self.modulus - 1).astype(np.int64) + 1
+        table = np.broadcast_to(self._cumulated(), (*array.shape, self.modulus + 1))
+        return np.asarray(np.take_along_axis(table, position[..., None], axis=-1)[..., 0])
+
+    def ppf(self, q: Any) -> NDArray[np.int64]:
+        level = levels(trailing(q, self.batch_shape))
+        return np.asarray((self._cumulated()[..., 1:-1] < level[..., None]).sum(axis=-1), dtype=np.int64)
+
+    def _cumulated(self) -> Floats:
+        """P(Y < y) for y = 0, ..., m, shape batch_shape + (m + 1,)."""
+        if self.modulus > _TABLE:
+            raise NotTractableError(
+                f"a cdf in Z_m needs m of at most {_TABLE}, got {self.modulus}; draw it visibly."
+            )
+        chances = np.exp(self._log_residues(np.arange(float(self.modulus))))
+        mine = chances[(np.arange(self.modulus) - self.offset[..., None]) % self.modulus]
+        sums = np.cumsum(mine, axis=-1)
+        sums[..., -1] = 1.0
+        return np.concatenate([np.zeros((*self.batch_shape, 1)), np.minimum(sums, 1.0)], axis=-1)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "law": self.name,
+            "base": self.base.to_json(),
+            "modulus": str(self.modulus),
+            "offset": encode_value(self.offset),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        if data.keys() != {"law", "base", "modulus", "offset"}:
+            raise InvalidParameterError(
+                f"a {cls.name} law must have base, modulus and offset, got {sorted(data)}; re-create the "
+                f"file."
+            )
+        offset = decode_value(data["offset"])
+        if not isinstance(offset, np.ndarray):
+            raise InvalidParameterError(f"an offset must be an array, got {offset!r}; re-create the file.")
+        modulus = int(exact(data["modulus"], name="modulus"))
+        return cls(law_from_json(data["base"]), modulus=modulus, offset=offset)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WrappedMod):
+            return NotImplemented
+        return (
+            self.base == other.base
+            and self.modulus == other.modulus
+            and np.array_equal(self.offset, other.offset)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.base, self.modulus, self.offset.shape, self.offset.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"WrappedMod({self.base!r}, modulus={self.modulus}, offset={self.offset.tolist()!r})"
+
+
+@lru_cache(maxsize=1024)
+def _reach(base: LatticeLaw, modulus: int) -> tuple[int, int]:
+    """The range of j with every term that is not negligible against the largest one of its sum."""
+    ends = base.support
+    if ends.lower is not None and ends.upper is not None:
+        first, last = math.floor(ends.lower / modulus), math.floor(ends.upper / modulus)
+    else:
+        centre = round(base.mean())
+        step = math.ceil(math.sqrt(base.variance())) + 1
+        peak = float(base.logp(centre))
+        while max(float(base.logp(centre - step)), float(base.logp(centre + step))) > peak - 60:
+            step *= 2
+        # The tails fall at least geometrically from the centre: the nearest term on either side dominates
+        # what lies beyond.
+        first, last = (centre - step) // modulus - 1, (centre + step) // modulus + 1
+    if last - first > _TERMS:
+        raise NotTractableError(
+            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}; use a larger modulus "
+            f"or less noise."
+        )
+    return first, last
+
+
+def _ratio(law: Polya | PolyaDifference) -> arb:
+    """A ball for x, the limit of p(k+1)/p(k)."""
+    if law.log_ratio is not None:
+        return ball(-law.log_ratio).exp()
+    assert isinstance(law, Polya)  # only that one may be given by its ratio
+    return ball(law.ratio or 0)

@@ -1,0 +1,228 @@
+"""Aim an attack: the pairs of neighbours that move most what the most expensive path releases.
+
+The program is followed once more, with candidate pairs in the place of the random sample data. What each
+released value is on both sides of a pair then says how much that pair costs. The numbers are floats and only
+order the pairs: a lower bound comes from runs of the function alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims.base import Adjacency
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import BrokenHarnessError, DpauditError
+from dpaudit.prover.values.prove import PrivacyClaim, _Attempt, _setting, _unwrapped
+from dpaudit.prover.values.run import Record
+from dpaudit.prover.values.samples import Worlds
+from dpaudit.prover.explore import explore
+from dpaudit.prover.symbols import RefusedError
+
+__all__ = ["Aimed", "aimed"]
+
+Columns = dict[str, Any]
+Pair = tuple[Columns, Columns]
+
+#: Paths that are followed, candidate pairs, places of the changed record, numbers at which a program decides.
+MAX_PATHS, MAX_PAIRS, MAX_PLACES, MAX_NUMBERS = 200, 160, 24, 6
+
+
+@dataclass(frozen=True)
+class Aimed:
+    """The pairs of inputs that cost most, most expensive first, and the line of the release that costs
+    most there (empty: no release moves)."""
+
+    pairs: list[tuple[Any, Any]]
+    line: str
+
+
+def aimed(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    data: Records | Table,
+    pairs: Sequence[tuple[Any, Any]],
+    most: int,
+    files: Sequence[str] = (),
+    seconds: float = 10.0,
+) -> Aimed:
+    """The ``most`` most expensive pairs among ``pairs`` and their variations.
+
+    Parameters
+    ----------
+    program, claim, data, files
+        As for ``prove_values``.
+    pairs : sequence of pairs of inputs
+        Neighbours of the declaration.
+    most : int
+        How many pairs are returned at most.
+    seconds : float
+        The limit of time.
+
+    Returns
+    -------
+    Aimed
+        Without pairs where the program cannot be followed as far as a value that moves.
+    """
+    until = time.monotonic() + seconds
+    known = [(_columns(data, left), _columns(data, right)) for left, right in pairs]
+    candidates = [*known, *_elsewhere(known, data, claim.adjacency)][:MAX_PAIRS]
+    try:
+        costs, line, numbers = _costs(program, claim, data, candidates, files, until)
+        beside = list(_at_numbers(known, data, numbers))[:MAX_PAIRS]
+        if beside:
+            more, other, _ = _costs(program, claim, data, beside, files, until)
+            line = other if max(more, default=0) > max(costs, default=0) else line
+            candidates, costs = [*candidates, *beside], [*costs, *more]
+    except BrokenHarnessError:
+        raise
+    except DpauditError:
+        return Aimed([], "")
+    order = sorted(range(len(candidates)), key=lambda k: -costs[k])
+    best = [candidates[k] for k in order if costs[k] > 0][:most]
+    return Aimed([(data.build(left), data.build(right)) for left, right in best], line if best else "")
+
+
+def _columns(data: Records | Table, built: Any) -> Columns:
+    if isinstance(data, Table):
+        return dict(built)
+    kind = {"b": bool, "i": np.int64, "f": float}[data.columns[""].kind]
+    return {"": np.asarray(built, dtype=kind)}
+
+
+def _elsewhere(pairs: Sequence[Pair], data: Records | Table, adjacency: Adjacency) -> Iterator[Pair]:
+    """The same change of the first record, at other places."""
+    if adjacency is Adjacency.ADD_REMOVE or data.group > 1:
+        return
+    for left, right in pairs:
+        size = len(next(iter(left.values())))
+        for place in dict.fromkeys([size - 1, *range(1, min(size, MAX_PLACES))]):
+            if 0 < place < size:
+                yield _swapped(left, place), _swapped(right, place)
+
+
+def _swapped(columns: Columns, place: int) -> Columns:
+    order = np.arange(len(next(iter(columns.values()))))
+    order[[0, place]] = order[[place, 0]]
+    return {name: array[order] for name, array in columns.items()}
+
+
+def _at_numbers(pairs: Sequence[Pair], data: Records | Table, numbers: Sequence[float]) -> Iterator[Pair]:
+    """The changed record at numbers at which the program decides, for records that are one number."""
+    for left, right in pairs:
+        for name, column in data.columns.items():
+            if column.width is not None or len(left[name]) != len(right[name]):
+                continue
+            changed = np.flatnonzero(left[name] != right[name])
+            if len(changed) != 1:
+                continue
+            for number in numbers:
+                inside = (column.low is None or number >= column.low) and (
+                    column.high is None or number <= column.high
+                )
+                if inside and (column.kind == "f" or number == int(number)):
+                    other = left[name].copy()
+                    other[changed[0]] = number
+                    if not np.array_equal(other, right[name]):
+                        yield {**right, name: other}, right
+
+
+def _costs(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    data: Records | Table,
+    pairs: Sequence[Pair],
+    files: Sequence[str],
+    until: float,
+) -> tuple[list[float], str, list[float]]:
+    """What each pair costs, the line of the release that costs most, and numbers inside which records
+    count."""
+    function, fixed = _unwrapped(program)
+    followed = frozenset({function.__code__.co_filename, *files})
+    setting = _setting(claim, data)()
+    attempt = _Attempt(function, fixed, claim, data, setting, followed, False, True, until, False)
+    names = list(data.columns)
+    counts = [len(side[names[0]]) for pair in pairs for side in pair]
+    attempt.worlds = Worlds(setting, counts)
+    attempt.arrays = {name: [side[name] for pair in pairs for side in pair] for name in names}
+    tables: list[Sequence[Any]] = []
+    try:
+        tables = [path.events for path in explore(attempt._once, max_paths=MAX_PATHS).paths]
+    except RefusedError:
+        if attempt.broken is not None:
+            raise attempt.broken from None
+    record = attempt.record
+    numbers = _numbers(record)
+    best, line = [0.0] * len(pairs), ""
+    routes = [_releases(record, events) for events in tables] if tables else [_stopped(record)]
+    for route in routes:
+        totals, dearest, place = [0.0] * len(pairs), 0.0, ""
+        for node, law, scale in route:
+            losses = [_loss(record.samples.get(node), k, law, scale) for k in range(len(pairs))]
+            totals = [a + b for a, b in zip(totals, losses, strict=True)]
+            if max(losses, default=0.0) > dearest:
+                dearest, place = max(losses), record.lines[node]
+        if max(totals, default=0.0) > max(best, default=0.0):
+            line = place
+        best = [max(a, b) for a, b in zip(best, totals, strict=True)]
+    return best, line, numbers
+
+
+def _numbers(record: Record) -> list[float]:
+    """The ends of the values for which a record counts, and what lies between them."""
+    found: list[float] = []
+    for info in record.infos:
+        if info.guard is not None:
+            ends = [float(end) for end in info.guard[1:3] if end is not None]
+            found += [sum(ends) / len(ends), *ends] if ends else []
+    return list(dict.fromkeys(found))[:MAX_NUMBERS]
+
+
+def _releases(record: Record, events: Sequence[Any]) -> list[tuple[int, str, float]]:
+    """Node, law and scale of each release of a path."""
+    scales: list[float] = []
+    found = []
+    for kind, text, *_ in [event for event in events if event[0] == "show"]:
+        words = str(text).split()
+        if words[:1] == ["draw"] and len(words) == 3:
+            written = record.draws[int(words[2])][1]
+            scales.append(float(Fraction(written[1])) if written[0] == "number" else 1.0)
+        elif kind == "show" and words[:1] == ["release"] and len(words) == 2:
+            release = record.releases[int(words[1])]
+            draw = release.get("draw")
+            factor = abs(float(Fraction(release.get("factor", 1))))
+            scale = 1.0 if draw is None else scales[draw] * factor
+            found.append((int(release["node"]), str(release["law"]), scale))
+    return found
+
+
+def _stopped(record: Record) -> list[tuple[int, str, float]]:
+    """For a program that is refused: what it had released, and the last value that it had computed."""
+    found = [(int(release["node"]), str(release["law"]), 1.0) for release in record.releases]
+    last = [(len(record.nodes) - 1, "laplace", 1.0)] if record.nodes else []
+    return found or last
+
+
+def _loss(samples: Any, pair: int, law: str, scale: float) -> float:
+    if samples is None:
+        return 0.0
+    try:
+        left, right = (np.asarray(samples[2 * pair + side], dtype=float) for side in (0, 1))
+    except (TypeError, ValueError):
+        return 0.0
+    if left.shape != right.shape:
+        return 1e9  # the number of values shows it
+    moved = np.abs(left - right)
+    if not np.all(np.isfinite(moved)):
+        return 0.0
+    if law == "gaussian":
+        return float((moved**2).sum()) / (2 * scale * scale)
+    if law in ("argmax", "choice"):
+        return float(np.ptp(left - right)) / scale if moved.size else 0.0
+    return float(moved.sum()) / scale

@@ -1,0 +1,306 @@
+"""Iteration, indices, attributes and methods of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.matrices import index, shape_value
+from dpaudit.prover.values.operations import (
+    _holds_noise,
+    _settled,
+    binary,
+    content,
+    function_of,
+    is_plain,
+    is_python_number,
+    seen,
+    shape_of,
+)
+from dpaudit.prover.values.places import Places
+from dpaudit.prover.values.randomness import (
+    GENERATOR,
+    call_coins,
+    call_generator,
+)
+from dpaudit.prover.values.scopes import (
+    Bound,
+    DictView,
+    Function,
+    Lazy,
+    Raised,
+    is_key,
+)
+from dpaudit.prover.values.values import (
+    Array,
+    Coins,
+    Draw,
+    Filtered,
+    Generator,
+    Named,
+    Noisy,
+    Private,
+    Symbol,
+    Transposed,
+)
+
+__all__ = ["Containers"]
+
+
+class Containers(Places):
+    """Iterates, indexes, and finds attributes and methods of values."""
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        """The items of a value, one after the other."""
+        run, inner = self.run, content(value)
+        if isinstance(inner, Lazy):
+            yield from inner.items
+        elif isinstance(inner, list | tuple | str | range):
+            yield from inner
+        elif isinstance(inner, dict | DictView):
+            yield from self._of_dict(inner)
+        elif isinstance(inner, set | frozenset):
+            run.refuse("a set is iterated (its order may change from run to run; write a list or sorted())")
+        elif isinstance(inner, Filtered):
+            run.refuse("a filtered array is iterated (its length depends on the data)")
+        elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
+            inner, Function | Bound | Named | Accepted | Raised | DictView
+        ):
+            yield from self._rows(value)
+        else:
+            run.refuse(f"a {type(inner).__name__} is iterated")
+
+    def _of_dict(self, inner: Any) -> Iterator[Any]:
+        """Keys, values or items of a dict, as they are when they are reached."""
+        table, kind = (inner, "keys") if isinstance(inner, dict) else (inner.table, inner.kind)
+        keys = list(table)
+        for key in keys:
+            if list(table) != keys:
+                self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+            yield key if kind == "keys" else table[key] if kind == "values" else (key, table[key])
+        if list(table) != keys:
+            self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+
+    def _backwards(self, value: Any) -> Iterator[Any]:
+        """The items from the last to the first, as they are when they are reached."""
+        inner = content(value)
+        if isinstance(inner, tuple | str | range):
+            yield from reversed(inner)
+            return
+        if not isinstance(inner, list) and (not isinstance(value, Array) or isinstance(inner, Filtered)):
+            self.run.refuse("reversed() of what is no list, tuple or array")
+        shape = (len(inner),) if isinstance(inner, list) else shape_of(value)
+        if not shape or not isinstance(shape[0], int):
+            self.run.refuse("reversed() of an array of unknown length")
+        for k in range(shape[0] - 1, -1, -1):
+            if isinstance(inner, list) and len(inner) != shape[0]:
+                self.run.refuse("a list changes its length while it is iterated backwards")
+            yield inner[k] if isinstance(inner, list) else self.item(value, k)
+
+    def _rows(self, value: Any) -> Iterator[Any]:
+        run = self.run
+        shape = shape_of(value)
+        if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
+            run.refuse("records whose number is private are iterated (use whole arrays)")
+        if shape is None or not shape or not isinstance(shape[0], int):
+            run.refuse(
+                "a loop over records of every size, or over an outcome of unknown length (give a number of"
+                " records, or use whole arrays)"
+            )
+        for k in range(shape[0]):
+            yield self.item(value, k)
+
+    def item(self, value: Any, key: Any) -> Any:
+        inner = content(value)
+        if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
+            self.run.refuse("an index of a function, module or iterator")
+        if isinstance(inner, np.generic | int | float | bool) or inner is None:
+            self.run.refuse("a number is indexed")
+        return index(self.run, value, key)
+
+    def attribute(self, value: Any, name: str) -> Any:
+        """``value.name``: the shape of arrays, methods with a rule, and functions of numpy and math."""
+        run, inner = self.run, content(value)
+        if name.startswith("__"):
+            run.refuse(f"the attribute {name}")
+        if isinstance(inner, Named):
+            return self._of_module(inner, name)
+        if isinstance(inner, Generator | Coins):
+            return Bound(inner, name)
+        if isinstance(inner, list | tuple | dict | str | set | frozenset):
+            return Bound(inner, name)
+        if isinstance(inner, Raised | Function | Bound | Lazy | DictView | Accepted):
+            run.refuse(f"the attribute {name!r} of a function, exception or iterator")
+        if name in METHODS or name in ("shape", "size", "ndim", "T", "dtype"):
+            if is_python_number(value):
+                run.refuse(
+                    f"the attribute {name!r} of a Python number (only arrays and numpy's numbers have it)"
+                )
+            return Bound(value, name) if name in METHODS else self._described(value, name)
+        if name == "sort":
+            run.refuse("x.sort() sorts in place (write np.sort(x))")
+        return run.refuse(f"the attribute {name!r} is not followed")
+
+    def _of_module(self, module: Named, name: str) -> Any:
+        homes = {"numpy": np, "numpy.random": np.random, "numpy.linalg": np.linalg, "math": math}
+        if module.name not in homes:
+            self.run.refuse(f"the attribute {name!r} of {module.name}")
+        home = homes[module.name]
+        if module.name == "numpy.random" and name in GENERATOR:
+            return Named(f"random.{name}", None)
+        if name in ("inf", "nan", "pi", "e", "newaxis", "tau", "euler_gamma"):
+            return getattr(home, name)
+        if not hasattr(home, name):
+            self._raises(AttributeError(f"module {module.name!r} has no attribute {name!r}"))
+        return self.enter(getattr(home, name), f"{module.name}.{name}")
+
+    def _described(self, value: Any, name: str) -> Any:
+        run, inner = self.run, content(value)
+        if name == "T":
+            return self._transposed(value)
+        if name == "dtype":
+            run.refuse("the dtype of a value (write float or int)")
+        shape = shape_value(run, value)
+        if name == "shape":
+            return shape
+        if name == "ndim":
+            return len(shape)
+        found: Any = 1
+        for n in shape:
+            found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
+        del inner
+        return found
+
+    def _transposed(self, value: Any) -> Any:
+        run, inner = self.run, content(value)
+        if isinstance(value, Array):
+            value.shared = True
+        if isinstance(inner, np.ndarray):
+            return Array(inner.T, shared=True)
+        if isinstance(inner, Private):
+            if len(inner.shape) < 2:
+                return value
+            if inner.info.records != 1 or len(inner.shape) != 2:
+                run.refuse("the transpose of a private array that is not of records")
+            if isinstance(value, Array):
+                value.shared = True
+            return Array(Transposed(inner), shared=True)
+        if isinstance(inner, Transposed):
+            return Array(inner.base, shared=True)
+        if isinstance(inner, Filtered):
+            return run.refuse("the transpose of a filtered array (write np.where(mask[:, None], X, 0) first)")
+        return function_of(run, "transpose", np.transpose, seen(run, value) if _holds_noise(inner) else value)
+
+    def _method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        inner = content(value)
+        if isinstance(inner, Generator):
+            return call_generator(self.run, name, arguments, options)
+        if isinstance(inner, Coins):
+            return call_coins(self.run, name, arguments, options)
+        if isinstance(inner, list | tuple | dict | str | set | frozenset):
+            return self._container_method(inner, name, arguments, options)
+        return self._array_method(value, name, arguments, options)
+
+    def _array_method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        value = _settled(value)
+        inner = content(value)
+        accepted = METHODS[name]
+        if isinstance(inner, Noisy | Draw) and name == "item" and not arguments and inner.shape == (1,):
+            return self.item(value, 0)
+        if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
+            return call_accepted(self.run, accepted, [value, *arguments], options)
+        if isinstance(inner, Transposed):
+            self.run.refuse(f"the method {name!r} of a transposed array")
+        found = call_accepted(self.run, accepted, [value, *arguments], options)
+        if name in ("reshape", "ravel") and isinstance(value, Array) and isinstance(found, Array):
+            value.shared = found.shared = True
+        return found
+
+    def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        run = self.run
+        arguments = [self._finished_argument(a) for a in arguments]
+        if type(inner) is list and name in ("append", "extend", "insert", "pop", "copy", "clear", "reverse"):
+            if id(inner) in self.frozen and name != "copy":
+                run.refuse("a list from outside the function is changed (state that outlives the run)")
+            if name == "extend":
+                arguments = [list(self.iterate(arguments[0]))]
+            if name in ("insert", "pop") and arguments and type(arguments[0]) is not int:
+                run.refuse("a place in a list that is private or an outcome")
+            try:
+                return getattr(inner, name)(*arguments, **options)
+            except (IndexError, TypeError) as error:
+                return self._raises(error)
+        if type(inner) is dict and name in (
+            "items",
+            "keys",
+            "values",
+            "get",
+            "copy",
+            "setdefault",
+            "update",
+            "pop",
+        ):
+            return self._dict_method(inner, name, arguments, options)
+        if type(inner) is str and name in (
+            "join",
+            "format",
+            "upper",
+            "lower",
+            "strip",
+            "split",
+            "startswith",
+            "endswith",
+            "replace",
+            "title",
+        ):
+            return self._text_method(inner, name, arguments, options)
+        if (
+            type(inner) in (list, tuple)
+            and name in ("index", "count")
+            and is_plain(inner)
+            and is_plain(arguments)
+        ):
+            return run.plain(getattr(inner, name), *[content(a) for a in arguments])
+        return run.refuse(f"the method {name!r} of a {type(inner).__name__}")
+
+    def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """A method of text: on outcomes it gives an outcome."""
+        given = [self._text_value(list(self.iterate(a)) if isinstance(a, Lazy) else a) for a in arguments]
+        named = {key: self._text_value(value) for key, value in options.items()}
+        if is_plain(given) and is_plain(named):
+            return self.run.plain(getattr(inner, name), *[content(a) for a in given], **named)
+        names = list(named)
+
+        def text(*values: Any) -> Any:
+            rest = dict(zip(names, values[len(given) :], strict=True))
+            return getattr(inner, name)(*values[: len(given)], **rest)
+
+        return function_of(self.run, f"text {name} {inner!r} {names}", text, *given, *named.values())
+
+    def _finished_argument(self, value: Any) -> Any:
+        return value
+
+    def _dict_method(
+        self, inner: dict[Any, Any], name: str, arguments: list[Any], options: dict[str, Any]
+    ) -> Any:
+        if name in ("items", "keys", "values"):
+            if arguments or options:
+                self._raises(TypeError(f"{name}() takes no arguments"))
+            return DictView(inner, name)
+        changes = name in ("setdefault", "update", "pop")
+        if changes and id(inner) in self.frozen:
+            self.run.refuse("a dict from outside the function is changed (state that outlives the run)")
+        if options or any(not is_key(a) for a in arguments[:1] if name in ("get", "setdefault", "pop")):
+            self.run.refuse("a key that is no plain number or text")
+        if name == "update" and not (len(arguments) == 1 and isinstance(arguments[0], dict)):
+            self.run.refuse("update with what is no dict")
+        try:
+            found = getattr(inner, name)(*arguments)
+        except (KeyError, TypeError) as error:
+            return self._raises(error)
+        return found

@@ -1,0 +1,235 @@
+"""Run the real function and the interpreter side by side on sample data, with the same random numbers.
+
+The interpreter's reading of Python is itself a claim about the program. Here CPython runs the unmodified
+function on real data, the interpreter runs its tree on the same data and the same generator, and what they
+return must be equal, bit by bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from types import FunctionType, GeneratorType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Sampler
+from dpaudit.coins.base import To
+from dpaudit.core.errors import BrokenHarnessError
+from dpaudit.prover.values.interpreter import Interpreter
+from dpaudit.prover.values.operations import content
+from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
+from dpaudit.prover.values.samples import Worlds
+from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.core.views import PUBLIC
+
+__all__ = ["Concrete", "cross_check"]
+
+
+class Transcribed(Sampler):
+    """Coins that keep what everybody sees."""
+
+    def __init__(self, rng: Any) -> None:
+        super().__init__(rng)
+        self.shown: list[Any] = []
+
+    def observe(self, law: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._keep(super().observe(law, site=site, to=to))
+
+    def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if noise.event_ndim:
+            return super().release(value, noise, site=site, to=to)
+        return self._keep(super().release(value, noise, site=site, to=to))
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._keep(value)
+
+    def _keep(self, value: Any) -> Any:
+        self.shown.append(value)
+        return value
+
+
+class Wild:
+    """A generator whose noise is now and then very large, so that rare branches are taken too."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def _size(self) -> float:
+        return float(self.rng.choice([1.0, 1.0, 10.0, 100.0]))
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self.rng.laplace(loc, np.multiply(scale, self._size()), size)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self.rng.normal(loc, np.multiply(scale, self._size()), size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rng, name)
+
+
+class _Walk:
+    """What a run asks of the exploration, where all values are plain: nothing is forked or recorded."""
+
+    refused: Any = None
+
+    def _event(self, event: Any) -> None:
+        """Nothing is recorded."""
+
+
+class Concrete(Run):
+    """A run on real data: generators give real numbers."""
+
+    def __init__(self, record: Record, generator: Any, until: float) -> None:
+        worlds = Worlds(record.s, [])
+        super().__init__(record, _Walk(), worlds, {}, False, until)  # type: ignore[arg-type]
+        self.generator = generator
+        self.before = 0  # no check is left out because the exploration was long
+
+
+def cross_check(
+    function: FunctionType,
+    arguments: Callable[[], list[Any]],
+    kinds: list[str],
+    fixed: dict[str, Any],
+    record: Record,
+    files: frozenset[str],
+    seed: int,
+    until: float,
+) -> None:
+    """Compare one run of the function with one of the interpreter.
+
+    ``kinds`` says of each argument whether it is the data, a generator (``rng``) or ``coins``. Raises
+    ``BrokenHarnessError`` where the two differ.
+    """
+    native = _native(function, arguments(), kinds, fixed, seed)
+    followed = _followed(function, arguments(), kinds, fixed, record, files, seed, until)
+    if followed is None:
+        return
+    if not _same(native, followed):
+        raise BrokenHarnessError(
+            f"the interpreter and CPython disagree on {function.__qualname__}: {followed!r:.200} and"
+            f" {native!r:.200}. Please report this as a bug of dpaudit."
+        )
+
+
+def _native(
+    function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], seed: int
+) -> Any:
+    generator = _generator(kinds, seed)
+    given = [value if kind == "data" else generator for kind, value in zip(kinds, data, strict=True)]
+    with _seeded(seed, generator, function.__globals__):
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = function(*given, **fixed)
+                found = list(found) if isinstance(found, GeneratorType) else found
+        except Exception as error:
+            found = ("raised", type(error).__name__)
+    return found, getattr(generator, "shown", [])
+
+
+def _generator(kinds: list[str], seed: int) -> Any:
+    """Coins, or a generator; every other seed has wild noise."""
+    if "coins" in kinds:
+        return Transcribed(np.random.default_rng(seed))
+    return Wild(seed) if seed % 2 else np.random.default_rng(seed)
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = None) -> Iterator[None]:
+    """numpy's own generator begins anew; with ``generator``, ``default_rng()`` gives that one, also under the
+    ``names`` that a file has for it."""
+    # The legacy generator is what programs use that call numpy.random.laplace.
+    before, make = np.random.get_state(), np.random.default_rng  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    known = [name for name, value in (names or {}).items() if value is make]
+    if generator is not None and names is not None:
+        np.random.default_rng = constant = _Constant(generator)  # type: ignore[assignment]
+        names.update(dict.fromkeys(known, constant))
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.default_rng = make
+        if names is not None:
+            names.update(dict.fromkeys(known, make))
+        np.random.set_state(before)  # noqa: NPY002
+
+
+class _Constant:
+    """Gives one generator, whatever it is asked."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def __call__(self) -> Any:
+        return self.generator
+
+
+def _followed(
+    function: FunctionType,
+    data: list[Any],
+    kinds: list[str],
+    fixed: dict[str, Any],
+    record: Record,
+    files: frozenset[str],
+    seed: int,
+    until: float,
+) -> Any:
+    generator = _generator(kinds, seed)
+    run = Concrete(record, generator, until)
+    interpreter = Interpreter(run, files)
+    with _seeded(seed):
+        try:
+            followed = interpreter.function(function)
+            inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
+            given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
+            found = _outside(interpreter.run_program(followed, given, inside))
+        except ProgramRaisedError as raised:
+            found = ("raised", type(raised.error).__name__)
+        except RefusedError:
+            return None  # followed on private values, not on real ones: nothing to compare
+    return found, getattr(generator, "shown", [])
+
+
+def _inside(kind: str, value: Any) -> Any:
+    if kind != "data":
+        return Generator() if kind == "rng" else Coins()
+    if isinstance(value, dict):
+        return {name: Array(column, shared=True) for name, column in value.items()}
+    return Array(value, shared=True) if isinstance(value, np.ndarray) else value
+
+
+def _outside(value: Any) -> Any:
+    """A value of the interpreter as the program would return it."""
+    inner = content(value)
+    if isinstance(inner, list | tuple):
+        return type(inner)(_outside(item) for item in inner)
+    if isinstance(inner, dict):
+        return {key: _outside(item) for key, item in inner.items()}
+    return inner
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, list | tuple) and type(left) is type(right):
+        return len(left) == len(right) and all(_same(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, np.ndarray | np.generic | float | int | Fraction) and isinstance(
+        right, np.ndarray | np.generic | float | int | Fraction
+    ):
+        a, b = np.asarray(left), np.asarray(right)
+        if a.dtype == object or b.dtype == object:
+            return bool(left == right)
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        )
+    return type(left) is type(right) and bool(left == right)

@@ -1,0 +1,276 @@
+"""The value of each kind of expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dpaudit.prover.values.builtin_functions import BuiltinFunctions
+from dpaudit.prover.values.operations import (
+    content,
+    function_of,
+    is_plain,
+    truth,
+    unary,
+)
+from dpaudit.prover.values.scopes import (
+    OPERATORS,
+    Function,
+    Lazy,
+    Scope,
+    is_key,
+)
+from dpaudit.prover.values.sources import Source
+
+__all__ = ["Expressions"]
+
+
+class Expressions(BuiltinFunctions):
+    """Evaluates expressions."""
+
+    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        handler = getattr(self, f"_of_{type(node).__name__}", None)
+        if handler is None:
+            self.run.refuse(f"the expression {type(node).__name__} is not followed")
+        return handler(node, scope)
+
+    def _of_Constant(self, node: ast.Constant, scope: Scope) -> Any:
+        if isinstance(node.value, complex):
+            self.run.refuse("a complex number")
+        return node.value
+
+    def _of_Name(self, node: ast.Name, scope: Scope) -> Any:
+        return self.lookup(node.id, scope)
+
+    def _of_Tuple(self, node: ast.Tuple, scope: Scope) -> Any:
+        return tuple(self._parts(node.elts, scope))
+
+    def _of_List(self, node: ast.List, scope: Scope) -> Any:
+        return self._parts(node.elts, scope)
+
+    def _of_Set(self, node: ast.Set, scope: Scope) -> Any:
+        items = self._parts(node.elts, scope)
+        if not all(is_key(item) for item in items):
+            self.run.refuse("a set of what are no plain numbers or text")
+        return set(items)
+
+    def _of_Dict(self, node: ast.Dict, scope: Scope) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                more = content(self.evaluate(value, scope))
+                if not isinstance(more, dict):
+                    self.run.refuse("** of what is no dict")
+                found.update(more)
+                continue
+            name = self.evaluate(key, scope)
+            if not is_key(name):
+                self.run.refuse("a key that is no plain number or text (a private value or an outcome)")
+            found[name] = self._finished(self.evaluate(value, scope))
+        return found
+
+    def _of_BinOp(self, node: ast.BinOp, scope: Scope) -> Any:
+        op = OPERATORS.get(type(node.op)) or self.run.refuse(f"the operator {type(node.op).__name__}")
+        left = self.evaluate(node.left, scope)
+        right = self.evaluate(node.right, scope)
+        self._at(node, scope)
+        if op == "mod" and isinstance(left, str):
+            return self._plain_text(left, right)
+        return self._operate(op, left, right)
+
+    def _of_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        value = self.evaluate(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            return not truth(self.run, self._truthful(value))
+        op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]
+        return unary(self.run, op, value)
+
+    def _of_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Any:
+        value = None
+        for part in node.values:
+            value = self.evaluate(part, scope)
+            if part is node.values[-1]:
+                return value
+            if truth(self.run, self._truthful(value)) != isinstance(node.op, ast.And):
+                return value
+        return value
+
+    def _of_Compare(self, node: ast.Compare, scope: Scope) -> Any:
+        left = self.evaluate(node.left, scope)
+        found: Any = True
+        for op, part in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(part, scope)
+            self._at(node, scope)
+            found = self._compared(op, left, right)
+            if len(node.ops) > 1 and part is not node.comparators[-1] and not truth(self.run, found):
+                return found
+            left = right
+        return found
+
+    def _of_IfExp(self, node: ast.IfExp, scope: Scope) -> Any:
+        return self.evaluate(
+            node.body if truth(self.run, self._truthful(self.evaluate(node.test, scope))) else node.orelse,
+            scope,
+        )
+
+    def _of_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
+        value = self.evaluate(node.value, scope)
+        self._store(node.target.id, value, scope)
+        return value
+
+    def _of_Lambda(self, node: ast.Lambda, scope: Scope) -> Any:
+        return self._made(node, scope)
+
+    def _of_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Any:
+        parts = [self.evaluate(part, scope) for part in node.values]
+        if all(isinstance(part, str) for part in parts):
+            return "".join(parts)
+        return function_of(self.run, "text", lambda *all_: "".join(map(str, all_)), *parts)
+
+    def _of_FormattedValue(self, node: ast.FormattedValue, scope: Scope) -> Any:
+        value = self._text_value(self.evaluate(node.value, scope))
+        spec = "" if node.format_spec is None else self.evaluate(node.format_spec, scope)
+        if not isinstance(spec, str):
+            self.run.refuse("a format that is an outcome")
+        converters: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}
+        convert = converters[node.conversion]
+        form: Callable[[Any], str] = lambda x: format(convert(x), spec)  # noqa: E731
+        if is_plain(value):
+            return self.run.plain(form, content(value))
+        return function_of(self.run, f"format {spec} {node.conversion}", form, value)
+
+    def _of_ListComp(self, node: ast.ListComp, scope: Scope) -> Any:
+        return [self._finished(item) for item in self._comprehended(node.generators, [node.elt], scope)]
+
+    def _of_SetComp(self, node: ast.SetComp, scope: Scope) -> Any:
+        items = list(self._comprehended(node.generators, [node.elt], scope))
+        if not all(is_key(item) for item in items):
+            self.run.refuse("a set of what are no plain numbers or text")
+        return set(items)
+
+    def _of_DictComp(self, node: ast.DictComp, scope: Scope) -> Any:
+        found = {}
+        for key, value in self._comprehended(node.generators, [node.key, node.value], scope):
+            if not is_key(key):
+                self.run.refuse("a key that is no plain number or text (a private value or an outcome)")
+            found[key] = self._finished(value)
+        return found
+
+    def _of_GeneratorExp(self, node: ast.GeneratorExp, scope: Scope) -> Any:
+        return Lazy(self._comprehended(node.generators, [node.elt], scope))
+
+    def _of_Subscript(self, node: ast.Subscript, scope: Scope) -> Any:
+        value, key = self.evaluate(node.value, scope), self.evaluate(node.slice, scope)
+        self._at(node, scope)
+        return self.item(value, key)
+
+    def _of_Slice(self, node: ast.Slice, scope: Scope) -> Any:
+        ends = [
+            None if part is None else self.evaluate(part, scope)
+            for part in (node.lower, node.upper, node.step)
+        ]
+        return slice(*ends)
+
+    def _of_Attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+        value = self.evaluate(node.value, scope)
+        self._at(node, scope)
+        return self.attribute(value, node.attr)
+
+    def _of_Call(self, node: ast.Call, scope: Scope) -> Any:
+        function = self.evaluate(node.func, scope)
+        arguments: list[Any] = []
+        for part in node.args:
+            if isinstance(part, ast.Starred):
+                arguments.extend(self.iterate(self.evaluate(part.value, scope)))
+            else:
+                arguments.append(self.evaluate(part, scope))
+        options: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self.evaluate(keyword.value, scope)
+            if keyword.arg is None:
+                more = content(value)
+                if not isinstance(more, dict) or not all(isinstance(key, str) for key in more):
+                    self.run.refuse("** of what is no dict of names")
+                if set(options) & set(more):
+                    self._raises(TypeError("a name is given twice"))
+                options |= more
+            elif keyword.arg in options:
+                self._raises(TypeError("a name is given twice"))
+            else:
+                options[keyword.arg] = value
+        self._at(node, scope)
+        return self.call(function, arguments, options, node)
+
+    def _parts(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found.extend(self.iterate(self.evaluate(node.value, scope)))
+            else:
+                found.append(self._finished(self.evaluate(node, scope)))
+        return found
+
+    def _plain_text(self, left: str, right: Any) -> Any:
+        right = self._text_value(right)
+        if is_plain(right):
+            return self.run.plain(lambda a, b: a % b, left, content(right))
+        return function_of(self.run, "text %", lambda a, b: a % b, left, right)
+
+    def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        if isinstance(op, ast.Is | ast.IsNot):
+            if right is not None and left is not None:
+                self.run.refuse("an identity test other than with None")
+            return (left is right) == isinstance(op, ast.Is)
+        if isinstance(op, ast.In | ast.NotIn):
+            inside = content(right)
+            if (
+                not is_plain(left)
+                or not is_plain(right)
+                or not isinstance(inside, list | tuple | dict | str | range | set | frozenset)
+            ):
+                self.run.refuse("in and not in of private values, outcomes or arrays")
+            return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
+        return self._operate(OPERATORS[type(op)], left, right)
+
+    def _comprehended(
+        self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope
+    ) -> Iterator[Any]:
+        """Values of a comprehension, whose names are its own; the first iterable is evaluated at once."""
+        names = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        inner = Scope({}, frozenset(names), scope, scope.function)
+        first = self.evaluate(generators[0].iter, scope)
+
+        def turn(level: int, items: Any) -> Iterator[Any]:
+            generator = generators[level]
+            if generator.is_async:
+                self.run.refuse("an asynchronous comprehension")
+            for item in self.iterate(items):
+                self.run.tick()
+                self.assign(generator.target, item, inner)
+                if not all(
+                    truth(self.run, self._truthful(self.evaluate(test, inner))) for test in generator.ifs
+                ):
+                    continue
+                if level + 1 < len(generators):
+                    yield from turn(level + 1, self.evaluate(generators[level + 1].iter, inner))
+                elif len(results) == 1:
+                    yield self.evaluate(results[0], inner)
+                else:
+                    yield tuple(self.evaluate(result, inner) for result in results)
+
+        return turn(0, first)
+
+    def _made(self, node: Any, scope: Scope) -> Function:
+        defaults = tuple(self.evaluate(value, scope) for value in node.args.defaults)
+        named = {
+            a.arg: self.evaluate(value, scope)
+            for a, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            if value is not None
+        }
+        source = Source(node, scope.function.source.filename)
+        return Function(source, scope, scope.function.real, scope.function.globals, defaults, named)
+
+    def _at(self, node: Any, scope: Scope) -> None:
+        name = scope.function.source.filename.rpartition("/")[2]
+        self.run.where = f"{name}:{node.lineno}"

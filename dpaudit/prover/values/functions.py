@@ -1,0 +1,377 @@
+"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private
+values.
+
+A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function
+that is not in ``ACCEPTED`` is refused, whatever its arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.operations import (
+    _holds_noise,
+    _settled,
+    content,
+    expression_of,
+    public_of,
+    seen,
+    shape_of,
+    symbols_in,
+)
+from dpaudit.prover.values.run import Run
+from dpaudit.prover.values.values import (
+    Array,
+    Choice,
+    Coin,
+    Draw,
+    Entries,
+    Filtered,
+    Named,
+    Noisy,
+    Private,
+    Public,
+    Response,
+    Symbol,
+    Transposed,
+)
+
+__all__ = [
+    "ACCEPTED",
+    "METHODS",
+    "Accepted",
+    "K",
+    "P",
+    "Rule",
+    "V",
+    "call_accepted",
+    "is_noise",
+    "real_of",
+    "signature_of",
+    "unwrapped",
+]
+
+Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """A function that may be called. ``rule``: what it does to private values and noise, by the parameters
+    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows
+    from that of the first argument."""
+
+    name: str
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    rule: Rule | None = None
+    modelled: tuple[str, ...] = ()
+    keeps_noise: bool = False
+    shape: str = ""
+    kind: str | None = None
+
+
+ACCEPTED: dict[int, Accepted] = {}
+METHODS: dict[str, Accepted] = {}
+P, K, V = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
+
+
+def signature_of(function: Any, spec: str | None) -> inspect.Signature:
+    """numpy's own signature; of a ufunc its operands by position; else the one that is written here."""
+    if spec is not None:
+        return inspect.signature(eval(f"lambda {spec}: None", {"np": np}))  # a literal of this file
+    if isinstance(function, np.ufunc):
+        return inspect.Signature([inspect.Parameter(f"x{k + 1}", P) for k in range(function.nin)])
+    return inspect.signature(function)
+
+
+#: Functions besides ufuncs that always give new memory. All others may give a view of an argument.
+FRESH = frozenset(
+    [
+        "np.sum",
+        "np.mean",
+        "np.max",
+        "np.min",
+        "np.any",
+        "np.all",
+        "np.count_nonzero",
+        "np.linalg.norm",
+        "np.histogram",
+        "np.bincount",
+        "np.stack",
+        "np.column_stack",
+        "np.concatenate",
+        "np.hstack",
+        "np.vstack",
+        "np.sort",
+        "np.cumsum",
+        "np.cumprod",
+        "np.quantile",
+        "np.percentile",
+        "np.median",
+        "np.var",
+        "np.std",
+        "np.argmax",
+        "np.argmin",
+        "np.argsort",
+        "np.copy",
+        "np.dot",
+        "np.zeros",
+        "np.ones",
+        "np.full",
+        "np.zeros_like",
+        "np.ones_like",
+        "np.arange",
+        "np.linspace",
+        "np.eye",
+        "np.where",
+        "np.clip",
+        "np.digitize",
+        "np.searchsorted",
+        "np.average",
+        "np.outer",
+        "np.repeat",
+        "np.tile",
+        "np.roll",
+        "np.power",
+        "np.histogram_bin_edges",
+        "np.linalg.inv",
+        "np.linalg.solve",
+        "np.linalg.cholesky",
+        "np.tril",
+        "np.triu",
+        "np.interp",
+        "np.convolve",
+        "np.diff",
+        "np.prod",
+        "np.round",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "any",
+        "all",
+        "clip",
+        "cumsum",
+        "var",
+        "argmax",
+        "argmin",
+        "argsort",
+        "round",
+        "flatten",
+        "copy",
+        "dot",
+        "tolist",
+        "item",
+        "std",
+        "prod",
+    ]
+)
+
+
+def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    """Call an accepted function, or a method with its object as the first argument. If the result may share
+    the memory of an argument, neither is changed in place afterwards."""
+    found = _called_accepted(run, accepted, arguments, options)
+    fresh = isinstance(accepted.function, np.ufunc) or accepted.name in FRESH
+    fresh = fresh or (accepted.name == "astype" and "copy" not in options and len(arguments) < 6)
+    fresh = fresh or (accepted.name == "np.array" and not {"copy", "subok", "like"} & set(options))
+    if not fresh:
+        for place in (*_places(found), *_places([*arguments, *options.values()])):
+            place.shared = True
+    return found
+
+
+def _places(value: Any) -> list[Array]:
+    """The arrays in a value, as places in memory."""
+    if isinstance(value, Array):
+        return [value]
+    return [place for item in value for place in _places(item)] if isinstance(value, list | tuple) else []
+
+
+def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    try:
+        bound = accepted.signature.bind(*arguments, **options)
+    except TypeError as error:
+        return run.refuse(f"{accepted.name}: {error}")
+    given = dict(bound.arguments)
+    symbols = symbols_in(list(given.values()))
+    if not symbols:
+        return _plain_call(run, accepted, arguments, options)
+    if any(isinstance(symbol, Filtered | Private | Transposed) for symbol in symbols) or (
+        accepted.rule is not None and accepted.keeps_noise and any(is_noise(symbol) for symbol in symbols)
+    ):
+        return _ruled(run, accepted, given, arguments, options)
+    arguments = [real_of(_outcomes(run, argument)) for argument in arguments]
+    options = {name: real_of(_outcomes(run, value)) for name, value in options.items()}
+    if any(isinstance(symbol, Private) for symbol in symbols_in([arguments, list(options.values())])):
+        given = dict(accepted.signature.bind(*arguments, **options).arguments)
+        return _ruled(run, accepted, given, arguments, options)
+    return _of_outcomes(run, accepted, arguments, options)
+
+
+def is_noise(symbol: Any) -> bool:
+    symbol = _settled(symbol)
+    return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response)
+
+
+def _outcomes(run: Run, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_outcomes(run, item) for item in value)
+    inner = content(value)
+    if _holds_noise(inner) or isinstance(inner, Entries):
+        return seen(run, value)
+    if isinstance(inner, Symbol) and not isinstance(inner, Public | Private):
+        run.refuse(f"a {type(inner).__name__.lower()} value is passed to a function")
+    return value
+
+
+def _ruled(
+    run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[Any], options: dict[str, Any]
+) -> Any:
+    if accepted.rule is None:
+        run.refuse(f"{accepted.name} of private values is not followed")
+    extra = [name for name in given if name not in accepted.modelled]
+    if extra:
+        run.refuse(f"{accepted.name} of private values is not followed with the argument {extra[0]}=")
+    for name, value in given.items():
+        if isinstance(content(value), Noisy | Draw) and not accepted.keeps_noise:
+            given[name] = seen(run, value)
+    found = accepted.rule(run, **given)
+    noise = any(is_noise(symbol) for symbol in symbols_in([arguments, list(options.values())]))
+    checked = isinstance(content(found), Private | Filtered) and not noise
+    if checked:
+        names = list(options)
+        arguments = [real_of(argument) for argument in arguments]
+        options = {name: real_of(value) for name, value in options.items()}
+        run.verify(
+            found,
+            lambda *values: accepted.function(
+                *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+            ),
+            *arguments,
+            *options.values(),
+        )
+    return found
+
+
+def _plain_call(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    plain = [unwrapped(argument) for argument in arguments]
+    named = {name: unwrapped(value) for name, value in options.items()}
+    if "out" in named or "where" in named:
+        run.refuse(f"{accepted.name} with out= or where= is not followed")
+    return run.plain(accepted.function, *plain, **named)
+
+
+def unwrapped(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(unwrapped(item) for item in value)
+    return real_of(content(value))
+
+
+def real_of(value: Any) -> Any:
+    """The function or type itself, of one that is handed over, such as dtype=float."""
+    return (
+        value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
+    )
+
+
+def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    """Post-processing: any accepted function of outcomes."""
+    if "out" in options or "where" in options:
+        run.refuse(f"{accepted.name} with out= or where= is not followed")
+    names = list(options)
+
+    def function(*values: Any) -> Any:
+        return accepted.function(
+            *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+        )
+
+    given = [*arguments, *options.values()]
+    shape, kind = _outcome_shape(accepted, arguments, options), accepted.kind
+    expression = _outcome_expression(run, accepted, arguments, options, shape)
+    if kind is None and accepted.shape == "same" and accepted.name in KEEPS_KIND:
+        first = content(arguments[0])
+        kind = first.kind if isinstance(first, Public) else None
+    python = accepted.name in ("float", "int", "round", "len", "bool") or accepted.name.startswith("math.")
+    found = public_of(run, expression, function, given, shape=shape, kind=kind, python=python)
+    inner = content(found)
+    first = content(arguments[0]) if arguments else None
+    if isinstance(inner, Public) and isinstance(first, Public):
+        if accepted.name in ("int", "float") and first.count is not None and accepted.name == "int":
+            inner.count, inner.expression, inner.kind = first.count, first.expression, "i"
+        if (
+            accepted.name in ("np.argmax", "np.argmin", "argmax", "argmin")
+            and first.shape is not None
+            and len(first.shape) == 1
+            and isinstance(first.shape[0], int)
+        ):
+            inner.count, inner.kind = first.shape[0], "i"
+    return found
+
+
+KEEPS_KIND = (
+    "np.clip",
+    "np.maximum",
+    "np.minimum",
+    "np.abs",
+    "np.absolute",
+    "clip",
+    "copy",
+    "np.copy",
+    "np.round",
+    "np.sort",
+)
+
+
+def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    if accepted.shape == "scalar":
+        return () if len(arguments) == 1 and not options else None
+    if accepted.shape == "number":
+        return () if all(shape_of(argument) == () for argument in arguments) else None
+    if accepted.shape == "same":
+        shapes = [shape_of(argument) for argument in arguments]
+        if None in shapes or options:
+            return None
+        return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[arg-type]
+    if accepted.shape == "array" and arguments and isinstance(arguments[0], list | tuple):
+        shapes = [shape_of(item) for item in arguments[0]]
+        return (
+            (len(arguments[0]), *shapes[0])
+            if shapes and len(set(shapes)) == 1 and shapes[0] is not None
+            else None
+        )
+    if accepted.shape == "array" and arguments:
+        return shape_of(arguments[0])
+    return None
+
+
+def _outcome_expression(
+    run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any], shape: Any
+) -> Any:
+    parts = [expression_of(run, argument) for argument in arguments]
+    if shape == () and not options and len(arguments) == 2 and accepted.name in ("max", "np.maximum"):
+        return ["maximum", *parts]
+    if shape == () and len(arguments) == 3 and not options and accepted.name == "np.clip":
+        return ["clip", *parts]
+    if accepted.name in ("float", "np.float64", "copy", "np.copy") and len(arguments) == 1 and not options:
+        return parts[0]
+    if accepted.name in ("np.add", "np.subtract", "np.multiply", "np.divide") and shape == ():
+        return [
+            {"np.subtract": "sub", "np.multiply": "mul", "np.divide": "div"}.get(accepted.name, "add"),
+            *parts,
+        ]
+    return [
+        "function",
+        accepted.name,
+        *parts,
+        *([name, expression_of(run, value)] for name, value in sorted(options.items())),
+    ]

@@ -1,0 +1,269 @@
+"""An interpreter of the Python that people write mechanisms in.
+
+It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they
+hold is let in by exact type: numbers, text, plain containers and arrays, followed functions, and the
+functions of ``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is
+nothing that a program could do with them but what has a rule. Statements and expressions that are not listed
+here are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.expressions import Expressions
+from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.operations import (
+    content,
+    show,
+    truth,
+)
+from dpaudit.prover.values.run import ProgramRaisedError
+from dpaudit.prover.values.scopes import (
+    MAX_DEPTH,
+    OPERATORS,
+    Bound,
+    DictView,
+    Function,
+    Lazy,
+    Left,
+    Raised,
+    Scope,
+    assigned_names,
+    has_yield,
+    name_of,
+)
+from dpaudit.prover.values.values import (
+    Array,
+    Named,
+)
+
+__all__ = ["Interpreter"]
+
+
+class Interpreter(Expressions):
+    """Runs one function on one run (one path)."""
+
+    def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
+        self.run.tick()
+        inner = content(function)
+        arguments = list(arguments)
+        if isinstance(inner, Function):
+            return self.call_function(inner, arguments, options)
+        if isinstance(inner, Accepted):
+            return call_accepted(self.run, inner, [self._listed(a) for a in arguments], options)
+        if isinstance(inner, Bound):
+            return self._method(inner.value, inner.name, arguments, options)
+        if isinstance(inner, Named):
+            return self._named(inner, arguments, options)
+        return self.run.refuse(f"{name_of(inner)} is called")
+
+    def _listed(self, value: Any) -> Any:
+        inner = content(value)
+        if isinstance(inner, Lazy | DictView):
+            self.run.refuse("an iterator is handed to a function (write a list)")
+        return value
+
+    def call_function(self, function: Function, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """Run a followed function."""
+        node = function.source.node
+        if self.depth > MAX_DEPTH:
+            self.run.refuse(f"more than {MAX_DEPTH} calls inside each other")
+        if has_yield(node):
+            self.run.refuse("a generator function is called (return a list)")
+        names = self._bind(function, node, arguments, options)
+        scope = self._scope(function, node, names)
+        self.depth += 1
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.evaluate(node.body, scope)
+            self.block(node.body, scope)
+            return None
+        except Left as left:
+            return left.value
+        finally:
+            self.depth -= 1
+
+    def run_program(self, function: Function, arguments: list[Any], fixed: dict[str, Any]) -> Any:
+        """Run the program under proof, and show what it returns or yields; return it."""
+        node = function.source.node
+        names = self._bind(function, node, arguments, fixed)
+        scope = self._scope(function, node, names)
+        try:
+            if isinstance(node, ast.Lambda):
+                result = self.evaluate(node.body, scope)
+            else:
+                self.block(node.body, scope)
+                result = None
+        except Left as left:
+            result = left.value
+        if has_yield(node):
+            if result is not None:  # the value of StopIteration
+                show(self.run, self._finished(result))
+            return self.yielded
+        show(self.run, self._finished(result))
+        return result
+
+    def _bind(
+        self, function: Function, node: Any, arguments: list[Any], options: dict[str, Any]
+    ) -> dict[str, Any]:
+        spec = node.args
+        positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        only = {a.arg for a in spec.posonlyargs}
+        names: dict[str, Any] = dict(zip(positional, arguments, strict=False))
+        extra = arguments[len(positional) :]
+        if spec.vararg is not None:
+            names[spec.vararg.arg] = tuple(extra)
+        elif extra:
+            self._raises(TypeError(f"{function.source.name} takes {len(positional)} arguments"))
+        rest: dict[str, Any] = {}
+        for name, value in options.items():
+            known = (name in positional and name not in only) or name in [a.arg for a in spec.kwonlyargs]
+            taken = known and name in names
+            if taken or name in rest or (not known and spec.kwarg is None):
+                self._raises(TypeError(f"{function.source.name} got an unexpected argument {name!r}"))
+            (names if known else rest)[name] = value
+        if spec.kwarg is not None:
+            names[spec.kwarg.arg] = rest
+        for name, value in zip(reversed(positional), reversed(function.defaults), strict=False):
+            names.setdefault(name, value)
+        for a in spec.kwonlyargs:
+            if a.arg in function.kw_defaults:
+                names.setdefault(a.arg, function.kw_defaults[a.arg])
+        missing = [name for name in (*positional, *(a.arg for a in spec.kwonlyargs)) if name not in names]
+        if missing:
+            self._raises(TypeError(f"{function.source.name} misses the argument {missing[0]!r}"))
+        return names
+
+    def _scope(self, function: Function, node: Any, names: dict[str, Any]) -> Scope:
+        local, nonlocal_ = assigned_names(node)
+        return Scope(names, local | set(names), function.outer, function, nonlocal_)
+
+    def block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
+        for statement in statements:
+            self.run.tick()
+            self._at(statement, scope)
+            handler = getattr(self, f"_do_{type(statement).__name__}", None)
+            if handler is None:
+                self.run.refuse(
+                    f"{_STATEMENTS.get(type(statement), type(statement).__name__)} is not followed"
+                )
+            handler(statement, scope)
+
+    def _do_Pass(self, node: ast.Pass, scope: Scope) -> None:
+        """Nothing happens."""
+
+    def _do_Expr(self, node: ast.Expr, scope: Scope) -> None:
+        if isinstance(node.value, ast.Yield):
+            value = (
+                None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
+            )
+            self.yielded.append(value)
+            show(self.run, value)
+            return
+        self.evaluate(node.value, scope)
+
+    def _do_Assign(self, node: ast.Assign, scope: Scope) -> None:
+        value = self.evaluate(node.value, scope)
+        for target in node.targets:
+            self.assign(target, value, scope)
+
+    def _do_AnnAssign(self, node: ast.AnnAssign, scope: Scope) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value, scope), scope)
+
+    def _do_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
+        op = OPERATORS.get(type(node.op)) or self.run.refuse(f"the operator {type(node.op).__name__}")
+        if isinstance(node.target, ast.Name):
+            old = self.lookup(node.target.id, scope)
+            self._store(node.target.id, self._in_place(op, old, self.evaluate(node.value, scope)), scope)
+        elif isinstance(node.target, ast.Subscript):
+            place, key = self.evaluate(node.target.value, scope), self.evaluate(node.target.slice, scope)
+            old = self.item(place, key)
+            if isinstance(old, Array):
+                old.shared = old.shared or isinstance(content(place), np.ndarray)
+            self._set_item(place, key, self._in_place(op, old, self.evaluate(node.value, scope)))
+        else:
+            self.run.refuse(f"an assignment to {ast.unparse(node.target)}")
+
+    def _do_Return(self, node: ast.Return, scope: Scope) -> None:
+        raise Left("return", None if node.value is None else self.evaluate(node.value, scope))
+
+    def _do_Break(self, node: ast.Break, scope: Scope) -> None:
+        raise Left("break")
+
+    def _do_Continue(self, node: ast.Continue, scope: Scope) -> None:
+        raise Left("continue")
+
+    def _do_If(self, node: ast.If, scope: Scope) -> None:
+        self.block(node.body if truth(self.run, self.evaluate(node.test, scope)) else node.orelse, scope)
+
+    def _do_While(self, node: ast.While, scope: Scope) -> None:
+        while truth(self.run, self.evaluate(node.test, scope)):
+            if self._once(node.body, scope):
+                return
+        self.block(node.orelse, scope)
+
+    def _do_For(self, node: ast.For, scope: Scope) -> None:
+        for item in self.iterate(self.evaluate(node.iter, scope)):
+            self.assign(node.target, item, scope)
+            if self._once(node.body, scope):
+                return
+        self.block(node.orelse, scope)
+
+    def _do_FunctionDef(self, node: ast.FunctionDef, scope: Scope) -> None:
+        if node.decorator_list:
+            self.run.refuse("a decorated function inside the program")
+        self._store(node.name, self._made(node, scope), scope)
+
+    def _do_Nonlocal(self, node: ast.Nonlocal, scope: Scope) -> None:
+        if scope.outer is None:
+            self.run.refuse("nonlocal changes what outlives the run")
+
+    def _do_Assert(self, node: ast.Assert, scope: Scope) -> None:
+        if not truth(self.run, self.evaluate(node.test, scope)):
+            message = () if node.msg is None else (self._text(self.evaluate(node.msg, scope)),)
+            raise ProgramRaisedError(AssertionError(*message))
+
+    def _do_Raise(self, node: ast.Raise, scope: Scope) -> None:
+        if node.exc is None or node.cause is not None:
+            self.run.refuse("raise without an exception, or with a cause")
+        value = self.evaluate(node.exc, scope)
+        inner = content(value)
+        error = inner.real if isinstance(inner, Named) and inner.name == "error" else None
+        if isinstance(inner, Raised):
+            raise ProgramRaisedError(inner.error)
+        if error is None:
+            self.run.refuse("what is raised is no exception of Python with plain arguments")
+        raise ProgramRaisedError(error())
+
+    def _do_Delete(self, node: ast.Delete, scope: Scope) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name) or target.id not in scope.names:
+                self.run.refuse("del of what is no local name")
+            del scope.names[target.id]
+
+    def _once(self, body: Sequence[ast.stmt], scope: Scope) -> bool:
+        """One turn of a loop; whether a break ends it."""
+        try:
+            self.block(body, scope)
+        except Left as left:
+            if left.kind == "return":
+                raise
+            return left.kind == "break"
+        return False
+
+
+_STATEMENTS: dict[type, str] = {
+    ast.Try: "try (handlers may hide what private values do)",
+    ast.With: "with",
+    ast.Import: "an import inside the function (import at the top of the file)",
+    ast.ImportFrom: "an import inside the function (import at the top of the file)",
+    ast.Global: "global (state that outlives the run)",
+    ast.ClassDef: "a class inside the function",
+    ast.Match: "match (write if)",
+}

@@ -1,0 +1,244 @@
+"""Names of a program, and which objects they may let in."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.distributions import NoisyArgmax
+from dpaudit.prover.values.accepted import ACCEPTED
+from dpaudit.prover.values.functions import Accepted
+from dpaudit.prover.values.operations import (
+    _holds_noise,
+    binary,
+    content,
+    seen,
+    symbols_in,
+)
+from dpaudit.prover.values.randomness import (
+    DISTRIBUTIONS,
+    make_distribution,
+)
+from dpaudit.prover.values.run import Run
+from dpaudit.prover.values.scopes import (
+    ERRORS,
+    MAX_DEPTH,
+    SPECIAL,
+    Bound,
+    DictView,
+    Function,
+    Lazy,
+    Raised,
+    Scope,
+    is_plain_tuple,
+    name_of,
+)
+from dpaudit.prover.values.sources import source_of
+from dpaudit.prover.values.values import (
+    Array,
+    Named,
+    Public,
+)
+from dpaudit.core.views import Principal
+
+__all__ = ["Names", "Parts"]
+
+#: What has no truth, and what has no operators; made once, since every operation asks.
+NO_TRUTH = (Lazy, DictView, Function, Bound, Named, Accepted)
+NO_OPERAND = (*NO_TRUTH, Raised)
+
+
+class Parts:
+    """What all parts of the interpreter share, and the steps that some part of it defines."""
+
+    def __init__(self, run: Run, files: frozenset[str]) -> None:
+        self.run, self.files = run, files
+        self.frozen: dict[int, Any] = {}  # containers from outside: they are not changed
+        self.kept: list[Any] = []
+        self.imports: dict[int, Any] = {}
+        self.yielded: list[Any] = []
+        self.depth = 0
+
+    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        """The value of an expression."""
+        raise NotImplementedError
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        """The items of a value, one after the other."""
+        raise NotImplementedError
+
+    def item(self, value: Any, key: Any) -> Any:
+        """``value[key]``."""
+        raise NotImplementedError
+
+    def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
+        """``function(*arguments, **options)``."""
+        raise NotImplementedError
+
+
+class Names(Parts):
+    """Looks up names, and lets in what they hold by exact type or identity."""
+
+    def function(self, real: FunctionType) -> Function:
+        """A Python function of a followed file."""
+        if real.__code__.co_filename not in self.files:
+            self.run.refuse(f"{real.__qualname__} is in another file (say files=[...] to follow it)")
+        if real.__dict__:
+            self.run.refuse(f"{real.__qualname__} has attributes")
+        if real.__code__.co_flags & 0x280:  # coroutine, asynchronous generator
+            self.run.refuse(f"{real.__qualname__} is asynchronous")
+        source = source_of(real)
+        defaults = tuple(
+            self.enter(value, f"a default of {real.__qualname__}") for value in real.__defaults__ or ()
+        )
+        named = {
+            name: self.enter(value, f"the default of {name}")
+            for name, value in (real.__kwdefaults__ or {}).items()
+        }
+        return Function(source, None, real, real.__globals__, defaults, named)
+
+    def enter(self, value: Any, what: str) -> Any:
+        """Let in an object that the program names: by exact type, or by identity."""
+        run, kind = self.run, type(value)
+        if (
+            value is None
+            or value is Ellipsis
+            or kind in (int, float, bool, str, bytes, Fraction, range, slice)
+        ):
+            return value
+        if id(value) in self.imports:
+            return self.imports[id(value)]
+        if kind in (np.bool_, np.int64, np.float64):
+            return value
+        if kind is np.ndarray:
+            if value.dtype.kind not in "bif":
+                run.refuse(f"{what} is an array of type {value.dtype}")
+            return self._remember(value, Array(value, shared=True))
+        if kind in (list, tuple, dict):
+            return self._container(value, what)
+        if kind in (set, frozenset) and all(type(item) in (int, float, bool, str) for item in value):
+            return value
+        if id(value) in SPECIAL:
+            return Named(SPECIAL[id(value)], value)
+        if id(value) in ACCEPTED and ACCEPTED[id(value)].function is value:
+            return ACCEPTED[id(value)]
+        if kind is FunctionType:
+            return self._remember(value, self.function(value))
+        if isinstance(value, type) and value in DISTRIBUTIONS:
+            return Named("distribution", value)
+        if type(value) in DISTRIBUTIONS:
+            [(name, number)] = value.parameters().items()
+            return make_distribution(run, type(value), [], {name: number})
+        if value is NoisyArgmax:
+            return Named("selection", value)
+        if kind is Principal:
+            return value
+        if isinstance(value, type) and value in ERRORS:
+            return Named("error", value)
+        if kind is MethodType and isinstance(value.__self__, np.random.RandomState):
+            return Named(f"random.{value.__name__}", value)
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            run.refuse(
+                f"{what} is a random generator that outlives the run (make one inside, or take it as an"
+                " argument)"
+            )
+        if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
+            run.refuse(f"{what} is {name_of(value)}, which is not followed")
+        return run.refuse(f"{what} is a {kind.__name__}, which may change or hide something")
+
+    def _remember(self, outside: Any, inside: Any) -> Any:
+        self.imports[id(outside)] = inside
+        self.kept.append(outside)
+        return inside
+
+    def _container(self, value: Any, what: str) -> Any:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.run.refuse(f"{what} is nested too deeply")
+        if type(value) is dict:
+            if not all(type(key) in (int, str, bool, float) or is_plain_tuple(key) for key in value):
+                self.run.refuse(f"{what} has keys that are no numbers or text")
+            found: Any = {}
+            self._remember(value, found)
+            found.update({key: self.enter(item, what) for key, item in value.items()})
+        elif type(value) is list:
+            found = []
+            self._remember(value, found)
+            found.extend(self.enter(item, what) for item in value)
+        else:
+            found = tuple(self.enter(item, what) for item in value)
+        self.depth -= 1
+        self.frozen[id(found)] = found
+        return found
+
+    def lookup(self, name: str, scope: Scope) -> Any:
+        here: Scope | None = scope
+        while here is not None:
+            if name in here.local and name not in here.nonlocal_:
+                if name not in here.names:
+                    self.run.refuse(f"the name {name!r} is used before it has a value")
+                return here.names[name]
+            if here.outer is None:
+                break
+            here = here.outer
+        real = (here or scope).function.real
+        if real is not None and name in real.__code__.co_freevars:
+            cell = (real.__closure__ or ())[real.__code__.co_freevars.index(name)]
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                return self.run.refuse(f"the enclosing name {name!r} has no value")
+            return self.enter(value, f"the enclosing name {name!r}")
+        return self._global(name, (here or scope).function)
+
+    def _global(self, name: str, function: Function) -> Any:
+        if name.startswith("__"):
+            self.run.refuse(f"the name {name!r} is used")
+        if name in function.globals:
+            return self.enter(function.globals[name], f"the global name {name!r}")
+        around = function.globals.get("__builtins__", builtins)
+        table = vars(around) if isinstance(around, ModuleType) else around
+        if type(table) is dict and name in table:
+            return self.enter(table[name], f"the builtin {name!r}")
+        return self._raises(NameError(f"name {name!r} is not defined"))
+
+    def _raises(self, error: Exception) -> Any:
+        """Refuse a program that raises without a raise statement: a path must not end by our reading
+        alone."""
+        return self.run.refuse(f"the program raises {type(error).__name__}: {error}")
+
+    def _finished(self, value: Any) -> Any:
+        if isinstance(content(value), Lazy | DictView):
+            self.run.refuse("an iterator or a view of a dict is kept or returned (write list(...))")
+        return value
+
+    def _truthful(self, value: Any) -> Any:
+        inner = content(value)
+        if isinstance(inner, NO_TRUTH):
+            self.run.refuse("the truth of a function, module or iterator")
+        return value
+
+    def _operate(self, op: str, left: Any, right: Any) -> Any:
+        for one in (left, right):
+            if isinstance(content(one), NO_OPERAND):
+                self.run.refuse("an operator on a function, module or iterator")
+        return binary(self.run, op, left, right)
+
+    def _text_value(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self._text_value(item) for item in value)
+        value = seen(self.run, value) if _holds_noise(value) else value
+        if any(not isinstance(symbol, Public) for symbol in symbols_in(value)):
+            self.run.refuse("a private value in text")
+        return value
+
+    def _text(self, value: Any) -> Any:
+        value = self._text_value(value)
+        inner = content(value)
+        return inner if not isinstance(inner, Public) else repr(inner.expression)

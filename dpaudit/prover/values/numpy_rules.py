@@ -1,0 +1,822 @@
+"""What accepted functions do to private values: one rule for each, made of recorded steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.functions import (
+    ACCEPTED,
+    Rule,
+    call_accepted,
+    real_of,
+    unwrapped,
+)
+from dpaudit.prover.values.matrices import extent_value, matmul, release_places, shape_value, zeroed
+from dpaudit.prover.values.operations import (
+    _holds_noise,
+    binary,
+    content,
+    is_plain,
+    seen,
+    shape_of,
+    symbols_in,
+)
+from dpaudit.prover.values.run import Run, exact
+from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.values import (
+    Array,
+    Choice,
+    Coin,
+    Draw,
+    Entries,
+    Filtered,
+    Noisy,
+    Private,
+    Ranked,
+    Response,
+    Transposed,
+)
+
+__all__ = [
+    "argsort_rule",
+    "as_float_rule",
+    "astype_rule",
+    "average_rule",
+    "axes_rule",
+    "bincount_rule",
+    "cast_to_rule",
+    "clip_rule",
+    "column_stack_rule",
+    "copied_rule",
+    "count_nonzero_rule",
+    "cumsum_rule",
+    "digitize_rule",
+    "dot_rule",
+    "each_rule",
+    "elementwise_rule",
+    "extreme_rule",
+    "flips_rule",
+    "floats_rule",
+    "histogram_rule",
+    "kept_rule",
+    "like_rule",
+    "math_fabs_rule",
+    "math_rounding_rule",
+    "math_rule",
+    "mean_rule",
+    "median_rule",
+    "method_reshape_rule",
+    "new_array_rule",
+    "noisy_place_rule",
+    "norm_rule",
+    "not_rule",
+    "np_round_rule",
+    "of_filter_rule",
+    "operator_rule",
+    "percentile_rule",
+    "place_of_rule",
+    "python_number_rule",
+    "python_round_rule",
+    "quantile_rule",
+    "randomised_rule",
+    "ravel_rule",
+    "reduction_rule",
+    "reshape_rule",
+    "rounded_rule",
+    "rounding_rule",
+    "searchsorted_rule",
+    "shared_array_rule",
+    "size_rule",
+    "sorted_vector_rule",
+    "square_root_rule",
+    "stack_rule",
+    "summed_hits_rule",
+    "var_rule",
+    "where_rule",
+]
+
+
+def elementwise_rule(op: str) -> Rule:
+    def rule(run: Run, x1: Any) -> Any:
+        return each_rule(run, x1, lambda p: run.step(op, [p]))
+
+    return rule
+
+
+def each_rule(run: Run, value: Any, function: Callable[[Private], Private]) -> Any:
+    inner = content(value)
+    if isinstance(inner, Filtered):
+        return Array(Filtered(function(inner.base), inner.mask))
+    return run.value(function(run.lift(value)))
+
+
+def operator_rule(op: str) -> Rule:
+    return lambda run, x1, x2: binary(run, op, x1, x2)
+
+
+def floats_rule(op: str) -> Rule:
+    """A function that gives floats of whole numbers too."""
+    return lambda run, x1: each_rule(run, x1, lambda p: run.step(op, [as_float_rule(run, p)]))
+
+
+def square_root_rule(run: Run, x1: Any) -> Any:
+    """np.sqrt; of the sum of squares of each row (or of a vector) it is the norm, of which more is known."""
+
+    def rooted(value: Private) -> Private:
+        op, ids, params = run.record.nodes[value.node]
+        if op == "sum" and run.record.nodes[ids[0]][0] == "square" and value.info.kind == "f":
+            base = run.record.nodes[ids[0]][1][0]
+            whole = run.record.infos[base]
+            if len(whole.shape) == whole.records + 1 and list(params["axes"]) == [len(whole.shape) - 1]:
+                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": False})
+        return run.step("sqrt", [as_float_rule(run, value)])
+
+    return each_rule(run, x1, rooted)
+
+
+def as_float_rule(run: Run, value: Private) -> Private:
+    """The value as floats; numpy computes functions of truth values in half precision."""
+    if value.info.kind == "b":
+        run.refuse("a function of truth values (convert them: x.astype(float))")
+    if value.info.kind == "f":
+        return value
+    return run.step("cast", [value], {"kind": "f", "python": value.info.python})
+
+
+def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
+    """How many edges are at most x (below x, with ``right``)."""
+    edges = content(bins)
+    if isinstance(edges, list | tuple) and is_plain(edges):
+        edges = np.asarray(edges)
+    plain = isinstance(edges, np.ndarray) and edges.ndim == 1 and len(edges) > 0
+    if not plain or not np.all(np.diff(edges) > 0) or type(right) is not bool:
+        run.refuse("np.digitize and np.searchsorted need constant edges that increase")
+
+    def counted(value: Private) -> Private:
+        column = run.step("reshape", [value], {"shape": (*value.shape, 1), "records": value.info.records})
+        hits = run.step("gt" if right else "ge", [column, edges])
+        return run.step("sum", [hits], {"axes": (len(value.shape),)})
+
+    return each_rule(run, x, counted)
+
+
+def searchsorted_rule(run: Run, a: Any, v: Any, side: Any = "left") -> Any:
+    if side not in ("left", "right"):
+        run.refuse("a side that is neither left nor right")
+    return digitize_rule(run, v, a, side == "left")
+
+
+def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
+    if weights is None:
+        return mean_rule(run, a)
+    known = content(weights)
+    known = np.asarray(known) if isinstance(known, list | tuple) and is_plain(known) else known
+    value = run.lift(a)
+    fits = isinstance(known, np.ndarray) and known.ndim == 1 and len(value.shape) == 1 and known.sum() > 0
+    if not fits:
+        run.refuse("np.average is followed for a vector with constant weights whose sum is positive")
+    product = run.step("mul", [value, known.astype(float)])
+    return run.value(run.step("div", [run.step("sum", [product], {"axes": (0,)}), np.float64(known.sum())]))
+
+
+def extreme_rule(op: str) -> Rule:
+    def rule(run: Run, x1: Any, x2: Any) -> Any:
+        x, y = content(x1), content(x2)
+        filtered = [one for one in (x, y) if isinstance(one, Filtered)]
+        if not filtered:
+            return run.value(run.step(op, [x1, x2]))
+        other = y if filtered[0] is x else x
+        if len(filtered) == 2 or isinstance(other, Private) or shape_of(other) != ():
+            run.refuse("a filtered array meets an array of another length")
+        return Array(Filtered(run.step(op, [filtered[0].base, other]), filtered[0].mask))
+
+    return rule
+
+
+def clip_rule(
+    run: Run, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None
+) -> Any:
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    if any(isinstance(content(end), Private | Filtered) for end in (low, high)):
+        run.refuse("clipping to private bounds")
+    if low is None and high is None:
+        run.refuse("np.clip without bounds")
+    found = a
+    for op, end, open_end in (("maximum", low, -math.inf), ("minimum", high, math.inf)):
+        plain = content(end)
+        if end is not None and not (isinstance(plain, int | float | np.generic) and plain == open_end):
+            found = extreme_rule(op)(run, found, end)
+    if found is a:
+        run.refuse("np.clip without finite bounds")
+    return found
+
+
+def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None or y is None:
+        run.refuse("np.where with one argument (the places of records)")
+    coin = content(condition)
+    if isinstance(coin, Coin) and any(isinstance(content(one), Private | Filtered) for one in (x, y)):
+        return randomised_rule(run, coin, x, y)
+    if not any(isinstance(content(one), Private | Filtered) for one in (condition, x, y)):
+        return call_accepted(
+            run,
+            ACCEPTED[id(np.where)],
+            [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
+            {},
+        )
+    parts = [content(one) for one in (condition, x, y)]
+    if any(isinstance(one, Filtered) for one in parts):
+        run.refuse("np.where of a filtered array (use the mask as the condition)")
+    parts = [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
+    return Array(run.step("where", parts))  # of numbers, numpy gives an array without axes
+
+
+def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
+    """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
+    base, other = content(x), content(y)
+    p = coin.p
+    if isinstance(base, Private) and isinstance(other, Private) and flips_rule(run, other, base):
+        base, other, p = other, base, 1 - p  # the coins say which bits are flipped
+    if (
+        not isinstance(base, Private)
+        or base.info.records != 1
+        or base.shape != coin.shape
+        or coin.uniform.used
+    ):
+        return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+    if isinstance(other, Private) and flips_rule(run, base, other):
+        among = None
+    elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
+        other.used, among = True, other.limit
+    else:
+        return run.refuse(
+            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or"
+            " rng.integers(k, size=n))"
+        )
+    coin.uniform.used = True
+    samples = [
+        (
+            apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
+            if among is None
+            else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        )
+        for side in run.worlds.sides
+    ]
+    return Array(Response(base, p, among, samples))
+
+
+def flips_rule(run: Run, bits: Private, other: Private) -> bool:
+    """Whether ``other`` is 1 - bits (or, of truth values, their negation), as the record says."""
+    nodes = run.record.nodes
+    op, ids, _ = nodes[other.node]
+    if op == "not":
+        return bool(ids == [bits.node])
+    if op != "sub" or ids[1] != bits.node:
+        return False
+    known = run.record.infos[ids[0]].values
+    one = known is not None and len(known.numerators) == 1 and known.low == 1
+    return one and bits.info.kind in "bi"
+
+
+def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
+    rank = len(info.shape)
+    if axis is None:
+        return tuple(range(rank))
+    chosen = axis if isinstance(axis, tuple) else (axis,)
+    if not all(type(k) is int and -rank <= k < rank for k in chosen) or len(
+        {k % rank for k in chosen}
+    ) != len(chosen):
+        run.refuse(f"axis {axis!r} of an array of {rank} axes")
+    return tuple(sorted(k % rank for k in chosen))
+
+
+def reduction_rule(op: str) -> Rule:
+    def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
+        if type(keepdims) is not bool:
+            run.refuse("keepdims is not True or False")
+        inner = content(a)
+        if isinstance(inner, list | tuple):
+            a = new_array_rule(run, inner)
+            inner = content(a)
+        if dtype is not None and real_of(dtype) in (bool, np.bool_, "bool"):
+            run.refuse("a sum in the type bool (numpy takes it as any())")
+        if dtype is not None:  # numbers are cast before they are summed
+            a = astype_rule(run, a, dtype)
+            inner = content(a)
+        if isinstance(inner, Filtered):
+            return of_filter_rule(run, op, inner, axis, keepdims)
+        value = run.lift(a)
+        axes = axes_rule(run, value.info, axis)
+        if (
+            op != "sum"
+            and value.info.records
+            and 0 in axes
+            and run.s.length_is_private
+            and op in ("max", "min")
+        ):
+            run.refuse(f"{op} of data that may be empty")
+        return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
+
+    return rule
+
+
+def kept_rule(run: Run, value: Private, found: Private, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if keepdims:
+        shape = tuple(1 if k in axes else n for k, n in enumerate(value.shape))
+        found = run.step("reshape", [found], {"shape": shape, "records": found.info.records})
+    return run.value(found)
+
+
+def of_filter_rule(run: Run, op: str, inner: Filtered, axis: Any, keepdims: bool) -> Any:
+    axes = axes_rule(run, inner.base.info, axis)
+    if 0 not in axes:
+        found = run.step(op, [inner.base], {"axes": axes})
+        if keepdims:
+            run.refuse("keepdims of a filtered array")
+        return Array(Filtered(found, inner.mask))
+    if op in ("max", "min"):
+        run.refuse(f"{op} of a filtered array (it may be empty)")
+    if op == "all":
+        run.refuse("all() of a filtered array")
+    value = zeroed(run, inner)
+    return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
+
+
+def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    if type(keepdims) is not bool:
+        run.refuse("keepdims is not True or False")
+    inner = content(a)
+    if isinstance(inner, list | tuple):
+        a = new_array_rule(run, inner)
+        inner = content(a)
+    if isinstance(inner, Filtered):
+        run.refuse("the mean of a filtered array: its length is private (release a sum and a count)")
+    value = run.lift(a)
+    axes = axes_rule(run, value.info, axis)
+    if value.info.records and 0 in axes and run.s.length_is_private:
+        run.refuse(
+            "the mean of a private number of records (release a sum and a count, or divide by a constant)"
+        )
+    if value.info.kind != "f":
+        value = run.step("cast", [value], {"kind": "f", "python": False})
+    total = content(kept_rule(run, value, run.step("sum", [value], {"axes": axes}), axes, keepdims))
+    count: Any = 1
+    for k in axes:
+        count = binary(run, "mul", count, extent_value(run, value.shape[k]))
+    if isinstance(count, int) and count < 1:
+        run.refuse("the mean of what may be empty")
+    return run.value(run.step("div", [total, count]))
+
+
+def count_nonzero_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    inner = content(a)
+    base = inner.base if isinstance(inner, Filtered) else run.lift(a)
+    if base.info.kind != "b":
+        base = run.step("ne", [base, 0])
+    value = Filtered(base, inner.mask) if isinstance(inner, Filtered) else base
+    found = content(reduction_rule("sum")(run, Array(value), axis))
+    if axis is None:
+        return run.step("cast", [found], {"kind": "i", "python": True})
+    return run.value(found)
+
+
+def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    inner = content(x)
+    base = inner.base if isinstance(inner, Filtered) else run.lift(x)
+    rank = len(base.shape)
+    orders = {None: "2", 2: "2", 1: "1"}
+    order = (
+        "inf"
+        if isinstance(ord, float) and ord == math.inf
+        else orders.get(ord)
+        if ord is None or type(ord) is int
+        else None
+    )
+    rows = base.info.records == 1 and rank == 2 and axis in (1, -1) and type(axis) is int
+    vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
+    if order is None or not (rows or vector) or type(keepdims) is not bool or (vector and keepdims):
+        run.refuse(
+            "np.linalg.norm is followed for each row (axis=1) or a vector, with ord None, 1, 2 or np.inf"
+        )
+    if base.info.kind != "f":
+        run.refuse("the norm of whole numbers or truth values (convert them to float)")
+    found = run.step("norm", [base], {"p": order, "keep": keepdims})
+    return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
+
+
+def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
+    inner = content(a)
+    base = inner.base if isinstance(inner, Filtered) else run.lift(a)
+    edges = content(bins)
+    if symbols_in([bins, range]):
+        run.refuse("bins of a histogram that are outcomes")
+    if type(edges) is int:
+        if range is None:
+            run.refuse("bins of a histogram that are made from the data (write range=(low, high))")
+        found_edges = np.histogram_bin_edges(np.zeros(1), bins=edges, range=unwrapped(range))
+    elif isinstance(edges, list | tuple | np.ndarray) and range is None:
+        found_edges = np.asarray(edges)
+    else:
+        return run.refuse("bins of a histogram are a number with range=(low, high), or constant edges")
+    if base.info.kind == "b" or len(base.shape) != base.info.records:
+        run.refuse("a histogram of one number for each record")
+    params = {"edges": [str(exact(edge)) for edge in found_edges.tolist()]}
+    hits = run.step("bins", [base], params)
+    counted = summed_hits_rule(run, hits, inner)
+    return (run.value(counted), Array(found_edges))
+
+
+def summed_hits_rule(run: Run, hits: Private, inner: Any) -> Private:
+    if isinstance(inner, Filtered):
+        hits = zeroed(run, Filtered(hits, inner.mask))
+    return run.step("sum", [hits], {"axes": tuple(range(hits.info.records))})
+
+
+def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    inner = content(x)
+    base = inner.base if isinstance(inner, Filtered) else run.lift(x)
+    if type(minlength) is not int or minlength < 1:
+        run.refuse("np.bincount needs minlength=k: without it, its length depends on the data")
+    if len(base.shape) != 1 or base.info.records != 1:
+        run.refuse("np.bincount of one number for each record")
+    hits = run.step("one_hot", [base], {"k": minlength})
+    if weights is not None:
+        column = run.lift(weights)
+        plain = column.info.records == 1 and len(column.shape) == 1 and column.info.kind == "f"
+        if not plain or isinstance(inner, Filtered):
+            run.refuse("weights of np.bincount are one float64 for each of the same records")
+        each = run.step("reshape", [column], {"shape": (*column.shape, 1), "records": 1})
+        hits = run.step("mul", [hits, each])
+        if hits.info.records != 1:
+            run.refuse("weights of np.bincount belong to other rows than the places")
+    return run.value(summed_hits_rule(run, hits, inner))
+
+
+def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
+    """np.array, np.asarray, np.stack: a new array of the same values."""
+    inner = content(object)
+    if isinstance(inner, list | tuple):
+        items = [new_array_rule(run, item) if isinstance(item, list | tuple) else item for item in inner]
+        if not items:
+            return Array(np.array([]))
+        if any(isinstance(content(item), Filtered | Transposed | Ranked) for item in items):
+            run.refuse("filtered or transposed arrays are put together")
+        items = [seen(run, item) if _holds_noise(item) else item for item in items]
+        if not any(isinstance(content(item), Private | Entries) for item in items):
+            return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
+        values = [run.lift(item) for item in items]
+        kind = max((value.info.kind for value in values), key="bif".index)
+        if any(value.info.records for value in values):
+            run.refuse("rows of records are put together this way (use np.column_stack)")
+        if len({value.info.kind for value in values}) > 1 and "b" in {value.info.kind for value in values}:
+            run.refuse("truth values and numbers are put into one array")
+        return cast_to_rule(run, run.value(run.stacked(values, kind)), dtype)
+    if isinstance(inner, Noisy | Draw | Coin | Response) and dtype is None:
+        return object
+    if isinstance(inner, Filtered | Private):
+        return cast_to_rule(run, Array(inner) if shape_of(inner) != () else inner, dtype)
+    return run.refuse("such an array")
+
+
+def cast_to_rule(run: Run, value: Any, dtype: Any) -> Any:
+    return value if dtype is None else astype_rule(run, value, dtype)
+
+
+def shared_array_rule(run: Run, a: Any, dtype: Any = None) -> Any:
+    found = new_array_rule(run, a, dtype)
+    if isinstance(a, Array) and isinstance(found, Array):
+        a.shared = found.shared = True  # np.asarray gives the array itself
+    return found
+
+
+def stack_rule(run: Run, arrays: Any, axis: Any = 0) -> Any:
+    if axis != 0 or not isinstance(arrays, list | tuple):
+        run.refuse("np.stack along another axis than 0 (use np.column_stack)")
+    return new_array_rule(run, arrays)
+
+
+def column_stack_rule(run: Run, tup: Any) -> Any:
+    items = [content(item) for item in tup] if isinstance(tup, list | tuple) else []
+    rows = next((one for one in items if isinstance(one, Private) and one.info.records == 1), None)
+    parts = []
+    for item in items:
+        value = item
+        if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
+            if item.dtype.kind == "b":
+                run.refuse("a constant column of truth values")
+            ones = run.step("ones", [rows])
+            if item.dtype.kind == "f":
+                ones = run.step("cast", [ones], {"kind": "f", "python": False})
+            value = run.step("mul", [ones, item])  # a constant column, row by row
+        if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
+            run.refuse("np.column_stack of columns that are not all of the same records")
+        parts.append(
+            value
+            if len(value.shape) == 2
+            else run.step("reshape", [value], {"shape": (*value.shape, 1), "records": 1})
+        )
+    if not parts:
+        run.refuse("np.column_stack of nothing")
+    return run.value(run.step("columns", parts))
+
+
+KINDS: dict[Any, str] = {
+    float: "f",
+    int: "i",
+    bool: "b",
+    np.float64: "f",
+    np.int64: "i",
+    np.bool_: "b",
+    "float": "f",
+    "int": "i",
+    "bool": "b",
+    "float64": "f",
+    "int64": "i",
+}
+
+
+def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
+    target = real_of(dtype)
+    kind = KINDS.get(target) if isinstance(target, type | str) else None
+    if kind is None:
+        run.refuse(f"a cast to {target!r} (use float, int or bool)")
+
+    def cast(value: Private) -> Private:
+        if kind == "b":
+            return value if value.info.kind == "b" else run.step("ne", [value, 0])
+        if kind == "i" and value.info.kind == "f":
+            return run.step("trunc", [value], {"kind": "i", "python": False})
+        return run.step("cast", [value], {"kind": kind, "python": False})
+
+    return each_rule(run, a, cast)
+
+
+def python_number_rule(kind: str) -> Rule:
+    """float(x), int(x) and bool(x) of one number."""
+
+    def rule(run: Run, x: Any = 0) -> Any:
+        if isinstance(content(x), Noisy | Draw) and shape_of(x) == () and kind == "f":
+            return x
+        value = run.lift(seen(run, x) if _holds_noise(x) else x)
+        if value.shape != ():
+            run.refuse("a Python number of an array")
+        if kind == "b":
+            run.refuse("bool() of a private value (compare it inside an array operation)")
+        if kind == "i" and value.info.kind == "f":
+            return run.step("trunc", [value], {"kind": "i", "python": True})
+        return run.step("cast", [value], {"kind": kind, "python": True})
+
+    return rule
+
+
+def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
+    value = run.lift(number)
+    if ndigits is not None or value.shape != () or value.info.kind == "b":
+        run.refuse("round() of a private number to digits, or of an array (write np.round)")
+    python = value.info.python
+    return (
+        run.step("rint", [value], {"kind": "i", "python": True})
+        if python or value.info.kind == "f"
+        else value
+    )
+
+
+def np_round_rule(run: Run, a: Any, decimals: Any = 0) -> Any:
+    if decimals != 0:
+        run.refuse("rounding to decimals")
+    return each_rule(run, a, lambda p: rounded_rule(run, "rint", p))
+
+
+def rounded_rule(run: Run, op: str, value: Private) -> Private:
+    if value.info.kind != "f":
+        run.refuse("np.round, np.floor and np.trunc of whole numbers or truth values")
+    return run.step(op, [value], {"kind": "f", "python": False})
+
+
+def rounding_rule(op: str) -> Rule:
+    return lambda run, x1: each_rule(run, x1, lambda p: rounded_rule(run, op, p))
+
+
+def math_fabs_rule(run: Run, x: Any) -> Any:
+    return run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})])
+
+
+def math_rounding_rule(op: str) -> Rule:
+    def rule(run: Run, x: Any) -> Any:
+        value = run.lift(x)
+        if value.info.kind != "f" or value.shape != ():
+            run.refuse("math.floor and math.trunc of one float")
+        return run.step(op, [value], {"kind": "i", "python": True})
+
+    return rule
+
+
+def math_rule(op: str) -> Rule:
+    def rule(run: Run, x: Any) -> Any:
+        value = run.lift(x)
+        if value.shape != ():
+            run.refuse("a function of math of an array (use numpy's)")
+        if op == "exp" and not run.s.at_most(value.info.high, 700):
+            run.refuse("math.exp of a value without bounds (it raises OverflowError; use np.exp)")
+        return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
+
+    return rule
+
+
+def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
+    value = run.lift(a)
+    if axis not in (-1, 0, None) or len(value.shape) != 1 or run.s.length_is_private:
+        run.refuse("np.sort is followed for a vector whose length is public")
+    return run.value(run.step("sort", [value]))
+
+
+def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    value = run.lift(a)
+    if (
+        axis not in (None, 0)
+        or len(value.shape) != 1
+        or not isinstance(value.shape[0], int)
+        or run.s.length_is_private
+    ):
+        run.refuse(
+            "np.cumsum is followed for a vector of a known number of entries (give the number of records)"
+        )
+    return run.value(run.step("cumsum", [value]))
+
+
+def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    value = as_float_rule(run, run.lift(a)) if type(q) is float else run.lift(a)
+    if value.info.kind != "f":
+        run.refuse("a quantile of whole numbers at a whole number (write it as a float)")
+    if (
+        axis is not None
+        or len(value.shape) != 1
+        or run.s.length_is_private
+        or type(q) not in (int, float)
+        or not 0 <= q <= 1
+    ):
+        run.refuse("np.quantile is followed for a vector whose length is public, at one constant")
+    return run.step("order", [value], {"what": "quantile", "q": str(exact(q))})
+
+
+def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    value = run.lift(a)
+    if (
+        axis is not None
+        or len(value.shape) != 1
+        or run.s.length_is_private
+        or type(q) not in (int, float)
+        or not 0 <= q <= 100
+    ):
+        run.refuse("np.percentile is followed for a vector whose length is public, at one constant")
+    samples = [apply(np.percentile, one, q) for one in value.samples]
+    return run.step("order", [value], {"what": "quantile", "q": str(exact(q) / 100)}, samples)
+
+
+def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    value = run.lift(a)
+    if axis is not None or len(value.shape) != 1 or run.s.length_is_private:
+        run.refuse("np.median is followed for a vector whose length is public")
+    return run.step("order", [value], {"what": "median"})
+
+
+def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    value = run.lift(a)
+    if axis is not None or type(ddof) is not int:
+        run.refuse("np.var is followed for one vector, with ddof 0 or 1")
+    return run.step("var", [value], {"ddof": ddof})
+
+
+def place_of_rule(largest: bool) -> Rule:
+    def rule(run: Run, a: Any, axis: Any = None) -> Any:
+        inner = content(a)
+        if isinstance(inner, Noisy) and inner.released is None and isinstance(content(inner.base), Private):
+            return noisy_place_rule(run, inner, largest, axis)
+        if isinstance(inner, Noisy | Draw):
+            return call_accepted(run, ACCEPTED[id(np.argmax if largest else np.argmin)], [seen(run, a)], {})
+        base = inner.base if isinstance(inner, Filtered) else run.lift(a)
+        rank = len(base.shape)
+        rows = base.info.records == 1 and rank == 2 and axis in (1, -1)
+        vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
+        if not (rows or vector):
+            run.refuse("the place of the largest record")
+        samples = [apply(np.argmax if largest else np.argmin, one, -1) for one in base.samples]
+        found = run.step("argbest", [base], {"largest": largest}, samples)
+        return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
+
+    return rule
+
+
+def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
+    alone = (
+        run.picks
+        and len(noisy.terms) == 1
+        and noisy.terms[0][2] is None
+        and len(noisy.shape) == 1
+        and axis in (None, 0, -1)
+    )
+    if (
+        not alone
+        or not isinstance(noisy.shape[0], int)
+        or noisy.terms[0][1].law not in ("laplace", "exponential", "gumbel")
+    ):
+        released = seen(run, Array(noisy))
+        return call_accepted(
+            run,
+            ACCEPTED[id(np.argmax if largest else np.argmin)],
+            [released],
+            {} if axis is None else {"axis": axis},
+        )
+    return release_places(run, noisy, count=1, largest=largest)
+
+
+def argsort_rule(run: Run, a: Any) -> Any:
+    inner = content(a)
+    if (
+        not isinstance(inner, Noisy)
+        or inner.released is not None
+        or len(inner.terms) != 1
+        or len(inner.shape) != 1
+    ):
+        run.refuse("np.argsort of private values")
+    if inner.terms[0][1].law not in ("laplace", "exponential", "gumbel") or not isinstance(
+        content(inner.base), Private
+    ):
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+    if not run.picks:
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+    return Array(Ranked(inner))
+
+
+def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    value = run.lift(a)
+    wanted = shape if isinstance(shape, tuple) else (shape,)
+    info = value.info
+    if isinstance(a, Array):
+        a.shared = True
+    symbolic = not all(isinstance(n, int) for n in value.shape) or (info.records and run.s.length_is_private)
+    if symbolic:
+        if wanted == (-1, 1) and len(value.shape) == 1:
+            found = run.step("reshape", [value], {"shape": (value.shape[0], 1), "records": 1})
+        elif wanted == (-1,) and len(value.shape) == 1:
+            found = value
+        else:
+            return run.refuse("such a shape of records of every number (use [:, None] or reshape(-1, 1))")
+        return Array(found, shared=True)
+    if not is_plain(list(wanted)) or not all(isinstance(n, int) for n in wanted):
+        run.refuse("a shape that an outcome decides")
+    try:
+        new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[type-var]
+    except ValueError as error:
+        return run.refuse(f"reshape: {error}")
+    records = 0
+    if info.records:
+        lead = math.prod(value.shape[: info.records])
+        records = next((k + 1 for k in range(len(new)) if math.prod(new[: k + 1]) == lead), 0)
+    return Array(run.step("reshape", [value], {"shape": new, "records": records}), shared=True)
+
+
+def method_reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    return reshape_rule(run, a, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else tuple(shape))
+
+
+def ravel_rule(run: Run, a: Any) -> Any:
+    return reshape_rule(run, a, (-1,))
+
+
+def copied_rule(run: Run, a: Any) -> Any:
+    inner = content(a)
+    return Array(inner) if shape_of(inner) not in ((), None) or isinstance(inner, Filtered) else inner
+
+
+def dot_rule(run: Run, a: Any, b: Any) -> Any:
+    return matmul(run, a, b)
+
+
+def size_rule(run: Run, a: Any) -> Any:
+    found: Any = 1
+    for n in shape_value(run, a):
+        found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
+    return found
+
+
+def like_rule(value: float) -> Rule:
+    def rule(run: Run, a: Any) -> Any:
+        base = run.lift(a)
+        if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
+            run.refuse("np.zeros_like of records of every number")
+        return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))
+
+    return rule
+
+
+def not_rule(run: Run, x1: Any) -> Any:
+    return each_rule(
+        run,
+        x1,
+        lambda p: run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not of numbers"),
+    )

@@ -1,0 +1,856 @@
+"""Operators on private, public, noisy and plain values: which rule each pair of values has.
+
+The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant
+factors; private values become steps; what is left are outcomes, of which anything may be computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.kernel.values.elementwise import broadcast
+from dpaudit.kernel.values.info import RefusedStepError, magnitude
+from dpaudit.prover.values.run import Run, exact, text_of
+from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.values import (
+    MISSING,
+    Array,
+    Choice,
+    Coin,
+    Condition,
+    Draw,
+    Entries,
+    Filtered,
+    Noisy,
+    Private,
+    Public,
+    Ranked,
+    Response,
+    Symbol,
+    Transposed,
+    Uniform,
+)
+
+__all__ = [
+    "LATER",
+    "OPERATORS",
+    "binary",
+    "content",
+    "expression_of",
+    "function_of",
+    "is_plain",
+    "public_of",
+    "seen",
+    "settle",
+    "shape_of",
+    "show",
+    "symbols_in",
+    "truth",
+    "unary",
+]
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "matmul": operator.matmul,
+}
+#: Matrix products and indexing, which build on the operators of this file; ``matrices`` puts them here.
+LATER: dict[str, Callable[..., Any]] = {}
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "abs": abs,
+    "not": operator.invert,
+    "pos": operator.pos,
+}
+#: Made once, since every operation asks for these types.
+SEEN_FIRST = (Coin, Choice, Response, Entries)
+NO_ARITHMETIC = (Ranked, Condition, Transposed)
+NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
+CONTAINERS = (list, tuple, set, frozenset)
+PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
+
+
+def content(value: Any) -> Any:
+    return value.content if isinstance(value, Array) else value
+
+
+def symbols_in(value: Any) -> list[Any]:
+    """All symbols in a value, those inside containers too; an array of plain numbers is none."""
+    if isinstance(value, Array):
+        return symbols_in(value.content)
+    if isinstance(value, Symbol):
+        return [value]
+    if isinstance(value, CONTAINERS):
+        return [symbol for item in value for symbol in symbols_in(item)]
+    if isinstance(value, dict):
+        return [symbol for pair in value.items() for item in pair for symbol in symbols_in(item)]
+    return []
+
+
+def is_plain(value: Any) -> bool:
+    return not symbols_in(value)
+
+
+def shape_of(value: Any) -> tuple[Any, ...] | None:
+    """The shape of a value as numpy gives it, or None if it is not known."""
+    value = content(value)
+    if isinstance(value, Private):
+        return value.shape
+    if isinstance(value, Public | Draw | Noisy | Coin | Uniform | Choice):
+        return value.shape
+    if isinstance(value, Response):
+        return value.base.shape
+    if isinstance(value, Entries):
+        return (len(value.items),)
+    if isinstance(value, Symbol):
+        return None
+    return tuple(np.shape(value))
+
+
+# Outcomes.
+
+
+def expression_of(run: Run, value: Any) -> Any:
+    """A public or plain value as an expression: equal expressions have equal values."""
+    value = content(value)
+    if isinstance(value, Public):
+        return value.expression
+    if isinstance(value, Symbol):
+        run.refuse("a private value is mixed into an outcome")
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return ["function", "array", value.dtype.str, list(value.shape), digest]
+    if isinstance(value, PLAIN) and math.isfinite(value):
+        return ["number", str(exact(value))]
+    if isinstance(value, list | tuple):
+        return ["function", type(value).__name__, *(expression_of(run, item) for item in value)]
+    if isinstance(value, dict):
+        return ["function", "dict", *([repr(key), expression_of(run, item)] for key, item in value.items())]
+    if isinstance(value, slice):
+        return [
+            "function",
+            "slice",
+            *(expression_of(run, end) for end in (value.start, value.stop, value.step)),
+        ]
+    if isinstance(value, type) and value in (float, int, bool, np.float64, np.int64, np.bool_):
+        return ["function", "type", value.__name__]
+    if value is None or value is Ellipsis or isinstance(value, str | bytes | range | float | complex):
+        return ["function", type(value).__name__, repr(value)]
+    return run.refuse(f"a {type(value).__name__} meets an outcome")
+
+
+def function_of(
+    run: Run,
+    name: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    shape: Any = None,
+    kind: str | None = None,
+    python: bool = False,
+) -> Any:
+    """A function of outcomes and plain values: post-processing, the same on both sides."""
+    expression = ["function", name, *(expression_of(run, argument) for argument in arguments)]
+    return public_of(run, expression, function, arguments, shape=shape, kind=kind, python=python)
+
+
+def public_of(
+    run: Run,
+    expression: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    *,
+    shape: Any = None,
+    kind: str | None = None,
+    python: bool = False,
+) -> Any:
+    samples = [
+        apply(function, *[run.sample(argument, side) for argument in arguments]) for side in run.worlds.sides
+    ]
+    public = Public(expression, shape, kind, samples, python)
+    _check_public(run, public)
+    return Array(public) if shape is not None and shape != () else public
+
+
+def _check_public(run: Run, public: Public) -> None:
+    """What the rules say of an outcome's shape and type must be what numpy gives."""
+    for side in run.worlds.sides:
+        value = public.samples[side]
+        if value is MISSING:
+            continue
+        array = np.asarray(value) if isinstance(value, np.ndarray | np.generic | bool | int | float) else None
+        known = public.shape is not None and array is not None
+        if known and array is not None and array.shape != run.worlds.shape(public.shape or (), side):
+            public.shape = None
+        if public.kind is not None and (array is None or array.dtype.kind != public.kind):
+            public.kind = None
+        if public.shape == () and public.python == isinstance(value, np.generic):
+            public.python = not public.python
+
+
+def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
+    shapes = [shape_of(a), shape_of(b)]
+    shape: Any = None
+    if None not in shapes:
+        try:
+            shape = broadcast(*shapes)  # type: ignore[arg-type]
+        except RefusedStepError:
+            shape = None
+    kinds = [_kind(a), _kind(b)]
+    kind = "b" if op in COMPARISONS else "f" if op == "div" else None
+    if op in ("add", "sub", "mul", "mod", "floordiv") or (op == "pow" and "f" in kinds):
+        kind = _higher(kinds)
+    expression: Any = [op, expression_of(run, a), expression_of(run, b)]
+    scalar = shape == () and op in ("add", "sub", "mul", "div")
+    if not scalar:
+        expression = ["function", *expression]
+    python = _is_python(a) and _is_python(b)
+    found = public_of(run, expression, OPERATORS[op], (a, b), shape=shape, kind=kind, python=python)
+    if op in COMPARISONS and shape == () and _sized(a) and _sized(b):
+        decided = run.is_certain([op, expression_of(run, a), expression_of(run, b)])
+        if decided is not None:
+            return decided
+    return found
+
+
+def _sized(value: Any) -> bool:
+    return isinstance(value, (Public, PLAIN))
+
+
+def _kind(value: Any) -> str | None:
+    value = content(value)
+    if isinstance(value, Public):
+        return value.kind
+    if isinstance(value, Private):
+        return value.info.kind
+    if isinstance(value, Fraction):
+        return "f"
+    kind = np.asarray(value).dtype.kind
+    return kind if kind in "bif" else None
+
+
+def _higher(kinds: Sequence[str | None]) -> str | None:
+    if None in kinds or set(kinds) == {"b"}:
+        return None
+    return max(kinds, key="bif".index)  # type: ignore[arg-type]
+
+
+def _is_python(value: Any) -> bool:
+    value = content(value)
+    if isinstance(value, Public):
+        return value.python and value.shape == ()
+    if isinstance(value, Private):
+        return value.info.python
+    return not isinstance(value, np.ndarray | np.generic)
+
+
+def is_python_number(value: Any) -> bool:
+    """Whether a value is a number of Python, which has none of numpy's methods and attributes."""
+    value = content(value)
+    if isinstance(value, Private):
+        return value.info.python and value.shape == ()
+    if isinstance(value, Public | Draw):
+        return value.python and value.shape == ()
+    if isinstance(value, Noisy):
+        return value.shape == () and all(
+            map(is_python_number, (value.base, *(draw for _, draw, _ in value.terms)))
+        )
+    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+
+
+# Noise.
+
+
+def _noisy(value: Any) -> Noisy | None:
+    """A draw, or a noisy value that nobody has seen, as a Noisy."""
+    value = content(value)
+    if isinstance(value, Noisy):
+        return value if value.released is None else None
+    if isinstance(value, Draw) and value.seen is None:
+        return Noisy(0, ((Fraction(1), value, None),), value.shape)
+    return None
+
+
+def seen(run: Run, value: Any) -> Any:
+    """The value once everybody may see it: noisy values are released, other randomness is shown as it is."""
+    inner = content(value)
+    if isinstance(inner, Noisy):
+        found = _release(run, inner)
+    elif isinstance(inner, Draw):
+        found = _bare(run, inner, None)
+    elif isinstance(inner, Coin | Choice | Uniform):
+        found = _open_coin(run, inner)
+    elif isinstance(inner, Response):
+        found = _answers(run, inner)
+    elif isinstance(inner, Entries):
+        found = settle(run, inner)
+    else:
+        return value
+    return Array(found) if isinstance(found, Public | Private) and found.shape not in ((), None) else found
+
+
+def _release(run: Run, noisy: Noisy) -> Any:
+    if noisy.released is None:
+        noisy.released = content(_released(run, noisy))
+    return noisy.released
+
+
+def _released(run: Run, noisy: Noisy) -> Any:
+    if noisy.source is not None:
+        op, left, right = noisy.source
+        return binary(
+            run,
+            op,
+            *(
+                seen(run, one) if content(one) is not None and _holds_noise(one) else one
+                for one in (left, right)
+            ),
+        )
+    base = content(noisy.base)
+    (factor, draw, entry), *rest = noisy.terms
+    if not isinstance(base, Private):
+        total = noisy.base
+        for f, d, e in noisy.terms:
+            total = binary(run, "add", total, _times(run, f, _bare(run, d, e)))
+        return total
+    if (
+        noisy.parts and entry is None and not draw.free(None)
+    ):  # some entries are out already: the others follow
+        items = [seen(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
+        return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
+    if draw.hidden:
+        run.refuse("noise that decided something hidden is shown or used otherwise")
+    if draw.law not in ("laplace", "gaussian", "discrete-laplace"):
+        run.refuse(f"{draw.law} noise on a value that is shown")
+    run.take(draw, entry)
+    release = {"law": draw.law, "node": base.node, "draw": draw.number, "entry": entry, "factor": str(factor)}
+    one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
+    samples = [run.sample(one, side) for side in run.worlds.sides]
+    kind = "i" if draw.law == "discrete-laplace" else "f"
+    python = base.info.python and draw.python and noisy.shape == ()
+    found: Any = run.released(
+        release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python
+    )
+    for f, d, e in rest:
+        found = binary(run, "add", found, _times(run, f, _bare(run, d, e)))
+    return found
+
+
+def _holds_noise(value: Any) -> bool:
+    return isinstance(content(value), Noisy | Draw | Coin | Response | Choice | Uniform)
+
+
+def _times(run: Run, factor: Fraction, value: Any) -> Any:
+    return value if factor == 1 else binary(run, "mul", float(factor), value)
+
+
+def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
+    """A draw seen as it is: public randomness from now on."""
+    if draw.seen is None:
+        if entry is not None:
+            run.take(draw, entry)
+            samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
+            return run.outcome(shape=(), kind="f", samples=samples, python=False)
+        run.take(draw, None)
+        kind = "i" if draw.law == "discrete-laplace" else "f"
+        draw.seen = run.outcome(
+            shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
+        )
+    if entry is None:
+        return draw.seen
+    return function_of(run, "entry", operator.getitem, draw.seen, entry, shape=(), kind="f")
+
+
+def _open_coin(run: Run, coin: Any) -> Public:
+    if coin.seen is None:
+        uniform = coin.uniform if isinstance(coin, Coin) else coin
+        if uniform.used:
+            run.refuse("one draw serves twice")
+        uniform.used = True
+        kind = "b" if isinstance(coin, Coin) else "i" if isinstance(coin, Choice) else "f"
+        coin.seen = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
+        _check_public(run, coin.seen)
+    found: Public = coin.seen
+    return found
+
+
+def _answers(run: Run, response: Response) -> Public:
+    if response.released is None:
+        release = {
+            "law": "response",
+            "node": response.base.node,
+            "keep": str(response.keep),
+            "among": response.among,
+        }
+        response.released = run.released(
+            release,
+            response.base.info,
+            shape=response.base.shape,
+            kind=response.base.info.kind,
+            samples=response.samples,
+            python=False,
+        )
+    found: Public = response.released
+    return found
+
+
+def settle(run: Run, entries: Entries) -> Any:
+    """An array written entry by entry, as one value: released if an entry is noisy."""
+    items = [seen(run, item) if _holds_noise(item) else item for item in entries.items]
+    if any(isinstance(content(item), Private) for item in items):
+        return run.stacked(items, entries.kind)
+    if all(is_plain(item) for item in items):
+        return np.array(items, dtype={"b": bool, "i": np.int64, "f": float}[entries.kind])
+    dtype = {"b": bool, "i": np.int64, "f": float}[entries.kind]
+    found = function_of(
+        run, "array", lambda one: np.array(one, dtype=dtype), items, shape=(len(items),), kind=entries.kind
+    )
+    return content(found)
+
+
+def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
+    left, right = _noisy(a), _noisy(b)
+    if op in ("add", "sub"):
+        found = _noisy_sum(run, op, a, b, left, right)
+        if found is not None:
+            return found
+    if op in ("mul", "div") and (left is None or right is None) and not (op == "div" and right is not None):
+        found = _noisy_multiple(run, op, a, b)
+        if found is not None:
+            return found
+    if op in ("mul", "div") and any(isinstance(content(one), Public) for one in (a, b)):
+        noisy = left or right
+        if noisy is not None and not isinstance(content(noisy.base), Private):
+            run.refuse(
+                "noise is multiplied by an outcome or a size after it was drawn (write it as scale=...)"
+            )
+    if op in ("lt", "le", "gt", "ge") and run.hidden:
+        found = _hidden_comparison(run, op, a, b)
+        if found is not None:
+            return found
+    return binary(run, op, *(seen(run, one) if _holds_noise(one) else one for one in (a, b)))
+
+
+def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noisy | None) -> Any:
+    if left is not None and right is not None:
+        if (
+            not run.hidden
+            or left.shape != ()
+            or right.shape != ()
+            or not _may_hide(left)
+            or not _may_hide(right)
+        ):
+            return None
+        sign = Fraction(1 if op == "add" else -1)
+        terms = (*left.terms, *((sign * f, d, e) for f, d, e in right.terms))
+        base, kept = binary(run, op, left.base, right.base), _collected(terms)
+        return Noisy(base, kept, ()) if kept else base
+    noisy, other, sign = (
+        (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
+    )
+    if noisy is None or (
+        isinstance(content(other), Symbol) and not isinstance(content(other), Private | Public | Entries)
+    ):
+        return None
+    if isinstance(content(other), Entries):
+        other = seen(run, other)
+    shape = shape_of(other)
+    if shape is None:
+        return None
+    try:
+        whole = broadcast(shape, noisy.shape)
+    except RefusedStepError as error:
+        return run.refuse(str(error))
+    private = isinstance(content(other), Private) or isinstance(content(noisy.base), Private)
+    if whole != noisy.shape:
+        if private:
+            run.refuse(
+                "one draw of noise serves several entries (draw noise of the shape of the value: size=...)"
+            )
+        return None
+    base = _moved_base(run, op, noisy.base, other, noise_first=left is not None)
+    if shape_of(base) != whole:
+        extents = [n for n in whole if not isinstance(n, int)]
+        if extents:
+            run.refuse("one private number is released with noise of the size of the data")
+        base = binary(run, "add", np.zeros(tuple(n for n in whole if isinstance(n, int))), base)
+    source = None if isinstance(content(other), Private) else (op, a, b)
+    if not isinstance(content(noisy.base), Private):
+        source = None
+    found = Noisy(base, tuple((sign * f, d, e) for f, d, e in noisy.terms), whole, None, source)
+    return found if whole == () else Array(found)
+
+
+def _moved_base(run: Run, op: str, base: Any, other: Any, *, noise_first: bool) -> Any:
+    """The base of a sum with noise; noise alone has the base 0, and adds no step."""
+    if isinstance(content(base), Symbol | np.ndarray) or base != 0:
+        return binary(run, op, *((base, other) if noise_first else (other, base)))
+    return unary(run, "neg", other) if op == "sub" and noise_first else other
+
+
+def _collected(terms: Sequence[Any]) -> tuple[Any, ...]:
+    """Terms of one draw are added up, so that n - n is nothing."""
+    total: dict[tuple[int, int | None], list[Any]] = {}
+    for factor, draw, entry in terms:
+        total.setdefault((draw.number, entry), [Fraction(0), draw, entry])[0] += factor
+    return tuple((factor, draw, entry) for factor, draw, entry in total.values() if factor)
+
+
+def _noisy_multiple(run: Run, op: str, a: Any, b: Any) -> Any:
+    value, factor = (a, b) if _noisy(a) is not None else (b, a)
+    noisy, number = _noisy(value), content(factor)
+    if noisy is None or not isinstance(number, PLAIN) or not math.isfinite(number) or exact(number) == 0:
+        return None
+    by = exact(number) if op == "mul" else 1 / exact(number)
+    alone = not isinstance(content(noisy.base), Symbol | np.ndarray) and noisy.base == 0
+    base = noisy.base if alone else binary(run, op, noisy.base, number)
+    source = (op, a, b) if isinstance(content(noisy.base), Private) else None
+    found = Noisy(base, tuple((by * f, d, e) for f, d, e in noisy.terms), noisy.shape, None, source)
+    return found if noisy.shape == () else Array(found)
+
+
+def _may_hide(noisy: Noisy) -> bool:
+    return noisy.shape == () and all(
+        d.law in ("laplace", "exponential") and d.positive.number is not None and (e in d.hidden or d.free(e))
+        for _, d, e in noisy.terms
+    )
+
+
+def _hidden_comparison(run: Run, op: str, a: Any, b: Any) -> Any:
+    if op in ("gt", "ge"):
+        op, a, b = TURNED[op], b, a
+    for one in (a, b):
+        noisy, inner = _noisy(one), content(one)
+        fits = (
+            _may_hide(noisy)
+            if noisy is not None
+            else shape_of(inner) == ()
+            and (not isinstance(inner, Symbol) or isinstance(inner, Private | Public))
+        )
+        if not fits:
+            return None
+        if (
+            noisy is None
+            and not isinstance(inner, Symbol)
+            and not (isinstance(inner, PLAIN) and math.isfinite(inner))
+        ):
+            return None
+    left, right = (_noisy(one) or one for one in (a, b))
+    form = run.form(left).plus(run.form(right), Fraction(-1))
+    return Condition(form, op == "lt")
+
+
+# Operators.
+
+
+def binary(run: Run, op: str, a: Any, b: Any) -> Any:
+    """One binary operator."""
+    run.tick()
+    x, y = content(a), content(b)
+    if not isinstance(x, Symbol) and not isinstance(y, Symbol):
+        return _plain_binary(run, op, a, b)
+    for one in (x, y):
+        if isinstance(one, Symbol):
+            continue
+        if one is None or isinstance(one, NO_NUMBER):
+            run.refuse(f"a {type(one).__name__} meets a private value or an outcome in an operator")
+    if isinstance(x, Uniform) or isinstance(y, Uniform):
+        return _uniform(run, op, x, y)
+    if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
+        return _beside_infinity(run, op, x, y)
+    for one in (x, y):
+        if isinstance(one, NO_ARITHMETIC) and op != "matmul":
+            run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
+    if (
+        op == "xor"
+        and isinstance(x, Coin | Private)
+        and isinstance(y, Coin | Private)
+        and type(x) is not type(y)
+    ):
+        return _flipped(run, x, y)
+    if any(isinstance(one, SEEN_FIRST) for one in (x, y)):
+        return binary(
+            run,
+            op,
+            *(seen(run, one) if isinstance(content(one), SEEN_FIRST) else one for one in (a, b)),
+        )
+    if _noisy(x) is not None or _noisy(y) is not None:
+        return _with_noise(run, op, a, b)
+    a, b = (_settled(one) for one in (a, b))
+    x, y = content(a), content(b)
+    if isinstance(x, Filtered) or isinstance(y, Filtered):
+        return _filtered(run, op, x, y)
+    if op == "matmul":
+        return LATER["matmul"](run, a, b)
+    if isinstance(x, Private) or isinstance(y, Private):
+        return _private_binary(run, op, a, b)
+    return _public_binary(run, op, a, b)
+
+
+def _settled(value: Any) -> Any:
+    """A noisy value that was released, or a draw that was seen, is its outcome."""
+    inner = content(value)
+    if isinstance(inner, Noisy) and inner.released is not None:
+        found = inner.released
+    elif isinstance(inner, Draw) and inner.seen is not None:
+        found = inner.seen
+    else:
+        return value
+    return (
+        Array(found)
+        if isinstance(found, Symbol) and shape_of(found) not in ((), None) and not isinstance(found, Array)
+        else found
+    )
+
+
+def _beside_infinity(run: Run, op: str, x: Any, y: Any) -> Any:
+    """A finite number beside an infinity: ``best = -np.inf`` is how a search for a maximum begins."""
+    one = y if isinstance(x, float) else x
+    if shape_of(one) != () or not isinstance(one, Private | Public | Noisy | Draw):
+        run.refuse("an infinity is compared with what is no number")
+    return bool(OPERATORS[op](*(0.0 if value is one else value for value in (x, y))))
+
+
+def _plain_binary(run: Run, op: str, a: Any, b: Any) -> Any:
+    x, y = content(a), content(b)
+    numbers = all(isinstance(one, PLAIN) or type(one) is np.ndarray for one in (x, y))
+    if not numbers and not _sequences(op, x, y):
+        run.refuse(f"the operator {op} of {type(x).__name__} and {type(y).__name__} is not followed")
+    return run.plain(OPERATORS[op], x, y)
+
+
+def _sequences(op: str, x: Any, y: Any) -> bool:
+    """Text, lists and tuples: joined and repeated, which looks at no entry; compared where all of it is
+    plain."""
+    kinds = (str, list, tuple, bytes)
+    if op == "add":
+        return type(x) is type(y) and type(x) in kinds
+    if op == "mul":
+        return any(type(one) in kinds and type(other) is int for one, other in ((x, y), (y, x)))
+    return (
+        op in COMPARISONS
+        and is_plain(x)
+        and is_plain(y)
+        and (x is None or y is None or type(x) in (*kinds, dict, *PLAIN))
+    )
+
+
+PRIVATE_OPERATORS = ("add", "sub", "mul", "div", "mod", *COMPARISONS, "and", "or")
+
+
+def _private_binary(run: Run, op: str, a: Any, b: Any) -> Any:
+    if op == "pow":
+        return _power(run, a, b)
+    if op not in PRIVATE_OPERATORS:
+        run.refuse(f"the operator {op} of private values is not followed")
+    x, y = run.lift(a), run.lift(b)
+    if op == "mul" and x.node == y.node:
+        found = run.step("square", [x])
+    elif op == "div" and "exp" in x.info.facts and y.info.facts.get("sum_of") == x.node:
+        found = run.step("softmax", [x, y])
+    else:
+        found = run.step(op, [x, y])
+    return run.verify(run.value(found), OPERATORS[op], a, b)
+
+
+def _power(run: Run, a: Any, b: Any) -> Any:
+    if type(b) not in (int, float) or b not in (1, 2, 3, 4, 0.5):
+        run.refuse("a private value in a power other than 1, 2, 3, 4 and 1/2")
+    if _kind(a) == "b" or (_kind(a) == "i" and type(b) is float):
+        run.refuse("a power of whole numbers by a float, or of truth values")
+    x = run.lift(a)
+    top = magnitude(run.s, x.info)
+    if x.info.python and (top is None or top.number is None or top.number > 10**75):
+        run.refuse("a power of a Python float without bounds (it raises OverflowError beyond 1e308)")
+    if b == 0.5:
+        found = run.step("sqrt", [x])
+    else:
+        found = x if b == 1 else run.step("square", [x])
+        if b == 3:
+            found = run.step("mul", [found, x])
+        if b == 4:
+            found = run.step("square", [found])
+    return run.verify(run.value(found), operator.pow, a, b)
+
+
+def _filtered(run: Run, op: str, x: Any, y: Any) -> Any:
+    """Rows that were filtered alike go together, and with one number or outcome for all rows."""
+    masks = {one.mask.node for one in (x, y) if isinstance(one, Filtered)}
+    if len(masks) != 1:
+        run.refuse("arrays that were filtered differently are combined (their lengths depend on the data)")
+    mask = next(one.mask for one in (x, y) if isinstance(one, Filtered))
+    bases = []
+    for one in (x, y):
+        if isinstance(one, Filtered):
+            bases.append(Array(one.base))
+            continue
+        shape = shape_of(one)
+        ranks = [len(other.base.shape) for other in (x, y) if isinstance(other, Filtered)]
+        if isinstance(one, Private) or shape is None or (len(shape) >= min(ranks) and shape[0] != 1):
+            run.refuse("a filtered array meets an array of another length")
+        bases.append(one if shape == () else Array(one))
+    found = content(binary(run, op, *bases))
+    return Array(Filtered(found, mask))
+
+
+def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
+    """``rng.random(n) < p``: coins. Each uniform number serves once."""
+    if isinstance(y, Uniform):
+        x, y, op = y, x, TURNED.get(op, op)
+    if op in ("lt", "le", "gt", "ge") and isinstance(x, Uniform) and isinstance(y, Private):
+        return _private_coins(run, op, x, y)
+    if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
+        run.refuse(
+            "uniform numbers are compared with one constant probability; everything else is not followed"
+        )
+    if x.used:
+        run.refuse("one draw serves twice")
+    p = min(max(exact(y), Fraction(0)), Fraction(1))
+    samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
+    return Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
+
+
+def _flipped(run: Run, x: Any, y: Any) -> Any:
+    """``bits ^ coins``: each bit is flipped where its coin says so."""
+    coin, bits = (x, y) if isinstance(x, Coin) else (y, x)
+    if coin.uniform.used or coin.shape != bits.shape or bits.info.records != 1:
+        run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+    coin.uniform.used = True
+    samples = [apply(operator.xor, run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
+    return Array(Response(bits, 1 - coin.p, None, samples))
+
+
+def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
+    """``rng.random(n) < p`` with private probabilities: everybody sees the coins."""
+    if x.used:
+        run.refuse("one draw serves twice")
+    if x.shape != y.shape:
+        run.refuse("uniform numbers of another shape than the probabilities (one draw for several coins)")
+    x.used = True
+    samples = [apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
+    release = {"law": "bernoulli", "node": y.node}
+    found = run.released(release, y.info, shape=x.shape, kind="b", samples=samples, python=False)
+    _check_public(run, found)
+    return Array(found) if x.shape != () else found
+
+
+def unary(run: Run, op: str, value: Any) -> Any:
+    """-x, +x, abs(x) and ~x."""
+    value = _settled(value)
+    inner = content(value)
+    if not isinstance(inner, Symbol):
+        if not (isinstance(inner, PLAIN) or type(inner) is np.ndarray):
+            run.refuse(f"the operator {op} of {type(inner).__name__} is not followed")
+        return run.plain(UNARY[op], inner)
+    if op == "neg" and _noisy(inner) is not None:
+        return binary(run, "mul", value, -1)
+    if isinstance(inner, Coin) and op == "not":
+        if inner.uniform.used:
+            run.refuse("one draw serves twice")
+        return Coin(
+            inner.uniform, 1 - inner.p, inner.shape, [apply(np.logical_not, one) for one in inner.samples]
+        )
+    if isinstance(inner, Filtered):
+        return Array(Filtered(content(unary(run, op, Array(inner.base))), inner.mask))
+    if isinstance(inner, Private):
+        if op == "not" and inner.info.kind != "b":
+            run.refuse("~ of whole numbers")
+        if op == "not" and inner.info.python:
+            run.refuse("~ of a Python truth value (write not x, or np.logical_not)")
+        found = inner if op == "pos" else run.step(op, [inner])
+        return run.verify(run.value(found), UNARY[op], value)
+    if _holds_noise(inner) or isinstance(inner, Entries):
+        return unary(run, op, seen(run, value))
+    if not isinstance(inner, Public):
+        run.refuse(f"the operator {op} of a {type(inner).__name__.lower()} is not followed")
+    expression = (
+        ["neg", inner.expression] if op == "neg" and inner.shape == () else ["function", op, inner.expression]
+    )
+    kind = inner.kind if inner.kind != "b" else None
+    return public_of(run, expression, UNARY[op], [value], shape=inner.shape, kind=kind, python=inner.python)
+
+
+DECIDES = (
+    "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such"
+    " as (d > 0.5).sum()"
+)
+
+
+def truth(run: Run, value: Any) -> bool:
+    """The truth of a value; outcomes are asked for both answers."""
+    value = _settled(value)
+    inner = content(value)
+    if isinstance(inner, Condition):
+        if inner.answer is None:
+            inner.answer = run.walk.below(inner.form, strict=inner.strict)
+        return inner.answer
+    if isinstance(inner, Private):
+        run.refuse(DECIDES)
+    if _holds_noise(inner) or isinstance(inner, Entries):
+        return truth(run, seen(run, value))
+    if isinstance(inner, Public):
+        return run.walk.fork(f"truth {text_of(inner.expression)}", 2) == 1
+    if isinstance(inner, Symbol):
+        run.refuse(f"the truth of a {type(inner).__name__.lower()} value is not followed")
+    if isinstance(inner, np.ndarray) and inner.size != 1:
+        run.refuse("the truth of an array of several entries (numpy raises)")
+    return bool(inner)
+
+
+def show(run: Run, value: Any) -> None:
+    """Everybody sees this value."""
+    inner = content(value)
+    if isinstance(inner, list | tuple):
+        run.event(f"{type(inner).__name__} of {len(inner)}")
+        for item in inner:
+            show(run, item)
+    elif isinstance(inner, dict):
+        run.event(f"dict of {len(inner)}")
+        for key, item in inner.items():
+            show(run, key)
+            show(run, item)
+    elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
+        isinstance(inner, Draw) and inner.hidden
+    ):
+        run.walk._event(("form", run.form(inner)))
+    elif isinstance(inner, Condition):
+        run.event(f"truth {truth(run, inner)}")
+    elif isinstance(inner, Private):
+        run.refuse("a private value is shown without noise")  # even 0 times it may show a sign of zero
+    elif isinstance(inner, Filtered | Transposed | Ranked):
+        run.refuse("a private array is shown without noise")
+    elif _holds_noise(inner) or isinstance(inner, Entries):
+        show(run, seen(run, value))
+    elif isinstance(inner, Public):
+        run.event(f"public {text_of(inner.expression)}")
+    elif isinstance(inner, Symbol):
+        run.refuse(f"a {type(inner).__name__.lower()} is shown")
+    else:
+        run.event(f"{type(inner).__name__} {text_of(expression_of(run, inner))}")
+
+
+def _is_hidden(noisy: Noisy) -> bool:
+    return any(draw.hidden for _, draw, _ in noisy.terms)

@@ -1,0 +1,189 @@
+"""Assignments: names, unpacking, entries of containers and arrays, changes in place."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.names import Names
+from dpaudit.prover.values.operations import (
+    _holds_noise,
+    binary,
+    content,
+    function_of,
+    is_plain,
+    seen,
+    shape_of,
+    symbols_in,
+)
+from dpaudit.prover.values.scopes import (
+    Lazy,
+    Scope,
+    is_key,
+    kind_of,
+)
+from dpaudit.prover.values.values import (
+    Array,
+    Draw,
+    Entries,
+    Filtered,
+    Noisy,
+    Private,
+    Public,
+    Ranked,
+    Symbol,
+    Transposed,
+)
+
+__all__ = ["Places"]
+
+
+class Places(Names):
+    """Assigns to names and entries, and changes values in place."""
+
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            self._store(target.id, value, scope)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target, value, scope)
+        elif isinstance(target, ast.Subscript):
+            self._set_item(self.evaluate(target.value, scope), self.evaluate(target.slice, scope), value)
+        else:
+            self.run.refuse(f"an assignment to {ast.unparse(target)}")
+
+    def _store(self, name: str, value: Any, scope: Scope) -> None:
+        if isinstance(content(value), Lazy):
+            self.run.refuse("an iterator is kept under a name (write a list)")
+        here = scope
+        while name in here.nonlocal_ or name not in here.local:
+            if here.outer is None:
+                self.run.refuse(f"the name {name!r} of an enclosing function that has ended is assigned")
+            here = here.outer
+        here.names[name] = value
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
+        items = list(self.iterate(value))
+        stars = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        if stars:
+            place, after = stars[0], len(target.elts) - stars[0] - 1
+            if len(items) < len(target.elts) - 1:
+                self._raises(ValueError("not enough values to unpack"))
+            middle = items[place : len(items) - after]
+            items = [*items[:place], middle, *items[len(items) - after :]]
+        if len(items) != len(target.elts):
+            self._raises(ValueError(f"expected {len(target.elts)} values to unpack, got {len(items)}"))
+        for part, item in zip(target.elts, items, strict=True):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item, scope)
+
+    def _set_item(self, place: Any, key: Any, value: Any) -> None:
+        inner = content(place)
+        if id(inner) in self.frozen:
+            self.run.refuse("the data, or a list or dict from outside the function, is changed")
+        if isinstance(inner, list | dict):
+            key = content(key)
+            if (
+                isinstance(key, Symbol)
+                or not is_key(key)
+                or (isinstance(inner, list) and type(key) not in (int, np.int64))
+            ):
+                self.run.refuse(
+                    "an entry is assigned at a place that is private or an outcome, or to a slice"
+                )
+            if isinstance(inner, list) and not -len(inner) <= key < len(inner):
+                self._raises(IndexError("list assignment index out of range"))
+            inner[key] = value
+            return
+        if isinstance(place, Array):
+            self._set_entry(place, key, value)
+            return
+        self.run.refuse("entries of such a value are assigned")
+
+    def _set_entry(self, place: Array, key: Any, value: Any) -> None:
+        inner, key = place.content, content(key)
+        if place.shared:
+            self.run.refuse("an array that others may share, or that came from outside, is changed in place")
+        if isinstance(inner, Private | Filtered | Transposed):
+            self.run.refuse("entries of a private array are assigned (build a new array: np.where, np.array)")
+        if isinstance(inner, Noisy | Draw):
+            inner = place.content = content(seen(self.run, place))
+        key, value = (
+            seen(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            for one in (key, value)
+        )
+        key = content(key)
+        if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
+
+            def put(array: Any, k: Any, v: Any) -> None:
+                array[k] = v
+
+            self.run.plain(put, inner, key, content(value))
+            return
+        symbols = symbols_in([key, value])
+        if isinstance(inner, Public) and all(isinstance(symbol, Public) for symbol in symbols):
+            place.content = self._changed_outcome(inner, key, value)
+            return
+        if isinstance(inner, Public):
+            inner = self._entries_of_public(inner)
+        if isinstance(inner, np.ndarray):
+            if inner.ndim != 1 or inner.dtype not in (np.float64, np.int64):
+                self.run.refuse("an entry of an array of several axes (or of another type) is assigned")
+            inner = Entries(list(inner), inner.dtype.kind)
+        if not isinstance(inner, Entries) or type(key) not in (int, np.int64):
+            self.run.refuse("entries are assigned at a place that is no constant")
+        if not -len(inner.items) <= key < len(inner.items):
+            self._raises(IndexError("index out of bounds"))
+        if shape_of(value) != () or isinstance(content(value), Filtered):
+            self.run.refuse("an entry is assigned what is not one number")
+        if inner.kind == "i" and kind_of(value) != "i":
+            self.run.refuse("a float is assigned to an entry of a whole number array (it would be cut)")
+        inner.items[int(key)] = value
+        place.content = inner
+
+    def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
+        """An array of outcomes with some entries replaced by outcomes: again an outcome."""
+
+        def changed(array: Any, k: Any, v: Any) -> Any:
+            copy = np.array(array)
+            copy[k] = v
+            return copy
+
+        place = Array(key) if isinstance(key, np.ndarray | Public) else key
+        return content(
+            function_of(
+                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=inner.kind
+            )
+        )
+
+    def _entries_of_public(self, inner: Public) -> Entries:
+        if (
+            inner.shape is None
+            or len(inner.shape) != 1
+            or not isinstance(inner.shape[0], int)
+            or inner.kind != "f"
+        ):
+            self.run.refuse("an entry of an outcome of unknown shape is assigned")
+        return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")
+
+    def _in_place(self, op: str, place: Any, other: Any) -> Any:
+        """``x += other``: numbers are replaced, arrays are changed where they are."""
+        inner = content(place)
+        if isinstance(inner, list):
+            if op != "add" or id(inner) in self.frozen:
+                self.run.refuse("a list is changed by an operator other than +=, or came from outside")
+            inner.extend(self.iterate(other))
+            return inner
+        if not isinstance(place, Array):
+            if isinstance(inner, Public) and inner.shape is None:
+                self.run.refuse("an outcome of unknown shape is changed in place (write x = x + ...)")
+            return binary(self.run, op, place, other)
+        if place.shared or isinstance(inner, Filtered | Transposed | Ranked):
+            self.run.refuse("an array that others may share is changed in place (write x = x + ...)")
+        before, kind = shape_of(place), kind_of(place)
+        found = binary(self.run, op, Array(inner), other)
+        if shape_of(found) != before or (kind_of(found) != kind):
+            self.run.refuse("an operation in place changes shape or type")
+        place.content = content(found)
+        return place

@@ -1,0 +1,554 @@
+"""Prove a privacy claim of a function for all data of a declaration: explore, certify, check."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.claims.base import Adjacency, Adversary, Model, Unit
+from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
+from dpaudit.core.errors import BrokenHarnessError, DpauditError, InvalidParameterError
+from dpaudit.core.exact import in_figures
+from dpaudit.kernel import program_t0
+from dpaudit.kernel.check import derived_bound
+from dpaudit.kernel.claim_t0 import guarantee_of
+from dpaudit.kernel.kernel_t0 import CertificateError
+from dpaudit.kernel.values.check import (
+    PROOF,
+    Checked,
+    ValuesProofError,
+    boxes_of,
+    check,
+    concluded,
+    path_costs,
+)
+from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
+from dpaudit.kernel.values.info import RefusedStepError, Setting
+from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.cross_check import cross_check
+from dpaudit.prover.values.interpreter import Interpreter
+from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
+from dpaudit.prover.values.samples import Worlds, quiet
+from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.alignment import Alignment
+from dpaudit.prover.certificate import merged_fields, written_tree
+from dpaudit.prover.explore import Explored, Path, Walk, explore
+from dpaudit.prover.forms import Form
+from dpaudit.prover.regions import merge, patterns
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.core.views import PUBLIC, View
+
+__all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
+
+MAX_PATHS, MAX_CORNERS = 1_000, 4_096
+ASSUMPTIONS = ASSUMED
+
+PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesProof:
+    """What was proved of a function.
+
+    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if
+    none was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the
+    kernel checks, if the claim is proved. ``record``: the same where it is not proved, too.
+    """
+
+    verdict: str
+    bound: Fraction | None
+    scope: str
+    reason: str = ""
+    paths: int = 0
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    lines: tuple[str, ...] = field(default=(), repr=False)
+    record: dict[str, Any] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        found = [f"{self.verdict.upper()}: {self.scope}"]
+        if self.bound is not None:
+            found.append(
+                f"derived bound {in_figures(self.bound)}"
+                + (f", {self.paths} paths" if self.paths > 1 else "")
+            )
+        if self.reason:
+            found.append(self.reason[:600])
+        return "\n  ".join(found)
+
+
+def prove_values(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    data: Records | Table,
+    files: Sequence[str] = (),
+    seconds: float = 60.0,
+) -> ValuesProof:
+    """Prove a privacy claim for all data of a declaration, all neighbours and all outcomes.
+
+    Parameters
+    ----------
+    program : callable
+        ``program(data, rng)``, ``program(coins, data)`` or ``program(data)`` with a generator of its own.
+    claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
+        The claim, in the public view, over ideal numbers.
+    data : Records or Table
+        The declaration of the data.
+    files : sequence of str
+        Further files whose functions are followed.
+    seconds : float
+        The limit of time.
+
+    Returns
+    -------
+    ValuesProof
+        ``verified`` if the kernel derives the claim from the record of the program, else ``inconclusive``.
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim, the data or the program is of another kind.
+    """
+    _require(claim, data)
+    function, fixed = _unwrapped(program)
+    setting = _setting(claim, data)
+    scope = f"{claim.in_words()}; {data.words}"
+    until = time.monotonic() + seconds
+    proofs: dict[tuple[bool, bool], ValuesProof] = {}
+    reasons: dict[tuple[bool, bool], str] = {}
+    order = [(False, True), (False, False), (True, True)]
+    followed = frozenset({function.__code__.co_filename, *files})
+
+    attempts, may_wait = order, True
+    while attempts:
+        kind, *attempts = attempts
+        attempt = _Attempt(function, fixed, claim, data, setting(), followed, *kind, until, may_wait)
+        may_wait = False
+        try:
+            found = proofs[kind] = attempt.proof(scope)
+        except _TooDearError:
+            attempts = [order[-1], *order[:-1]]
+            continue
+        except RefusedError as error:
+            reasons[kind] = str(error)
+        else:
+            if found.verdict == "verified":
+                return found
+            if not attempt.could_hide:
+                attempts = [one for one in attempts if not one[0]]
+        if not attempt.hidden and not attempt.picked:
+            attempts = [one for one in attempts if one[1]]
+    best: ValuesProof | None = None
+    for kind in order:
+        if kind in proofs and (best is None or _smaller(proofs[kind].bound, best.bound)):
+            best = proofs[kind]
+    if best is not None:
+        return best
+    reason = "; with hidden noise: ".join(dict.fromkeys(reasons[kind] for kind in order if kind in reasons))
+    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
+
+
+def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
+    return bound is not None and (other is None or bound < other)
+
+
+def _require(claim: Any, data: Any) -> None:
+    if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
+        raise InvalidParameterError(
+            f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}."
+        )
+    if (
+        claim.view != View.of(PUBLIC)
+        or claim.model is not Model.IDEAL
+        or claim.adversary is not Adversary.OBLIVIOUS
+    ):
+        raise InvalidParameterError(
+            "a proof is for a claim in the public view, over ideal numbers, with data fixed in advance."
+        )
+    if not isinstance(data, Records | Table):
+        raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
+    if data.container == "list" and (data.size == EVERY or data.columns[""].width is not None):
+        raise InvalidParameterError(
+            f"a list holds one number for each of a known number of records here, got {data.words}; hand over"
+            " an array, or prove a program of plain loops with dpaudit.prove."
+        )
+    if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
+        raise InvalidParameterError(
+            "a claim for users needs group=m, the largest number of records of one user; a record that is all"
+            " of a user is one event."
+        )
+    if claim.unit is Unit.EVENT and data.group > 1:
+        raise InvalidParameterError("data with group=m need a claim with unit='user'.")
+
+
+def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting]:
+    size = None if data.size == EVERY else int(data.size)
+    return lambda: Setting(
+        low={}, adjacency=claim.adjacency.value, size=size, at_least=data.at_least, group=data.group
+    )
+
+
+def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
+    """The plain function behind a program, and arguments that are fixed."""
+    fixed: dict[str, Any] = {}
+    while isinstance(program, functools.partial):
+        if program.args:
+            raise InvalidParameterError("a partial must fix arguments by name.")
+        fixed = {**program.keywords, **fixed}
+        program = program.func
+    if isinstance(program, MethodType) or not isinstance(program, FunctionType):
+        raise InvalidParameterError(f"program must be a plain Python function, got {type(program).__name__}.")
+    return program, fixed
+
+
+def _asks(events: Sequence[Any]) -> bool:
+    """Whether a path asks for the truth of an outcome: hidden noise might answer instead."""
+    return any(
+        event[0] == "fork" or (event[0] == "show" and event[1].startswith("truth")) for event in events
+    )
+
+
+class _TooDearError(DpauditError):
+    """The exploration of one kind of attempt is put off."""
+
+
+@dataclass(eq=False)
+class _Attempt:
+    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in
+    comparisons."""
+
+    function: FunctionType
+    fixed: dict[str, Any]
+    claim: PrivacyClaim
+    data: Records | Table
+    s: Setting
+    files: frozenset[str]
+    hidden: bool
+    picks: bool
+    until: float
+    may_wait: bool
+
+    def __post_init__(self) -> None:
+        self.record = Record(self.s)
+        self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
+        self.could_hide = False
+        self.broken: BrokenHarnessError | InvalidParameterError | None = None
+        self.kinds: list[str] = []
+
+    def proof(self, scope: str) -> ValuesProof:
+        try:
+            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._require_a_chance)
+        except RefusedError as error:
+            if self.broken is not None:
+                raise self.broken from None
+            if "more than" in str(error) and "paths" in str(error):
+                raise NotFollowedError(
+                    f"the program has more than {MAX_PATHS} paths of public decisions"
+                ) from None
+            raise
+        if self.broken is not None:  # on a run apart, which looks for a loop without an end
+            raise self.broken
+        self._cross_check()
+        self.could_hide = any(_asks(path.events) for path in explored.paths)
+        cells = self._cells(explored)
+        certificate = {
+            "proof": PROOF,
+            "data": declared(self.data),
+            "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
+            "nodes": self.record.nodes,
+            "draws": self.record.draws,
+            "releases": self.record.releases,
+            "tree": written_tree(explored),
+            "cells": cells,
+        }
+        try:
+            checked = check(certificate)
+        except ValuesProofError as error:
+            return ValuesProof(
+                verdict="inconclusive",
+                bound=None,
+                scope=scope,
+                reason=f"no bound: {error}",
+                paths=len(explored.paths),
+            )
+        return self._judged(checked, certificate, scope)
+
+    def _require_a_chance(self, path: Path) -> None:
+        """Give up after the first path if its releases cost more than the claim and noise might stay hidden:
+        the other paths, of which there may be hundreds, matter only if hidden noise proves nothing."""
+        if not self.may_wait or not _asks(path.events):
+            return
+        tables = {"draws": self.record.draws, "releases": self.record.releases}
+        try:
+            costs = path_costs(self.s, self.record.infos, path.events, tables)
+        except RefusedStepError:  # the check reports it
+            return
+        bound, _ = bound_of(concluded(costs, 1), self.claim)
+        if bound is not None and self.claim.bound is not None and bound > self.claim.bound * (1 + ROUNDING):
+            raise _TooDearError("the first path alone costs more than the claim")
+
+    def _once(self, walk: Walk) -> None:
+        sys.settrace(None)
+        with quiet():
+            self._followed(walk)
+
+    def _followed(self, walk: Walk) -> None:
+        run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks)
+        interpreter = Interpreter(run, self.files)
+        try:
+            function = interpreter.function(self.function)
+            arguments = self._arguments(run, interpreter)
+            fixed = {
+                name: interpreter.enter(value, f"the fixed argument {name}")
+                for name, value in self.fixed.items()
+            }
+            interpreter.run_program(function, arguments, fixed)
+        except (BrokenHarnessError, InvalidParameterError) as error:
+            self.broken = error
+            raise
+        except RecursionError:
+            run.refuse("the program is nested too deeply")
+        except ProgramRaisedError as raised:
+            run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
+        finally:
+            self.record.steps += run.steps
+        if run.refused is not None:
+            raise run.refused
+
+    def _arguments(self, run: Run, interpreter: Interpreter) -> list[Any]:
+        names = [p for p in inspect.signature(self.function).parameters.values() if p.name not in self.fixed]
+        plain = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if len(plain) != len(names) and any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
+            run.refuse("the program takes *args or **kwargs")
+        needed = [p for p in plain if p.default is p.empty]
+        sources = ("rng", "coins", "generator", "random_state")
+        if any(p.name in sources for p in names if p not in needed) or (
+            len(needed) == 1 and needed[0].name in sources
+        ):
+            raise InvalidParameterError(
+                "a program takes its generator as a parameter without a default, beside the data."
+            )
+        value = self._data(run, interpreter)
+        if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
+            missing = [p.name for p in names if p.default is p.empty]
+            raise InvalidParameterError(
+                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default"
+                f" or functools.partial, got {missing}."
+            )
+        if needed[0].name in ("coins", "c"):
+            self.kinds = ["coins", "data"]
+            return [Coins(), value]
+        self.kinds = ["data", "rng"][: len(needed)]
+        return [value, Generator()][: len(needed)]
+
+    def _cross_check(self) -> None:
+        """The interpreter and CPython on a few of the sample data."""
+        for side in list(self.worlds.sides)[:4]:
+            columns = {name: samples[side] for name, samples in self.arrays.items()}
+
+            def arguments(columns: dict[str, Any] = columns) -> list[Any]:
+                value = self.data.build({name: array.copy() for name, array in columns.items()})
+                return [value if kind == "data" else None for kind in self.kinds]
+
+            cross_check(
+                self.function, arguments, self.kinds, self.fixed, self.record, self.files, side, self.until
+            )
+
+    def _data(self, run: Run, interpreter: Interpreter) -> Any:
+        found: dict[str, Any] = {}
+        for name, column in self.data.columns.items():
+            count: int | Poly = (
+                Poly.symbol("N") if self.s.size is None or self.s.length_is_private else self.s.size
+            )
+            shape = (count,) if column.width is None else (count, column.width)
+            params = {**column.to_json(name), "shape": shape}
+            del params["width"]
+            found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
+        if self.data.container == "table":
+            interpreter.frozen[id(found)] = found
+            return found
+        if self.data.container == "list":
+            if run.s.length_is_private:
+                run.refuse("a list of a private number of records (declare an array)")
+            kind = self.data.columns[""].kind
+            items = [
+                run.step("cast", [index(run, found[""], k)], {"kind": kind, "python": True})
+                for k in range(self.s.size or 0)
+            ]
+            interpreter.frozen[id(items)] = items
+            return items
+        return found[""]
+
+    # Cells and shifts of hidden noise.
+
+    def _cells(self, explored: Explored) -> list[dict[str, Any]]:
+        paths = explored.paths
+        if not any(path.draws for path in paths):
+            return [{"paths": [k]} for k in range(len(paths))]
+        forms = [row.form for path in paths for row in path.rows.values()]
+        forms += [form for path in paths for form in path.shown_forms()]
+        used = {name for form in forms for name in form.terms if name.startswith("x")}
+        names = sorted(used, key=lambda name: int(name[1:]))
+        try:
+            boxes = boxes_of(self.s, self.record.infos, names)
+        except RefusedStepError as error:
+            raise NotFollowedError(str(error)) from error
+        checker = program_t0.Data(tuple(names), False, {}, boxes)
+        cells: list[dict[str, Any]] = []
+        for members in patterns(paths, range(len(paths))):
+            cells += self._best_cells(explored, members, checker)
+        return cells
+
+    def _best_cells(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> list[dict[str, Any]]:
+        whole = self._merged(explored, members, checker) if len(members) > 1 else None
+        if whole is not None and whole[0] <= (self.claim.bound or 0):
+            return whole[1]
+        alone = self._alone(explored, members, checker)
+        found = [one for one in (whole, alone) if one is not None]
+        if not found:
+            raise NotFollowedError("no shift of the hidden noise keeps what is shown")
+        return min(found, key=lambda one: one[0])[1]
+
+    def _merged(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        """All paths that show the same as one region, where they are one."""
+        merged = merge(explored, members, {})
+        if merged is None:
+            return None
+        first = explored.paths[members[0]]
+        supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
+        shifts = self._shifts(first, [*merged.rows, *supports], checker)
+        if shifts is None:
+            return None
+        return shifts[0], [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
+
+    def _alone(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        worst, cells = Fraction(0), []
+        for k in members:
+            path = explored.paths[k]
+            found = self._shifts(path, [row.form for row in path.comparisons.values()], checker)
+            if found is None:
+                return None
+            worst = max(worst, found[0])
+            cells.append({"paths": [k], "shifts": found[1]})
+        return worst, cells
+
+    def _shifts(
+        self, path: Any, rows: Sequence[Form], checker: program_t0.Data
+    ) -> tuple[Fraction, dict[str, list[str]]] | None:
+        solver = Alignment(rows, path.shown_forms(), [], path.draws)
+        route = program_t0.Route(
+            0,
+            {},
+            draws=tuple((draw.law, draw.scale) for draw in path.draws),
+            forms=tuple(_plain(form) for form in path.shown_forms()),
+        )
+        kept = {str(k): (_plain(form), False) for k, form in enumerate(rows)}
+        worst, table = Fraction(0), {}
+        for count, moved in enumerate(checker.extremes(program_t0.Cell(route, kept, {}))):
+            if count >= MAX_CORNERS or time.monotonic() > self.until:
+                raise NotFollowedError("too many extreme changes of hidden comparisons")
+            aligned = solver.best(moved)
+            if aligned is None:
+                return None
+            table[",".join(str(moved.get(name, 0)) for name in checker.names)] = [
+                str(shift) for shift in aligned.shifts
+            ]
+            worst = max(worst, aligned.cost)
+        return worst, table
+
+    # The verdict.
+
+    @property
+    def picked(self) -> bool:
+        """Whether a place of noisy scores was released alone."""
+        return any(release["law"] == "argmax" for release in self.record.releases)
+
+    def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
+        bound, reason = bound_of(checked, self.claim)
+        claimed = self.claim.bound
+        holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
+        if bound is not None and not holds:
+            reason = (
+                f"the derived bound {in_figures(bound)} is above the claim{_costliest(self, certificate)}"
+            )
+        return ValuesProof(
+            verdict="verified" if holds else "inconclusive",
+            bound=bound,
+            scope=scope,
+            reason="" if holds else reason,
+            paths=checked.paths,
+            certificate=certificate if holds else None,
+            lines=tuple(self.record.lines),
+            record=certificate,
+        )
+
+
+def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
+    """The bound on a claim's quantity that a checked record gives, or None and why."""
+    if isinstance(claim, PureDP) and checked.epsilon is None:
+        return None, "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
+    if isinstance(claim, GaussianDP) and checked.mu_squared is None:
+        return None, "noise other than Gaussian has no bound in mu"
+    try:
+        return derived_bound(guarantee_of(checked), claim), ""
+    except CertificateError as error:
+        return None, str(error)
+
+
+def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:
+    """Where the releases of the most expensive path are, in words."""
+    try:
+        events = [
+            node[1]
+            for node in certificate["tree"]
+            if node[0] == "show" and str(node[1]).startswith("release ")
+        ]
+        lines = [
+            attempt.record.lines[attempt.record.releases[int(text.split()[1])]["node"]] for text in events
+        ]
+    except (KeyError, IndexError, ValueError):
+        return ""
+    places = list(dict.fromkeys(line for line in lines if line))
+    return f"; values are released that were made at {', '.join(places[:5])}" if places else ""
+
+
+def _plain(form: Form) -> program_t0.Form:
+    return program_t0.make(form.terms, form.constant)
+
+
+def _worlds(s: Setting, data: Records | Table, adjacency: Adjacency) -> tuple[Worlds, dict[str, list[Any]]]:
+    """Sample neighbours: several sizes where every size is declared, few where there are many records."""
+    rng = np.random.default_rng(20_240_229)
+    sizes = (
+        [data.at_least, data.at_least + 1, data.at_least + 4] if data.size == EVERY else [int(data.size)] * 3
+    )
+    if data.size != EVERY and int(data.size) > 20_000:
+        sizes = sizes[:1]
+    columns: dict[str, list[Any]] = {name: [] for name in data.columns}
+    counts = []
+    for size in sizes:
+        fewer = size - data.group if adjacency is Adjacency.ADD_REMOVE and data.size != EVERY else size
+        left, right = sample_pair(data, adjacency=adjacency, size=max(fewer, 1), rng=rng)
+        for name in columns:
+            columns[name] += [left[name], right[name]]
+        first = next(iter(columns))
+        counts += [len(left[first]), len(right[first])]
+    return Worlds(s, counts), columns

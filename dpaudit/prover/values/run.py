@@ -1,0 +1,601 @@
+"""One run of a program along one path, and the record that all paths share."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpaudit.core.errors import BrokenHarnessError
+from dpaudit.kernel.values.expressions import polynomial, text_of
+from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
+from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
+from dpaudit.kernel.values.steps import derive
+from dpaudit.prover.values.finite import is_finite
+from dpaudit.prover.values.reference import REFERENCE, plain_constant
+from dpaudit.prover.values.samples import NUMBERS, Worlds, apply, same
+from dpaudit.prover.values.values import (
+    MISSING,
+    Array,
+    Coin,
+    Draw,
+    Entries,
+    Filtered,
+    Noisy,
+    Private,
+    Public,
+    Response,
+    Samples,
+    Symbol,
+    Transposed,
+    Uniform,
+)
+from dpaudit.prover.explore import Walk
+from dpaudit.prover.forms import Form
+from dpaudit.prover.symbols import RefusedError
+
+__all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
+
+#: Steps of the interpreter on all paths of a proof: some 20 seconds.
+MAX_STEPS = 500_000
+#: Entries of a constant array: the most, and how many are written one by one.
+MAX_ENTRIES, FEW_ENTRIES = 2**20, 1_000
+#: Decimals of all entries of a constant array.
+MAX_DIGITS = 2**26
+
+
+class NotFollowedError(RefusedError):
+    """The interpreter cannot follow the program: a line, an operation, and what to write instead."""
+
+
+class ProgramRaisedError(Exception):
+    """The program raises ``error``, by a statement or in a call on plain values."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def exact(number: Any) -> Fraction:
+    """A plain number as the exact number that it stands for: a float is the decimal that it prints as."""
+    if isinstance(number, bool | np.bool_ | int | np.integer):
+        return Fraction(int(number))
+    if isinstance(number, Fraction):
+        return number
+    return Fraction(repr(float(number)))
+
+
+def written(value: Any) -> Any:
+    """Parameters as JSON: shapes with the number of records in them are lists of terms."""
+    if isinstance(value, Poly):
+        return {"N": [[str(number), dict(term).get("N", 0)] for term, number in sorted(value.terms.items())]}
+    if isinstance(value, list | tuple):
+        return [written(item) for item in value]
+    if isinstance(value, dict):
+        return {key: written(item) for key, item in value.items()}
+    return value
+
+
+@dataclass(eq=False)
+class Record:
+    """Steps, laws of draws and releases of all paths; equal ones are kept once."""
+
+    s: Setting
+    nodes: list[list[Any]] = field(default_factory=list)
+    infos: list[Info] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    draws: list[list[Any]] = field(default_factory=list)
+    releases: list[dict[str, Any]] = field(default_factory=list)
+    #: Values of steps that depend on the data alone: equal on all paths, and checked once.
+    samples: dict[int, Samples] = field(default_factory=dict)
+    verified: set[tuple[int, str]] = field(default_factory=set)
+    #: Steps of the interpreter on all runs that have ended.
+    steps: int = 0
+    #: Steps of plain numbers, by type and value.
+    constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    _memo: dict[Any, int] = field(default_factory=dict)
+
+    def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
+        key: Any = (op, *ids)  # most steps have no parameters
+        if params:
+            key = json.dumps([op, list(ids), written(params)], sort_keys=True)
+        if key not in self._memo:
+            info = derive(self.s, op, tuple(ids), [self.infos[k] for k in ids], params)
+            self.nodes.append([op, list(ids), written(params)])
+            self.infos.append(info)
+            self.lines.append(where)
+            self._memo[key] = len(self.infos) - 1
+        return self._memo[key]
+
+    def draw(self, law: str, scale: Any, shape: Sequence[Any]) -> int:
+        return _place(self.draws, [law, scale, written(shape)])
+
+    def release(self, release: dict[str, Any]) -> int:
+        return _place(self.releases, release)
+
+
+def _place(table: list[Any], item: Any) -> int:
+    if item not in table:
+        table.append(item)
+    return table.index(item)
+
+
+@dataclass(eq=False)
+class Run:
+    """One path. ``hidden``: noise may stay hidden in comparisons; else every noisy value is released when it
+    is used."""
+
+    record: Record
+    walk: Walk
+    worlds: Worlds
+    data_samples: dict[str, Samples]
+    hidden: bool
+    until: float
+    #: Whether the place of a largest noisy score is released alone; else all noisy scores are.
+    picks: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.s = self.record.s
+        self.samples: dict[int, Samples] = dict(self.record.samples)
+        self.rng = np.random.default_rng(self.seed)
+        self.draws: list[Draw] = []
+        self.outcomes = self.uniforms = self.steps = 0
+        self.before = self.record.steps
+        self.where = ""
+        self.continuous: set[int] = set()  # the outcomes that have a density
+        self.generator: Any = None  # of a run on real data
+        self.refused: NotFollowedError | None = None
+
+    # Refusals.
+
+    def refuse(self, what: str) -> NoReturn:
+        """Record the refusal and raise it: whoever catches it does not undo it."""
+        error = NotFollowedError(f"{self.where}: {what}" if self.where else what)
+        self.refused = self.refused or error
+        self.walk.refused = self.walk.refused or error
+        raise error
+
+    def tick(self) -> None:
+        self.steps += 1
+        if self.before + self.steps > MAX_STEPS:  # a count, so that the verdict is the same on all machines
+            self.refuse(
+                f"the program takes more than {MAX_STEPS:,} steps on all paths (declare fewer records)"
+            )
+        if self.steps % 64 == 0 and time.monotonic() > self.until:
+            self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
+
+    def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a function of Python or numpy on plain values. A program in which it raises is refused:
+        whether it does is the interpreter's own reading of the call, which must never end a path early."""
+        try:
+            found = function(*arguments, **options)
+        except Exception as error:
+            self.refuse(f"the program raises {type(error).__name__}: {str(error)[:200]}")
+        return wrapped(found, arguments)
+
+    # Steps.
+
+    def step(
+        self,
+        op: str,
+        operands: Sequence[Any],
+        params: dict[str, Any] | None = None,
+        samples: Samples | None = None,
+    ) -> Private:
+        """Record one operation on private, public and plain values."""
+        self.tick()
+        params = params or {}
+        parts = [self.lift(operand) for operand in operands]
+        ids = [part.node for part in parts]
+        try:
+            node = self.record.node(op, ids, params, self.where)
+        except RefusedStepError as error:
+            self.refuse(str(error))
+        info = self.record.infos[node]
+        if node not in self.samples:
+            if samples is None:
+                samples = [
+                    self._computed(op, params, [self.samples[k][side] for k in ids], ids, side)
+                    for side in self.worlds.sides
+                ]
+            if op == "exp":  # overflow is left out of the model
+                samples = [
+                    MISSING if one is MISSING or not np.all(np.isfinite(one)) else one for one in samples
+                ]
+            self.worlds.check(op, info, samples)
+            self.samples[node] = samples
+            fixed = op in ("data", "const") or (ids and all(k in self.record.samples for k in ids))
+            if fixed and op not in ("order", "row_entry", "row_function", "argbest"):
+                self.record.samples[node] = samples
+        return Private(node, info, self.samples[node])
+
+    def _computed(self, op: str, params: dict[str, Any], values: list[Any], ids: list[int], side: int) -> Any:
+        if op == "reshape":
+            return apply(lambda a: _scalar(np.reshape(a, self.worlds.shape(params["shape"], side))), *values)
+        if op == "rows":
+            return apply(lambda a: a[params["start"] : params["stop"] : params["step"]], *values)
+        if op == "pick":
+            lead = self.record.infos[ids[0]].records if params["inside"] else 0
+            return apply(lambda a: _picked(a, params, lead), *values)
+        return apply(lambda *operands: REFERENCE[op](params, *operands), *values)
+
+    def lift(self, value: Any) -> Private:
+        """A value as a step: constants and public values become steps of their own."""
+        if isinstance(value, Array):
+            value = value.content
+        if isinstance(value, Private):
+            return value
+        if isinstance(value, Entries):
+            return self.stacked(value.items, value.kind)
+        if isinstance(value, Public):
+            if value.shape is None or value.kind is None:
+                self.refuse("an outcome whose shape or type is not known meets a private value")
+            self._require_finite(value)
+            params = {
+                "expression": value.expression,
+                "shape": value.shape,
+                "kind": value.kind,
+                "python": value.python,
+            }
+            return self.step("public", [], params, value.samples)
+        if isinstance(value, Filtered):
+            self.refuse("a filtered array is used where its length matters (its length depends on the data)")
+        if isinstance(value, Transposed):
+            self.refuse("a transposed array is used otherwise than in X.T @ Y")
+        if isinstance(value, Symbol):
+            self.refuse(f"a {type(value).__name__.lower()} of noise meets a private value")
+        return self._constant(value)
+
+    def _constant(self, value: Any) -> Private:
+        if type(value) not in NUMBERS and type(value) is not int:
+            return self._new_constant(value)
+        known = self.record.constants.get((type(value), value))
+        if known is None:
+            known = self.record.constants[type(value), value] = self._new_constant(value).node
+        return Private(
+            known, self.record.infos[known], self.samples.setdefault(known, self.record.samples[known])
+        )
+
+    def _new_constant(self, value: Any) -> Private:
+        plain = np.asarray(value)
+        python = not isinstance(value, np.ndarray | np.generic)
+        if python and isinstance(value, Fraction):
+            plain = np.asarray(float(value))
+        if (
+            plain.dtype.kind not in "bif"
+            or (plain.dtype.kind == "i" and plain.dtype != np.int64)
+            or (plain.dtype.kind == "f" and plain.dtype != np.float64)
+        ):
+            self.refuse(
+                f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or"
+                " float64)"
+            )
+        if plain.size > MAX_ENTRIES:
+            self.refuse(f"a constant array of more than {MAX_ENTRIES:,} entries meets a private value")
+        if not np.all(np.isfinite(plain)):
+            self.refuse("an infinity or NaN meets a private value")
+        if plain.size > FEW_ENTRIES:
+            values, real = self._numerators(plain)
+        else:
+            numbers = [value] if plain.shape == () else plain.ravel().tolist()
+            values, real = [str(exact(number)) for number in numbers], None
+        params: dict[str, Any] = {
+            "values": values,
+            "shape": plain.shape,
+            "kind": plain.dtype.kind,
+            "python": python and plain.shape == (),
+        }
+        if python and plain.shape != ():
+            self.refuse("a list meets a private value (write np.array)")
+        if real is None:
+            real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
+        return self.step("const", [], params, self.worlds.constant(real))
+
+    def _numerators(self, plain: Any) -> tuple[Any, Any]:
+        """Many numbers as whole numbers over one denominator, and the array that these are: a float is the
+        decimal that it prints as."""
+        flat = plain.ravel()
+        if flat.dtype.kind != "f":
+            return _over(flat.astype(np.int64).tolist(), 1), plain.copy()
+        for places in range(16):
+            some = flat[:100]
+            if not np.array_equal(np.rint(some * 10.0**places) / 10.0**places, some):
+                continue
+            # Two decimals of at most 15 digits are never one float, so that this one is what is printed; the
+            # quotient of two whole numbers that floats hold exactly is rounded correctly.
+            whole = np.rint(flat * 10.0**places)
+            real = whole / 10.0**places
+            if np.all(np.abs(whole) < 1e15) and np.array_equal(real, flat):
+                return _over(whole.astype(np.int64).tolist(), 10**places), real.reshape(plain.shape)
+        printed = [Decimal(repr(number)) for number in flat.tolist()]
+        least = repr(float(np.abs(flat[flat != 0]).min()))
+        places = max(17 - Decimal(least).adjusted(), 0)  # a float has 17 digits at most
+        if places * plain.size > MAX_DIGITS:
+            self.refuse(
+                f"a constant array of {plain.size:,} entries has one with up to {places} decimals (round it)"
+            )
+        numerators, over = [int(number.scaleb(places)) for number in printed], 10**places
+        return _over(numerators, over), np.array([n / over for n in numerators]).reshape(plain.shape)
+
+    def _require_finite(self, value: Public) -> None:
+        """A public value that meets a private one is finite for every size and all outcomes."""
+        bad = [
+            one for one in value.samples if one is not MISSING and not np.all(np.isfinite(np.asarray(one)))
+        ]
+        if bad or not is_finite(self.s, value.expression, self.continuous):
+            self.refuse(
+                "an outcome or size that may be infinite or NaN meets a private value (clip it, and divide by"
+                " max(x, 1) rather than by x)"
+            )
+
+    def stacked(self, items: Sequence[Any], kind: str) -> Private:
+        return self.step("stack", list(items), {"kind": kind})
+
+    def value(self, private: Private) -> Any:
+        """A step as the interpreter holds it: a number, or a new array in memory."""
+        return private if private.shape == () else Array(private)
+
+    def verify(self, result: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Compare a result with what the program's own call gives on the sample data."""
+        inner = result.content if isinstance(result, Array) else result
+        key = (
+            (inner.node, self.where)
+            if isinstance(inner, Private) and inner.node in self.record.samples
+            else None
+        )
+        if key is not None and key in self.record.verified:
+            return result
+        for side in self.worlds.sides:
+            mine = self.sample(result, side)
+            given = [self.sample(argument, side) for argument in arguments]
+            if mine is MISSING or any(_has_missing(one) for one in given):
+                continue
+            real = _called(function, given)
+            if isinstance(real, Exception):
+                raise BrokenHarnessError(
+                    f"{self.where}: the interpreter followed a call that raises {type(real).__name__}:"
+                    f" {real}. Please report this as a bug of dpaudit."
+                )
+            if real is not MISSING and not same(real, mine):
+                raise BrokenHarnessError(
+                    f"{self.where}: the interpreter computed {mine!r:.200}, the program {real!r:.200}. Please"
+                    " report this as a bug of dpaudit."
+                )
+        if key is not None:
+            self.record.verified.add(key)
+        return result
+
+    def sample(self, value: Any, side: int) -> Any:
+        """The value on one side of a sample world."""
+        if isinstance(value, Array):
+            return self.sample(value.content, side)
+        if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
+            return value.samples[side]
+        if isinstance(value, Entries):
+            return apply(lambda *items: np.array(items), *[self.sample(item, side) for item in value.items])
+        if isinstance(value, Filtered):
+            return apply(lambda a, m: a[m], value.base.samples[side], value.mask.samples[side])
+        if isinstance(value, Transposed):
+            return apply(np.transpose, value.base.samples[side])
+        if isinstance(value, Noisy):
+            if value.released is not None:
+                return self.sample(value.released, side)
+            total = self.sample(value.base, side)
+            for factor, draw, entry in value.terms:
+                noise = draw.samples[side] if entry is None else draw.samples[side][entry]
+                total = apply(lambda a, n, f=float(factor): a + f * n, total, noise)
+            return total
+        if isinstance(value, list | tuple):
+            return type(value)(self.sample(item, side) for item in value)
+        if isinstance(value, Symbol):
+            return MISSING
+        return value
+
+    # Noise, outcomes and what is shown.
+
+    def event(self, text: str) -> None:
+        self.walk._event(("show", text))
+
+    def new_draw(self, law: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:
+        """A draw of noise. ``scale``: a public expression, certainly positive."""
+        try:
+            positive = scale_of(self.s, scale)
+        except RefusedStepError as error:
+            self.refuse(str(error))
+        number = len(self.draws)
+        samples: Samples = []
+        for pair in range(0, len(self.worlds.sizes), 2):
+            sizes = [self.worlds.shape(shape, pair + k) for k in (0, 1)]
+            drawn = self.rng.normal(size=sizes[0]) if sizes[0] else float(self.rng.normal())
+            other = drawn if sizes[1] == sizes[0] else self.rng.normal(size=sizes[1])
+            samples += [drawn, other]
+        if law == "discrete-laplace":
+            samples = [
+                int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples
+            ]
+        if law == "exponential":
+            samples = [abs(one) for one in samples]
+        draw = Draw(number, law, scale, positive, tuple(shape), samples, python)
+        self.draws.append(draw)
+        self.event(f"draw {number} {self.record.draw(law, scale, shape)}")
+        return draw
+
+    def take(self, draw: Draw, entry: int | None) -> None:
+        """Use an entry of a draw (or all of it) for a release."""
+        if not draw.free(entry):
+            self.refuse("one draw of noise serves twice")
+        draw.used.add(entry)
+
+    def released(
+        self,
+        release: dict[str, Any],
+        info: Info,
+        *,
+        shape: Sequence[Any],
+        kind: str,
+        samples: Samples,
+        python: bool,
+        count: int | None = None,
+    ) -> Public:
+        """Record a release, check that it has a cost, and return its outcome, which is equal on both
+        sides."""
+        drawn = [Drawn(d.law, d.positive, d.shape) for d in self.draws]
+        try:
+            cost_of(self.s, self.record.infos, [release], drawn)
+        except RefusedStepError as error:
+            self.refuse(str(error))
+        self.event(f"release {self.record.release(release)}")
+        return self.outcome(shape=shape, kind=kind, samples=samples, python=python, count=count)
+
+    def outcome(
+        self, *, shape: Sequence[Any], kind: str, samples: Samples, python: bool, count: int | None = None
+    ) -> Public:
+        """Something that everybody sees: both sides have the value that x has."""
+        self.outcomes += 1
+        if kind == "f":
+            self.continuous.add(self.outcomes)
+        forced = [samples[side - side % 2] for side in self.worlds.sides]
+        if self.s.length_is_private or self.s.size is None:
+            forced = [
+                samples[side] if np.shape(samples[side]) != np.shape(forced[side]) else forced[side]
+                for side in self.worlds.sides
+            ]
+        return Public(["outcome", self.outcomes], tuple(shape), kind, forced, python, count)
+
+    def hidden_symbol(self, draw: Draw, entry: int | None) -> str:
+        """The symbol of a hidden scalar draw in comparisons."""
+        if entry not in draw.hidden:
+            if not draw.free(entry):
+                self.refuse("one draw of noise serves twice")
+            number = draw.positive.number
+            if draw.law not in ("laplace", "exponential") or number is None:
+                self.refuse(
+                    f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of"
+                    " constant scale may)"
+                )
+            self.event(f"hidden {draw.number} {entry or 0}")
+            self.walk.hidden(SimpleNamespace(name=draw.law, scale=number))  # type: ignore[arg-type]
+            draw.hidden[entry] = self.walk.draws[-1].symbol
+        return draw.hidden[entry]
+
+    def form(self, value: Any) -> Form:
+        """A scalar as a form over nodes and hidden draws: sums and constant multiples are taken apart."""
+        if isinstance(value, Draw):
+            return Form({self.hidden_symbol(value, None): Fraction(1)})
+        if isinstance(value, Noisy):
+            found = self.form(value.base)
+            for factor, draw, entry in value.terms:
+                found = found.plus(Form({self.hidden_symbol(draw, entry): factor}))
+            return found
+        if not isinstance(value, Symbol):
+            return Form({}, exact(value))
+        lifted = self.lift(value)
+        return self._node_form(lifted.node)
+
+    def _node_form(self, start: int) -> Form:
+        found, pending = Form({}), [(start, Fraction(1))]
+        while pending:
+            node, factor = pending.pop()
+            op, ids, _ = self.record.nodes[node]
+            infos = [self.record.infos[k] for k in ids]
+            info = self.record.infos[node]
+            number = info.constant.number if info.constant is not None else None
+            if number is not None:
+                found = found.moved(factor * number)
+            elif op in ("add", "sub") and all(i.shape == () for i in infos):
+                pending += [(ids[0], factor), (ids[1], factor if op == "add" else -factor)]
+            elif op == "neg":
+                pending.append((ids[0], -factor))
+            elif op == "cast" and info.kind != "b":
+                pending.append((ids[0], factor))
+            elif (
+                op in ("mul", "div")
+                and all(i.shape == () for i in infos)
+                and (scaled := _scaled(op, ids, infos))
+            ):
+                pending.append((scaled[0], factor * scaled[1]))
+            else:
+                found = found.plus(Form({f"x{node}": factor}))
+        return found
+
+    def is_certain(self, expression: Any) -> bool | None:
+        """Whether a comparison of sizes is decided for every size; None if not."""
+        kind, left, right = expression
+        a, b = polynomial(self.s, left), polynomial(self.s, right)
+        if not (a - b).symbols <= {"N"}:
+            return None
+        return _decided(self.s, kind, a, b)
+
+
+def wrapped(found: Any, arguments: Sequence[Any] = ()) -> Any:
+    """Arrays in a result as places in memory of their own; views of an argument are marked as shared."""
+    if isinstance(found, np.ndarray):
+        shared = found.base is not None or any(found is argument for argument in arguments)
+        return Array(found, shared)
+    if type(found) in (list, tuple) and any(isinstance(item, np.ndarray) for item in found):
+        return type(found)(wrapped(item, arguments) for item in found)
+    return found
+
+
+def _decided(s: Setting, kind: str, a: Poly, b: Poly) -> bool | None:
+    if kind in ("gt", "ge"):
+        return _decided(s, {"gt": "lt", "ge": "le"}[kind], b, a)
+    difference = a - b
+    most, least = s.largest(difference), s.largest(-difference)
+    if kind == "lt":
+        return True if most is not None and most < 0 else False if s.at_most(b, a) else None
+    if kind == "le":
+        return True if s.at_most(a, b) else False if least is not None and least < 0 else None
+    apart = (most is not None and most < 0) or (least is not None and least < 0)
+    equal = difference == 0
+    return None if not apart and not equal else equal == (kind == "eq")
+
+
+def _scaled(op: str, ids: Sequence[int], infos: Sequence[Info]) -> tuple[int, Fraction] | None:
+    for place in (1, 0) if op == "mul" else (1,):
+        known = infos[place].constant
+        number = known.number if known is not None else None
+        if number is not None and number != 0:
+            return ids[1 - place], number if op == "mul" else 1 / number
+    return None
+
+
+def _scalar(array: Any) -> Any:
+    return array if array.shape else array[()]
+
+
+def _picked(a: Any, params: dict[str, Any], lead: int) -> Any:
+    array = np.asarray(a)
+    rows = array.reshape(*array.shape[:lead], -1)
+    return _scalar(rows[..., list(params["places"])].reshape(*array.shape[:lead], *params["shape"]))
+
+
+def _over(numerators: list[int], over: int) -> dict[str, Any]:
+    return {"numerators": " ".join(map(str, numerators)), "over": over}
+
+
+def _has_missing(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_has_missing(item) for item in value)
+    return value is MISSING
+
+
+def _called(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    try:
+        return function(*arguments)
+    except ArithmeticError:
+        return MISSING
+    except (IndexError, TypeError, ValueError, AttributeError) as error:
+        return error
+
+
+__all__ += ["text_of", "wrapped"]

@@ -1,0 +1,216 @@
+"""What the interpreter knows of a call: scopes, followed functions, and what else a name may hold."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.prover.values.operations import (
+    content,
+)
+from dpaudit.prover.values.randomness import (
+    GENERATOR,
+)
+from dpaudit.prover.values.sources import Source
+from dpaudit.prover.values.values import (
+    Draw,
+    Entries,
+    Noisy,
+    Private,
+    Public,
+    Symbol,
+)
+
+__all__ = [
+    "CONTAINERS",
+    "ERRORS",
+    "MAX_DEPTH",
+    "OPERATORS",
+    "SPECIAL",
+    "Bound",
+    "DictView",
+    "Function",
+    "Lazy",
+    "Left",
+    "Raised",
+    "Scope",
+    "assigned_names",
+    "has_yield",
+    "is_key",
+    "is_plain_tuple",
+    "kind_of",
+    "name_of",
+]
+
+MAX_DEPTH = 60
+
+OPERATORS = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+CONTAINERS = (list, tuple, dict, str, range)
+
+
+class Left(Exception):
+    """A return, break or continue on its way out."""
+
+    def __init__(self, kind: str, value: Any = None) -> None:
+        super().__init__(kind)
+        self.kind, self.value = kind, value
+
+
+@dataclass(eq=False)
+class Scope:
+    """Local names of one call; ``outer``: the scope that the function was made in."""
+
+    names: dict[str, Any]
+    local: frozenset[str]
+    outer: Scope | None
+    function: Function
+    nonlocal_: frozenset[str] = frozenset()
+
+
+@dataclass(eq=False)
+class Function(Symbol):
+    """A followed function: its tree, where its names are looked up, and its default values."""
+
+    source: Source
+    outer: Scope | None
+    real: FunctionType | None
+    globals: dict[str, Any]
+    defaults: tuple[Any, ...] = ()
+    kw_defaults: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(Symbol):
+    """A method of a value."""
+
+    value: Any
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class DictView(Symbol):
+    """``d.keys()``, ``d.values()`` or ``d.items()``: it shows what the dict holds when it is looked at."""
+
+    table: dict[Any, Any]
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Lazy(Symbol):
+    """An iterator: of a generator expression, ``zip``, ``enumerate`` and the like."""
+
+    items: Iterator[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Raised(Symbol):
+    """An exception that the program made and has not raised yet."""
+
+    error: BaseException
+
+
+def _special() -> dict[int, str]:
+    """Builtins and numpy objects that the interpreter treats itself, by identity."""
+    names = (
+        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str"
+        " sum tuple type zip frozenset len"
+    )
+    table = {id(getattr(builtins, name)): name for name in names.split()}
+    table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}
+    table |= {id(np.random.default_rng): "default_rng", id(np.ndarray): "ndarray", id(Fraction): "Fraction"}
+    for name in GENERATOR:
+        if hasattr(np.random, name):
+            table[id(getattr(np.random, name))] = f"random.{name}"
+    return table
+
+
+SPECIAL = _special()
+#: The objects above, kept so that no other object can have the same identity.
+_KEPT = [np, np.random, np.linalg, math, Fraction, *(getattr(np.random, name, None) for name in GENERATOR)]
+#: Legacy functions of numpy.random are bound methods that are made at each look-up; these are numpy's own.
+ERRORS = tuple(
+    error for error in vars(builtins).values() if isinstance(error, type) and issubclass(error, Exception)
+)
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value may be a key: plain and hashable by value."""
+    return (
+        type(value) in (int, str, bool, float, np.int64, np.float64) or value is None or is_plain_tuple(value)
+    )
+
+
+def is_plain_tuple(value: Any) -> bool:
+    return type(value) is tuple and all(is_key(item) for item in value)
+
+
+def kind_of(value: Any) -> str | None:
+    inner = content(value)
+    if isinstance(inner, Private):
+        return inner.info.kind
+    if isinstance(inner, Public):
+        return inner.kind
+    if isinstance(inner, Entries):
+        return inner.kind
+    if isinstance(inner, Noisy | Draw):
+        return "f"
+    if isinstance(inner, Symbol):
+        return None
+    return np.asarray(inner).dtype.kind
+
+
+@cache
+def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that a function assigns in its own scope, and those that it declares nonlocal."""
+    local: set[str] = set()
+    free: set[str] = set()
+    pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            local.add(part.name)
+            pending.extend(part.decorator_list)
+            continue
+        if isinstance(part, ast.Lambda):
+            continue
+        if isinstance(part, ast.Nonlocal):
+            free |= set(part.names)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store | ast.Del):
+            local.add(part.id)
+        if isinstance(part, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            local |= {n.target.id for n in ast.walk(part) if isinstance(n, ast.NamedExpr)}
+            pending.append(part.generators[0].iter)
+            continue
+        pending.extend(ast.iter_child_nodes(part))
+    return frozenset(local - free), frozenset(free)
+
+
+@cache
+def has_yield(node: Any) -> bool:
+    pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, ast.FunctionDef | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(part))
+    return False
+
+
+def name_of(value: Any) -> str:
+    return str(
+        getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
+    )

@@ -1,0 +1,167 @@
+"""Runs of a program with secure sums along given aggregates, and what one changed record moves in them.
+
+Where the law of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss. What a
+proof by composition uses is simpler: a user enters one aggregate, its encodings' sum moves by at most g, and
+the shares are the mechanism's, one for each user of the batch. ``Followed`` hands every aggregate an outcome
+chosen from public numbers and keeps the users' laws; ``survey`` holds the runs of two neighbours against each
+other. Any residue is possible, so every history that is followed can happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.transcript import frozen_copy, run_program, same_value
+from dpaudit.core.errors import NotTractableError
+from dpaudit.distributions import Law, Shifted, SumMod
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.coverage import Watch, excuse_for
+from dpaudit.core.views import PUBLIC, SERVER
+
+__all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
+
+
+class Sheet(Protocol):
+    """What is public of one batch: its users, the precision g of their encodings, the modulus, and the noise
+    share of each user."""
+
+    @property
+    def users(self) -> int: ...
+    @property
+    def precision(self) -> int: ...
+    @property
+    def modulus(self) -> int: ...
+    @property
+    def share(self) -> Law: ...
+
+
+#: The residue of aggregate number k, given its sheet.
+Steering = Callable[[int, Any], int]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One secure sum of a run: its sheet, the users' noise without their encodings, and Σ x̂."""
+
+    sheet: Sheet
+    noise: tuple[Law, ...]
+    total: Fraction
+
+
+class Followed(Coins):
+    """Coins that hand out chosen aggregates and draw nothing: hidden draws and other outcomes are refused."""
+
+    def __init__(self, sheets: Mapping[int, Sheet], steering: Steering) -> None:
+        self._sheets, self._steering = sheets, steering
+        self.aggregates: list[Aggregate] = []
+        self.shown: list[Any] = []
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> int:
+        if not isinstance(through, SumMod) or through.modulus not in self._sheets:
+            raise NotTractableError(
+                f"site {site!r}: an aggregate must be a sum modulo a batch's m, got {through!r}; record it."
+            )
+        sheet = self._sheets[through.modulus]
+        noise = tuple(law.base if isinstance(law, Shifted) else law for law in laws)
+        total = sum((_offset(law, site) for law in laws), Fraction(0))
+        self.aggregates.append(Aggregate(sheet, noise, total))
+        return self._steering(len(self.aggregates) - 1, sheet)
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        self.shown.append(frozen_copy(value))
+        return value
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        raise NotTractableError(f"site {site!r}: only aggregates are followed, got {law!r}; record the run.")
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        raise NotTractableError(
+            f"site {site!r}: a hidden draw cannot be followed; declare the rewards' grid."
+        )
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        raise NotTractableError(f"site {site!r}: a channel cannot be followed; record the run.")
+
+
+def _offset(law: Law, site: str) -> Fraction:
+    """The encoding in one user's law. An array of them is refused: it would count as 0."""
+    offset = law.offset if isinstance(law, Shifted) else Fraction(0)
+    if not isinstance(offset, Fraction):
+        raise NotTractableError(f"site {site!r}: a user's law must be of one number, got {law!r}; record it.")
+    return offset
+
+
+@dataclass(frozen=True)
+class Survey:
+    """``moved`` is the largest Σ |shift of Σ x̂|/g of one record over the aggregates that it enters;
+    ``faults`` is every way in which a run is not the mechanism's, in words; ``runs`` counts pairs of runs."""
+
+    moved: Fraction
+    faults: tuple[str, ...]
+    runs: int
+
+    def obstacles(self, *, declared: int = 1) -> list[str]:
+        """What stands between a certificate and this program: faults, and sums that one record moves by
+        another amount than ``declared`` times g at most."""
+        reasons = list(self.faults)
+        if self.moved != declared:
+            reasons.append(
+                f"one record must move the sums by up to {declared} g in all, it moved {self.moved} g"
+            )
+        return reasons
+
+
+def survey(
+    program: Program,
+    batches: Iterable[Sheet],
+    pairs: Sequence[Neighbours],
+    steerings: Mapping[str, Steering],
+    *,
+    unentered: Mapping[str, str],
+) -> Survey:
+    """Follow ``program``, whose batches have these sheets, on both neighbours of every pair along every
+    history.
+
+    A line of the program that no run entered is a fault, unless its function is in ``unentered``.
+    """
+    sheets = {sheet.modulus: sheet for sheet in batches}
+    watch = Watch(program)
+    moved, faults, runs = Fraction(0), [], 0
+    for pair in pairs:
+        for name, steering in steerings.items():
+            runs += 1
+            left, right = (_follow(watch.program, data, sheets, steering) for data in (pair.left, pair.right))
+            found, why = _compare(left, right)
+            moved = max(moved, found)
+            faults += [f"{text} ({pair.name}; {name})" for text in why]
+    faults += [
+        f"no run entered {line}" for line, owner in watch.missing() if excuse_for(owner, unentered) is None
+    ]
+    return Survey(moved, tuple(faults), runs)
+
+
+def _follow(program: Program, data: Any, sheets: Mapping[int, Sheet], steering: Steering) -> Followed:
+    coins = Followed(sheets, steering)
+    run_program(program, data, coins)
+    return coins
+
+
+def _compare(left: Followed, right: Followed) -> tuple[Fraction, list[str]]:
+    faults = []
+    if not same_value(left.shown, right.shown):
+        faults.append("the two inputs show different things on the same aggregates")
+    if len(left.aggregates) != len(right.aggregates):
+        faults.append("the two inputs have different numbers of aggregates")
+    moved = Fraction(0)
+    for here, there in zip(left.aggregates, right.aggregates, strict=False):
+        for side in (here, there):
+            if side.noise != (side.sheet.share,) * side.sheet.users:
+                faults.append(f"the noise of a batch of {side.sheet.users} is not one share for each user")
+        if here.sheet != there.sheet:
+            faults.append("an aggregate has another sheet on the neighbour")
+        moved += abs(here.total - there.total) / here.sheet.precision
+    return moved, faults

@@ -1,0 +1,222 @@
+"""Histories: drive a pair of neighbours to the outcomes where their privacy loss is largest.
+
+A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the
+search forces it: run, replay on the neighbour, push the outcome of every site that moved into the direction
+where the two laws differ most, run again. The loss of the transcript that comes out is exact whatever the
+search did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from dpaudit.coins import Choice, Program, Recording, Replay, force, replay
+from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.replayer import SessionPair
+from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.distributions import CountVector, ScalarLaw, Shifted, ShuffledMultiset, SubsampledGaussianSum, WrappedMod
+from dpaudit.distributions.base import BaseMeasure, Law
+from dpaudit.distributions.multiset import canonical_rows
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.shifts import moved_message
+from dpaudit.replay.residues import extreme_residues
+
+__all__ = ["far_out", "push_to_the_tail", "worst_history"]
+
+
+#: Standard deviations: beyond any threshold that a program would compare noisy values with.
+FAR = 2.0**30
+#: At most so many answers of a channel are chosen by the ratio of joint laws, which take time.
+ANSWERS = 32
+
+
+def far_out(direction: int) -> Choice:
+    """The history in which every additive noise is huge, upwards (1) or downwards (-1), where it can be:
+    branches behind a threshold on noisy values are entered, however rare they are."""
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        noise, offset = (law.base, law.offset) if isinstance(law, Shifted) else (law, 0.0)
+        if not isinstance(noise, ScalarLaw) or noise.event_ndim:
+            return None
+        value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())
+        if law.base_measure is BaseMeasure.COUNTING:
+            value = np.rint(value).astype(np.int64)
+        if not np.isfinite(law.logp(value)).all():
+            return None  # one-sided noise, say
+        return value.item() if value.ndim == 0 else value
+
+    return choose
+
+
+def worst_history(
+    program: Program,
+    pair: Neighbours,
+    *,
+    rng: np.random.Generator,
+    choice: Choice | None = None,
+    push: float = 8.0,
+    rounds: int = 6,
+    keep_errors: bool = False,
+    limits: Limits | None = None,
+    replayed: Callable[[Recording], Replay] | None = None,
+) -> list[Replay]:
+    """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
+    moved sites pushed into their tails.
+
+    ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
+    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``. ``replayed``
+    replays a recording on the neighbour; without it everything that anybody sees is compared.
+    """
+    forced: dict[tuple[str, int], Any] = {}
+    found: list[Replay] = []
+    for _ in range(rounds):
+        try:
+            recording = force(
+                program, pair.left, _merge(forced, choice), rng=rng, keep_errors=keep_errors, limits=limits
+            )
+        except InvalidParameterError as error:
+            if keep_errors and not isinstance(error, ImpossibleHistoryError):
+                raise  # what the program shows is refused
+            break
+        result = replay(program, pair.right, recording) if replayed is None else replayed(recording)
+        found.append(result)
+        wanted = push_to_the_tail(result, push)
+        if all(key in forced for key in wanted):
+            break
+        forced.update({key: value for key, value in wanted.items() if key not in forced})
+    return found
+
+
+def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choice:
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        if (site, occurrence) in forced:
+            return forced[site, occurrence]
+        return None if choice is None else choice(site, occurrence, law)
+
+    return choose
+
+
+def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
+    """For every moved site the outcome, keyed by site name and occurrence, at which its two laws differ about
+    as much as they can."""
+    occurrence: dict[str, int] = {}
+    position: dict[int, tuple[str, int]] = {}
+    for index, record in enumerate(result.recording.sites):
+        if record.kind in ("observe", "aggregate", "channel"):
+            position[index] = (record.site, occurrence.get(record.site, 0))
+            occurrence[record.site] = position[index][1] + 1
+    wanted: dict[tuple[str, int], Any] = {}
+    for moved in (loss for loss in result.losses if loss.moved and loss.index in position):
+        value = _extreme_outcome(moved.record.law, moved.law_neighbour, push)
+        if value is not None:
+            wanted[position[moved.index]] = value
+    for session in (item for item in result.sessions if item.moved):
+        answers = _extreme_answers(session, push)
+        wanted |= {position[index]: value for index, value in zip(session.indices, answers, strict=False)}
+    return wanted
+
+
+def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
+    """Answers of a channel at which its two joint laws differ much: the nodes of a tree far out, and of
+    answers that are finitely many the one with the larger ratio, given those before."""
+    kernels = (session.kernel, session.kernel_neighbour)
+    found: list[Any] = []
+    states = [kernel.open() for kernel in kernels]
+    for number, queries in enumerate(zip(session.queries, session.queries_neighbour, strict=True)):
+        laws = [k.answer_law(s, q) for k, s, q in zip(kernels, states, queries, strict=True)]
+        try:
+            if all(isinstance(law, Law) for law in laws):
+                value = None if laws[0] == laws[1] else _extreme_outcome(laws[0], laws[1], push)
+                value = session.outcomes[number] if value is None else value
+            elif number < ANSWERS and session.kernel.answers is not None:
+                value = _likeliest_answer(session, found)
+            else:
+                break
+            for kernel, state, query in zip(kernels, states, queries, strict=True):
+                kernel.take(state, query, value)
+        except InvalidParameterError:
+            break  # the channel is closed after these answers
+        found.append(value)
+    return found
+
+
+def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
+    """The next answer with the largest log-ratio of the joint laws, among those that can be given."""
+    end = len(before) + 1
+    losses = {}
+    for answer in session.kernel.answers:
+        outcomes = (*before, answer)
+        here, there = (
+            float(np.sum(kernel.log_joint(queries[:end], outcomes)))
+            for kernel, queries in (
+                (session.kernel, session.queries),
+                (session.kernel_neighbour, session.queries_neighbour),
+            )
+        )
+        if np.isfinite(here):
+            losses[answer] = here - there
+    return max(losses, key=lambda answer: losses[answer])
+
+
+def _extreme_outcome(law: Law | None, other: Law, push: float) -> Any:
+    if isinstance(law, Shifted) and isinstance(other, Shifted) and law.base == other.base:
+        here, there = np.asarray(law.offset, dtype=float), np.asarray(other.offset, dtype=float)
+        # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for
+        # log-concave noise.
+        away = push * np.sqrt(law.base.variance())
+        value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
+        if law.base_measure is BaseMeasure.COUNTING:
+            value = np.rint(value).astype(np.int64)
+        return value.item() if value.ndim == 0 else value
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        residues = extreme_residues(law, other)
+        if residues is not None:
+            return residues.item() if residues.ndim == 0 else residues
+    if isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
+        return law.outcome_against(other, push)
+    if isinstance(law, ShuffledMultiset) and law.base_measure is not BaseMeasure.COUNTING:
+        return _extreme_list(law, other, push)
+    if law is None or law.batch_shape:
+        return None
+    return _likeliest_ratio(law, other)
+
+
+def _extreme_list(law: ShuffledMultiset, other: Law, push: float) -> Any:
+    """Shuffled messages around points: the one that moved far out, and all others beside it, where no other
+    message is likelier to be hers."""
+    moved = moved_message(law, other)
+    if moved is None or law.batch_shape:
+        return None
+    value = _extreme_outcome(*moved, push)
+    if value is None:
+        return None
+    apart = np.arange(law.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
+    return canonical_rows(np.asarray(value, dtype=float) + apart, law.row_ndim)
+
+
+def _likeliest_ratio(law: Law, other: Law) -> Any:
+    """The atom with the largest likelihood ratio, for laws with finitely many."""
+    try:
+        atoms = [(value, p) for value, p in law.atoms() if p > 0]
+        if isinstance(law, CountVector) and isinstance(other, CountVector):  # thousands: from their tables
+            table = {tuple(value): p for value, p in other.atoms() if p > 0}
+            losses = [_log_ratio(p, table.get(tuple(value))) for value, p in atoms]
+            return atoms[int(np.argmax(losses))][0] if atoms else None
+    except NotTractableError:
+        return None
+    outcomes = [value for value, _ in atoms]
+    if not outcomes:
+        return None
+    losses = [float(np.sum(law.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes]
+    return outcomes[int(np.argmax(losses))]
+
+
+def _log_ratio(p: arb, q: arb | None) -> float:
+    """How much likelier an atom is, infinitely where the other law has none."""
+    return math.inf if q is None else float((p / q).log())

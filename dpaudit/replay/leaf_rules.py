@@ -1,0 +1,375 @@
+"""When a site that moved is the mechanism of a leaf: one rule for each kind of mechanism.
+
+The noise must be the same on both inputs, of the leaf's family and of at least its scale, and moved by no
+more than the leaf's sensitivity. More noise of a family whose larger scales are smaller ones plus something
+independent is the leaf's outcome and something more. What no rule here can compare is an objection too:
+nothing says then that the program is the certificate's mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims import Adjacency
+from dpaudit.coins.replayer import SessionPair
+from dpaudit.core.exact import dyadic, exact
+from dpaudit.kernel.t1.exponentials import ExpSum
+from dpaudit.distributions import (
+    AboveThreshold,
+    BinaryTree,
+    Binomial,
+    Categorical,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    NoisyArgmax,
+    PolyaDifference,
+    RandomisedResponse,
+    Skellam,
+    SubsampledGaussianSum,
+)
+from dpaudit.distributions.base import Law
+from dpaudit.distributions.exact_weights import exact_weights, same_chances
+from dpaudit.certify.proof import Proof
+from dpaudit.replay.accounting import worst_loss
+from dpaudit.replay.channel_costs import query_moves
+from dpaudit.replay.leaves import ROUNDING, Leaf, Match, leaves_of, objection
+from dpaudit.replay.shifts import base_of, moved_message, moves_of
+from dpaudit.replay.shuffled_messages import answers_a_bit, changed_message, shuffled_gaussian
+
+__all__ = ["match", "match_session"]
+
+
+def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
+    stated = leaf.parameters["sensitivity"]
+    if not isinstance(stated, dict):
+        return leaf.number("sensitivity")
+    lower, upper = (exact(stated[name], name=name) for name in ("lower", "upper"))
+    return upper - lower if adjacency is Adjacency.REPLACE_ONE else max(abs(lower), abs(upper))
+
+
+# One rule for each kind of leaf
+
+
+def match(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """How a site with ``law`` on one input and ``other`` on the neighbour fits ``leaf``.
+
+    Shuffled messages of which one moved fit a leaf that is about no shuffler as that message does.
+    """
+    rule = _RULES.get(leaf.rule)
+    message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(law, other)
+    law, other = (law, other) if message is None else message
+    if rule is None:
+        return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
+    return rule(leaf, law, other, adjacency)
+
+
+def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = False) -> Any:
+    """The rule of additive noise: ``noise`` gives the scale (or variance) of a law over the leaf's, ``None``
+    for another family. Prices add up in |move| / scale, or ``squared``."""
+
+    def rule(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+        moves = moves_of(law, other)
+        if moves is None:
+            return objection(f"its noise is not the same on both inputs, {law!r} and {other!r}")
+        ratio = noise(leaf, base_of(law))
+        if ratio is None:
+            return objection(f"its noise is {base_of(law)!r}")
+        if ratio < 1:
+            return objection(f"its noise {base_of(law)!r} is smaller than the leaf's")
+        if squared:
+            most = (
+                leaf.number("sensitivity_squared")
+                if "sensitivity_squared" in leaf.parameters
+                else _sensitivity(leaf, adjacency) ** 2
+            )
+            moved, together = sum((gap**2 for gap in moves), Fraction(0)), leaf.events**2
+        else:
+            most, moved, together = _sensitivity(leaf, adjacency), sum(moves, Fraction(0)), leaf.events
+        if moved > most * together * (1 + ROUNDING):
+            unit = " squared" if squared else ""
+            return objection(f"it moved by {float(moved):.6g}{unit}, more than {most * together}")
+        if not most:
+            return Match(share=Fraction(0))
+        reach = moved / most
+        times = reach / (1 + ROUNDING)  # of one event's move, or of its square
+        events = 1 + math.isqrt(math.ceil(times) - 1) if squared else math.ceil(times)
+        return Match(share=reach / ratio, events=max(events, 1), reach=reach)
+
+    return rule
+
+
+def _laplace(leaf: Leaf, noise: Law) -> Fraction | None:
+    return exact(noise.scale) / leaf.number("scale") if isinstance(noise, Laplace) else None
+
+
+def _gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+    return noise.sigma2 / leaf.number("variance") if isinstance(noise, Gaussian) else None
+
+
+def _discrete_laplace(leaf: Leaf, noise: Law) -> Fraction | None:
+    """Of shares too: shape 1 is the law itself, more shape is more noise."""
+    if isinstance(noise, DiscreteLaplace):
+        return exact(noise.scale) / leaf.number("scale")
+    if isinstance(noise, PolyaDifference):
+        scale, share = 1 / noise.log_ratio, leaf.number("share") if "share" in leaf.parameters else 1
+        if scale == leaf.number("scale"):
+            return Fraction(1) if noise.shape >= share else Fraction(0)
+    return None
+
+
+def _discrete_gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+    if not isinstance(noise, DiscreteGaussian) or int(leaf.parameters.get("count", 1)) != 1:
+        return None
+    # More of it is not less of it plus something: only the same noise is the leaf's.
+    return Fraction(int(noise.sigma2 == leaf.number("variance")))
+
+
+def _integer(leaf: Leaf, noise: Law) -> Fraction | None:
+    family = leaf.parameters["family"]
+    if family == "skellam" and isinstance(noise, Skellam):
+        return exact(noise.parameters()["variance"]) / leaf.number("variance")
+    if family == "binomial" and isinstance(noise, Binomial) and noise.p == leaf.number("probability"):
+        return Fraction(noise.trials, int(leaf.parameters["trials"]))
+    return _discrete_gaussian(leaf, noise) if family == "discrete-gaussian-sum" else None
+
+
+def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """Of one number: the bound is for one shift."""
+    moves = moves_of(law, other)
+    if moves is not None and sum(gap > 0 for gap in moves) > 1:
+        return objection("more than one of its numbers moved")
+    found: Match = _additive(_integer)(leaf, law, other, adjacency)
+    return replace(found, share=Fraction(found.events)) if not found.objection else found
+
+
+def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    moves, ratio = moves_of(law, other), _integer(leaf, base_of(law))
+    if moves is None or ratio is None or ratio < 1:
+        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+    return _moved_vector(leaf, moves)
+
+
+def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    moves, noise = moves_of(law, other), base_of(law)
+    if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
+        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+    if noise.trials < int(leaf.parameters["trials"]):
+        return objection(f"its noise has {noise.trials} trials")
+    return _moved_vector(leaf, moves)
+
+
+def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
+    """The whole move counts, coins of a rounding included: a replay cannot tell them from a move that is
+    there always, which no rounding averages out."""
+    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
+        return objection("it has more coordinates, or one of them moved further, than the leaf says")
+    moved, most = sum((gap**2 for gap in moves), Fraction(0)), leaf.number("l2_squared")
+    if moved > most:
+        return objection(f"it moved by {float(moved):.6g} squared")
+    return Match(reach=_part(moved, most))
+
+
+def _part(moved: Fraction, most: Fraction) -> Fraction:
+    return min(moved / most, Fraction(1)) if most else Fraction(1)
+
+
+_SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
+
+
+def _has_noise(leaf: Leaf, law: Law | None, name: str) -> bool:
+    """Whether ``law`` is the leaf's noise, of scale ``name`` or more."""
+    family = leaf.parameters.get("noise", "laplace")
+    if family == "gaussian":
+        return isinstance(law, Gaussian) and law.sigma2 >= leaf.number("variance")
+    if law is None or type(law) is not _SCALED[family]:
+        return False
+    scale: Fraction = law.scale  # type: ignore[attr-defined]
+    return scale == leaf.number(name) or (family == "laplace" and scale > leaf.number(name))
+
+
+def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
+    if kind in ("one_coordinate", "one_query"):
+        return sum(gap != 0 for gap in moved) <= 1
+    return kind == "general" or all(gap >= 0 for gap in moved) or all(gap <= 0 for gap in moved)
+
+
+def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if not (isinstance(law, NoisyArgmax) and isinstance(other, NoisyArgmax)) or law.noise != other.noise:
+        return objection(f"its law is {law!r} and {other!r}")
+    if not _has_noise(leaf, law.noise, "scale") or law.scores.shape != other.scores.shape:
+        return objection(f"its noise is {law.noise!r}")
+    if law.batch_shape:
+        return objection("it is more than one maximum")
+    moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
+    furthest, most = max(map(abs, moved)), _sensitivity(leaf, adjacency)
+    if furthest > most * (1 + ROUNDING):
+        return objection(f"a score moved by {float(furthest):.6g}")
+    if not _fits_range(moved, str(leaf.parameters["range"])):
+        return objection(f"its scores moved in another way than {leaf.parameters['range']}")
+    if int(leaf.parameters.get("candidates", law.count)) != law.count:
+        return objection(f"it has {law.count} candidates")
+    return Match(reach=_part(furthest, most))
+
+
+def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if not (isinstance(law, RandomisedResponse) and isinstance(other, RandomisedResponse)):
+        return objection(f"its law is {law!r} and {other!r}")
+    price = worst_loss(law, other)
+    if law.symbols != other.symbols or price is None or price > leaf.number("epsilon") * (1 + ROUNDING):
+        return objection(f"its law is {law!r} and {other!r}")
+    return Match()
+
+
+def _finite(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if "weights" in leaf.parameters:
+        return _weighted(leaf, law, other)
+    rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
+    for one in (law, other):
+        if not isinstance(one, Categorical) or _chances(one) not in rows:
+            return objection(f"its law {one!r} is no row of the table")
+    return Match()
+
+
+def _weighted(leaf: Leaf, law: Law, other: Law) -> Match:
+    """Both laws are rows of the table, with equal chances outcome by outcome."""
+    rows = [
+        [ExpSum({exact(a): exact(c) for c, a in weight}) for weight in row]
+        for row in leaf.parameters["weights"]
+    ]
+    for one in (law, other):
+        weights = exact_weights(one)
+        if weights is None or not any(same_chances(weights, row) for row in rows):
+            return objection(f"its law {one!r} is no row of the table")
+    return Match()
+
+
+def _chances(law: Categorical) -> tuple[Fraction, ...]:
+    return tuple(Fraction(weight, sum(law.weights)) for weight in law.weights)
+
+
+def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """The users' laws before the shuffler: at least so many, of which one differs. Both of the laws that this
+    user may have are held against everybody's."""
+    users = changed_message(leaf, law, other)
+    if isinstance(users, Match):
+        return users
+    everybody, changed = users
+    local = None
+    if "local" in leaf.parameters:
+        for one in everybody:
+            if not answers_a_bit(one, leaf.number("local")):
+                return objection(f"one user's law is {one!r}, not randomised response of one bit")
+        local = Leaf("randomised-response", {"epsilon": leaf.parameters["local"]})
+    if local is None and leaf.premise is not None:
+        local = leaves_of(leaf.premise)[0][0]
+    if local is None:
+        local = Leaf("finite", {"rows": leaf.parameters["rows"]})
+    pairs = [match(local, one, two, adjacency) for two in changed for one in everybody if one != two]
+    return next((found for found in pairs if found.objection), Match())
+
+
+def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """The same records on both sides but one, which is missing or null on one of them."""
+    if not (isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
+        return objection(f"its law is {law!r} and {other!r}: release the sum as one SubsampledGaussianSum")
+    if (law.rate, law.sigma2, law.dimension) != (other.rate, other.sigma2, other.dimension):
+        return objection(f"its sampling or noise is not the same on both inputs, {law!r} and {other!r}")
+    if law.rate > leaf.number("rate") or law.sigma2 < leaf.number("variance"):
+        return objection(
+            f"its rate {law.rate} is larger, or its variance {law.sigma2} smaller, than the leaf's"
+        )
+    here, there = Counter(law.records), Counter(other.records)
+    changed = [*((here - there) + (there - here)).elements()]
+    if len(changed) != 1:
+        return objection(f"{len(changed)} of its records differ, where one may be there on one side only")
+    squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
+    if squared > most**2 * (1 + ROUNDING):
+        return objection(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
+    return Match(reach=_part(squared, most**2))
+
+
+_RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
+    "laplace": _additive(_laplace),
+    "discrete-laplace": _additive(_discrete_laplace),
+    "polya": _additive(_discrete_laplace),
+    "gaussian": _additive(_gaussian, squared=True),
+    "gaussian-sum": _additive(_discrete_gaussian, squared=False),
+    "integer-noise": _integer_noise,
+    "vector-noise": _vector_noise,
+    "binomial-vectors": _binomial_vectors,
+    "noisy-max": _noisy_max,
+    "randomised-response": _response,
+    "finite": _finite,
+    "shuffle": _shuffled,
+    "shuffled-response": _shuffled,
+    "shuffled-table": _shuffled,
+    "shuffled-gaussian": shuffled_gaussian,
+    "poisson-subsampled-gaussian": _subsampled,
+}
+
+
+# Channels
+
+
+def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Match:
+    """How a channel that moved fits ``leaf``."""
+    kernel, gaps = session.kernel, query_moves(session)
+    if kernel != session.kernel_neighbour:
+        return objection("its channel is not the same on both inputs")
+    if gaps is None:
+        return objection("its queries are not as many, or have other shapes, on the neighbour")
+    if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
+        return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
+    if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
+        return _tree(leaf, leaf.premise, kernel, gaps, adjacency)
+    return objection(f"it is the channel {kernel!r}, and the leaf a {leaf.rule} mechanism")
+
+
+def _tree(
+    leaf: Leaf, node: Proof, kernel: BinaryTree, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency
+) -> Match:
+    """Every level's noise is the node's mechanism for the change of one leaf, of any shape: entries add up in
+    the norm of the node."""
+    moved = [gap for gap in gaps if any(gap)]
+    if kernel.leaves > int(leaf.parameters["leaves"]):
+        return objection(f"it is a tree of {kernel.leaves} leaves")
+    if len(moved) != 1:
+        return objection(f"{len(moved)} of its leaves moved")
+    leaves, _ = leaves_of(node)
+    if len(leaves) != 1:
+        return objection("a node of the leaf's tree is more than one mechanism")
+    places = np.array([float(entry) for entry in moved[0]])
+    found = [
+        match(leaves[0], law.shift(0 * places), law.shift(places), adjacency) for law in kernel.noise_by_level
+    ]
+    furthest = max((item.reach for item in found), default=Fraction(1))
+    return next((item for item in found if item.objection), Match(reach=furthest))
+
+
+def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:
+    if not _has_noise(leaf, kernel.threshold_noise, "threshold_scale"):
+        return objection(f"the threshold's noise is {kernel.threshold_noise!r}")
+    if not _has_noise(leaf, kernel.query_noise, "query_scale"):
+        return objection(f"a query's noise is {kernel.query_noise!r}")
+    if kernel.max_positives is None or kernel.max_positives > int(leaf.parameters["answers"]):
+        return objection(f"it answers 'above' {kernel.max_positives} times")
+    if kernel.resample_threshold:
+        return objection("it draws the threshold's noise again")
+    furthest, most = max(map(abs, moved), default=Fraction(0)), _sensitivity(leaf, adjacency)
+    if furthest > most * (1 + ROUNDING):
+        return objection(f"a query moved by {float(furthest):.6g}")
+    kind = str(leaf.parameters["range"])
+    if not _fits_range(moved, kind):
+        return objection(f"its queries moved in another way than {kind}")
+    return Match(reach=_part(furthest, most))

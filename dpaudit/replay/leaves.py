@@ -1,0 +1,135 @@
+"""The leaves of a certificate's tree: the mechanisms that it adds up, each with how often it is paid for."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.core.exact import exact
+from dpaudit.certify.proof import Proof
+
+__all__ = ["ROUNDING", "Leaf", "Match", "leaves_of", "objection", "payments"]
+
+#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
+ROUNDING = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up, and
+    the least number of ``events`` that move it so far; or why it does not fit (``objection``). ``reach`` is
+    the share of the leaf's sensitivity that the site moved by, whatever its noise; 1 for a leaf without a
+    sensitivity."""
+
+    share: Fraction = Fraction(1)
+    events: int = 1
+    objection: str = ""
+    reach: Fraction = Fraction(1)
+
+
+def objection(text: str) -> Match:
+    """That a site does not fit, and why."""
+    return Match(objection=text)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One mechanism of a tree: its rule and parameters, the patterns of the sites that it may be (all of
+    them must match), how often one record may touch it, and how many ``events`` of one user may move one
+    touch of it together (the node of group privacy above it)."""
+
+    rule: str
+    parameters: Mapping[str, Any]
+    sites: tuple[str, ...] = ()
+    most: int = 1
+    premise: Proof | None = None
+    events: int = 1
+
+    def accepts(self, site: str) -> bool:
+        return all(fnmatch.fnmatchcase(site, pattern) for pattern in self.sites)
+
+    def number(self, name: str) -> Fraction:
+        return exact(self.parameters[name], name=name)
+
+    def describe(self) -> str:
+        words = (
+            f"{name} {value}" for name, value in self.parameters.items() if name not in ("rows", "weights")
+        )
+        return f"{self.rule} ({', '.join(words)})"
+
+
+_FACTORS: dict[str, str] = {"group": "events", "tree": "levels"}
+
+
+def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
+    """The leaves of a tree, and how many touches of any of them it pays for in all."""
+    if proof.rule == "tree" and "leaves" in proof.parameters:
+        # A tree of known size may be a channel, whose answers have one joint law, or as many releases.
+        levels = int(proof.parameters["leaves"]).bit_length()
+        inner, most = leaves_of(proof.premises[0])
+        channel = Leaf("tree", {"leaves": proof.parameters["leaves"]}, premise=proof.premises[0])
+        return [channel, *_times(inner, levels)], most * levels
+    if proof.rule in ("shuffle", "relaxed") or not proof.premises:
+        return [Leaf(proof.rule, proof.parameters, premise=proof.premises[0] if proof.premises else None)], 1
+    parts = [leaves_of(premise) for premise in proof.premises]
+    if proof.rule == "accounted":
+        named = zip(proof.parameters["sites"], parts, strict=True)
+        inside = [
+            ([replace(leaf, sites=(*leaf.sites, site)) for leaf in found], n) for site, (found, n) in named
+        ]
+        return _added(inside, proof.parameters["touches"])
+    if proof.rule == "sequential":
+        return _added(parts, proof.parameters["times"])
+    found, factor = [leaf for leaves, _ in parts for leaf in leaves], _factor(proof)
+    if proof.rule == "group":
+        found = [replace(leaf, events=leaf.events * factor) for leaf in found]
+    return _times(found, factor), max(count for _, count in parts) * factor
+
+
+def _factor(proof: Proof) -> int:
+    """How often a node that is no sum pays for its premise, or for one of its branches."""
+    if proof.rule == "parallel":
+        return 2 if proof.parameters["moves"] == "yes" else 1
+    return int(proof.parameters[_FACTORS[proof.rule]]) if proof.rule in _FACTORS else 1
+
+
+def _added(parts: Sequence[tuple[list[Leaf], int]], times: Sequence[Any]) -> tuple[list[Leaf], int]:
+    found = [leaf for (leaves, _), n in zip(parts, times, strict=True) for leaf in _times(leaves, int(n))]
+    return found, sum(count * int(n) for (_, count), n in zip(parts, times, strict=True))
+
+
+def _times(leaves: Sequence[Leaf], factor: int) -> list[Leaf]:
+    return [replace(leaf, most=leaf.most * factor) for leaf in leaves]
+
+
+def payments(proof: Proof, spent: Mapping[int, Fraction], *, whole: bool) -> Fraction:
+    """How often the tree must be paid for in all to pay for ``spent``: how much of each leaf, by its place in
+    ``leaves_of``. At most 1 means that the tree covers it.
+
+    A parallel node pays for one of its branches at a time, whatever its other branches hold. ``whole`` says
+    that a branch cannot be paid for in part; otherwise prices add up, and half of two branches cost no more
+    than the dearer one.
+    """
+    places = iter(range(len(leaves_of(proof)[0])))
+    return _payments(proof, spent, places, whole)
+
+
+def _payments(proof: Proof, spent: Mapping[int, Fraction], places: Iterator[int], whole: bool) -> Fraction:
+    def share(needed: Fraction, times: int) -> Fraction:
+        return Fraction(math.ceil(needed / times)) if whole else needed / times
+
+    if proof.rule == "tree" and "leaves" in proof.parameters:
+        channel = spent.get(next(places), Fraction(0))
+        levels = int(proof.parameters["leaves"]).bit_length()
+        return channel + share(_payments(proof.premises[0], spent, places, whole), levels)
+    if proof.rule in ("shuffle", "relaxed") or not proof.premises:
+        return spent.get(next(places), Fraction(0))
+    parts = [_payments(premise, spent, places, whole) for premise in proof.premises]
+    if proof.rule in ("accounted", "sequential"):
+        times = proof.parameters["touches" if proof.rule == "accounted" else "times"]
+        return max(share(needed, int(n)) for needed, n in zip(parts, times, strict=True))
+    return share(sum(parts, Fraction(0)), _factor(proof))

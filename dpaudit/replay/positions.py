@@ -1,0 +1,117 @@
+"""Every record in its turn: the author's own change, made at the positions that no pair moves.
+
+A program may treat a record otherwise because of where it stands (a batch that begins one record too early, a
+weight, a record that is published). Pairs that change the first and the last record never show that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.core.claims import Adjacency
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.domains import Domain, Records, as_array, changed_pair
+
+__all__ = ["Everywhere", "everywhere", "range_in_words"]
+
+#: At most so many positions of the data of one size; of longer data as many, evenly spread.
+MOST = 64
+#: At most so many sizes of data.
+SIZES = 3
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """Pairs for positions that no pair moved; how many of all ``positions`` are ``moved`` with them."""
+
+    pairs: tuple[Neighbours, ...]
+    moved: int
+    positions: int
+
+    def __str__(self) -> str:
+        return f"{self.moved} of {self.positions} positions" if self.positions else ""
+
+
+def everywhere(pairs: Sequence[Neighbours], adjacency: Adjacency, domain: Domain | None) -> Everywhere:
+    """For each size of data in ``pairs``, one pair for every position that none of them moves, up to
+    ``MOST``.
+
+    The record changes as in the first pair of that size that changes one record; with a domain from its one
+    end to its other, among records at that one. Data that are no numbers by record have no positions.
+    """
+    found: list[Neighbours] = []
+    moved = positions = 0
+    by_size: dict[tuple[int, ...], list[Neighbours]] = {}
+    for pair in pairs:
+        long = _longer(pair)
+        if long is not None and long.ndim and len(long):
+            by_size.setdefault(long.shape, []).append(pair)
+    for (size, *_), same in [*by_size.items()][:SIZES]:
+        known = {place for pair in same for place in _places(pair)}
+        missing = [place for place in range(size) if place not in known]
+        spread = np.unique(np.linspace(0, len(missing) - 1, MOST).astype(int)) if missing else ()
+        chosen = [missing[i] for i in spread]
+        made = [item for place in chosen for item in _at(same, place, adjacency, domain)]
+        found += made
+        moved, positions = moved + len(known) + len(made), positions + size
+    return Everywhere(tuple(found), moved, positions)
+
+
+def _longer(pair: Neighbours) -> NDArray[np.generic] | None:
+    sides = [as_array(side) for side in (pair.left, pair.right)]
+    known = [side for side in sides if side is not None and side.ndim]
+    return max(known, key=len) if len(known) == 2 else None
+
+
+def _places(pair: Neighbours) -> list[int]:
+    """Which positions a pair moves: those that differ, or the one that is on one side only."""
+    left, right = as_array(pair.left), as_array(pair.right)
+    if left is None or right is None:
+        return []
+    if left.shape == right.shape:
+        return np.flatnonzero(_differ(left, right)).tolist()
+    short, long = sorted((left, right), key=len)
+    return [*np.flatnonzero(_differ(short, long[: len(short)])).tolist(), len(short)][:1]
+
+
+def _differ(left: NDArray[np.generic], right: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which records differ, shape (n,), of two arrays of n records; all, where records have other shapes."""
+    if left.shape != right.shape:
+        return np.ones(len(left), dtype=bool)
+    unequal: NDArray[np.bool_] = left != right
+    return np.asarray(unequal.any(axis=tuple(range(1, left.ndim))))
+
+
+def _at(
+    pairs: Sequence[Neighbours], place: int, adjacency: Adjacency, domain: Domain | None
+) -> list[Neighbours]:
+    """The pair that moves ``place``, if one of ``pairs`` shows how a record changes."""
+    for pair in pairs:
+        left, right, where = as_array(pair.left), as_array(pair.right), _places(pair)
+        if left is None or right is None or len(where) != 1:
+            continue
+        name = f"{pair.name}, record {place + 1} instead"
+        if adjacency is Adjacency.ADD_REMOVE:
+            long = max(left, right, key=len)
+            return [changed_pair(name, long.copy(), place, long[place], long[place], adjacency, pair)]
+        before, after = left[where[0]], right[where[0]]
+        if isinstance(domain, Records):
+            before, after = domain.corners(left.shape[1:])[:2]
+            before = np.zeros_like(before) if adjacency is Adjacency.ZERO_OUT else before
+            # So that products of records move, too: an end that is not null.
+            left = np.broadcast_to(after if np.any(after) else before, left.shape)
+        return [changed_pair(name, left.astype(float), place, before, after, adjacency, pair)]
+    return []
+
+
+def range_in_words(pairs: Sequence[Neighbours]) -> str:
+    """From where to where the numbers of the data go that were looked at; empty if there are none."""
+    arrays = [as_array(side) for pair in pairs for side in (pair.left, pair.right)]
+    numbers = [side for side in arrays if side is not None and side.size]
+    if not numbers:
+        return ""
+    return f"{min(float(x.min()) for x in numbers):g} to {max(float(x.max()) for x in numbers):g}"

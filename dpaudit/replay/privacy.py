@@ -1,0 +1,359 @@
+"""The audit of one program against one privacy claim: the claim in its view, and under it the proof's own
+accounting, from one set of replays.
+
+For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
+every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
+exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
+accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
+mechanism is one of its assumptions, so that ``consistent`` is the most that a program gets from it. It is
+granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
+forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
+the pairs are strong enough, and a black-box check finds nothing (docs/design.md, rule 10). A bound that is
+above what the search reached is consistent all the same, and a note says how far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims import Accounting, AccountingClaim, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
+from dpaudit.coins import fingerprint, record
+from dpaudit.coins.limits import Limits
+from dpaudit.core.errors import BrokenHarnessError, CertificateError
+from dpaudit.core.evidence import Certificate, Evidence, Witness
+from dpaudit.core.exact import exact
+from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.core.neighbours import both_directions
+from dpaudit.core.plots import histogram_of_losses
+from dpaudit.certify.build import accounted, certify
+from dpaudit.certify.measures import allowance_of
+from dpaudit.certify.sites import Site
+from dpaudit.replay.accounting import common_measure
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.changed_users import in_the_claims_words, view_of
+from dpaudit.replay.domains import ListedPairs, require_neighbours
+from dpaudit.replay.coverage import Watch
+from dpaudit.replay.estimating import Source, estimated
+from dpaudit.replay.findings import Findings, Subject, require_repeatable
+from dpaudit.replay.replay_plan import gather
+from dpaudit.replay.input_order import each_input
+from dpaudit.replay.releases import release_witness
+from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.core.suite import Cell, Outcome, Run
+from dpaudit.core.verdicts import RELATIVE_MARGIN, VerdictKind, judge
+from dpaudit.core.views import EVERYTHING, View
+
+__all__ = ["ACCOUNTING", "LEAK", "digest_of", "privacy_outcome", "short_outcome", "without_certificates"]
+
+#: The name of the cell on the proof's accounting.
+ACCOUNTING = "accounting"
+
+#: How an obstacle begins that tells of an outcome which a neighbour cannot have.
+LEAK = "leak: "
+
+#: Some tested pair must move each declared site by this share of the certificate's sensitivity, if the audit
+#: declares no data or its listed pairs alone (docs/design.md, rule 10 c).
+REACHED = Fraction(99, 100)
+#: How often a digest runs each input.
+ROUNDS = 3
+
+
+def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
+    """The certificate, with what ties the program to it: an assumption, which replays test and never
+    prove."""
+    if audit.whole is None:
+        return []
+    seen = f"{findings.histories} histories on {findings.pairs} pairs"
+    words = f"the program is this mechanism, as far as {seen} show"
+    if findings.tried:
+        words += f", {' and '.join(findings.tried)} among them"
+    if findings.places:
+        words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
+    if audit.claim.unit is Unit.USER:
+        words += "; each pair is taken to change what one user contributes"
+    mechanism = audit.whole
+    if mechanism.rule == "billboard" and not isinstance(claim, PrivacyClaim):
+        mechanism = mechanism.premises[0]  # an accounting is of the statistics, which everybody sees
+    whole = accounted([Site("*", mechanism=mechanism, total=audit.declared)], declared=words)
+    return [certify(claim, whole)]
+
+
+def _misfits(findings: Findings) -> list[str]:
+    """What replays saw and the certificate does not cover: the program is not shown to be its mechanism, so
+    that its bound says nothing about the program."""
+    leaks = [f"{LEAK}{leak}" for leak in findings.leaks.values()]
+    return [*findings.violations.values(), *leaks, *findings.obstacles]
+
+
+def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    """What the replays did not look at."""
+    found = [] if audit.sites else ["no site is declared: nothing says what one record can touch"]
+    found += [
+        f"no forced history touched the declared site {site.pattern!r}"
+        for site in audit.sites
+        if site.pattern not in findings.touched
+    ]
+    found += findings.unentered
+    if audit.domain is None or isinstance(audit.domain, ListedPairs):
+        # Weak pairs hide a program whose true sensitivity is larger; corners of a domain do not.
+        found += [
+            f"site {pattern!r} moved by at most {100 * float(reach):.3g} % of the certificate's sensitivity: "
+            "add a pair that moves it further, declare the domain, or state a smaller sensitivity"
+            for pattern, reach in findings.reach.items()
+            if pattern and reach < REACHED
+        ]
+    return found
+
+
+def _of(audit: PrivacyAudit) -> str:
+    """In which measure replays are held against the declaration, where that is not the claim's own unit."""
+    if common_measure(audit.sites) == "loss":
+        return ""
+    return f" of {float(audit.allowed):g} in squares (change² over variance)"
+
+
+def _too_tight(audit: PrivacyAudit) -> list[str]:
+    """The proof must not pay for less than the accounting that the replays were held against."""
+    measure = common_measure(audit.sites)
+    if audit.whole is None or measure == "count" or any(site.measure != measure for site in audit.sites):
+        return []
+    try:
+        paid = allowance_of(audit.whole, Setting.of(audit.claim.to_json()), measure)
+    except CertificateError:
+        return []  # said where the certificate is made
+    if paid is None or paid >= audit.allowed * (1 - RELATIVE_MARGIN):
+        return []
+    return [
+        f"the proof pays for {float(paid):g}, less than the declared total {float(audit.allowed):g}"
+        f"{'' if measure == 'loss' else ' in squares (change² over variance)'}"
+    ]
+
+
+def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    share = findings.attained / audit.allowed if audit.allowed else Fraction(1)
+    slack = f"slack: the search reached {100 * float(share):.3g} % of the declared total"
+    return [
+        *findings.notes,
+        *([slack] if share < REACHED else []),
+        f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
+        f"releases{_of(audit)}, declared {float(audit.declared):.6g}",
+    ]
+
+
+def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
+    """Evidence on the claim in its own view; with ``accounting`` (its expected verdict) a cell on the proof's
+    accounting stands under it, from the same replays.
+
+    There everything that anybody sees counts, whether or not the decisions hide it.
+    """
+    findings = gather(audit, run)
+    misfits = _misfits(findings)
+    gaps = _gaps(audit, findings)
+    notes = _notes(audit, findings)
+    unsearched = [*([audit.undeclared] if audit.undeclared else []), *findings.unsearched]
+    cells = [
+        replace(cell, obstacles=[*cell.obstacles, *unsearched])
+        for cell in _accounting_cells(audit, findings, misfits, gaps, notes, expect=accounting)
+    ]
+    evidence = _certificate(audit, audit.claim, findings)
+    obstacles = [*misfits, *gaps, *_too_tight(audit), *unsearched]
+    evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
+    evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
+    evidence = _standing(evidence, misfits, gaps, notes)
+    verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
+    if any("lines" in why for why in findings.cut):
+        notes.append("no second look as a black box: some runs of the program have no end")
+    elif verdict in (VerdictKind.VERIFIED, VerdictKind.CONSISTENT):
+        notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
+    plots = [_loss_plot(audit, findings)] if findings.losses else []
+    return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
+
+
+def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
+    """Evidence from one sampled history of every pair in either direction, where that refutes the claim;
+    ``None`` where it does not, which says nothing. For programs that are thought to be broken.
+
+    Raises as ``privacy_outcome`` does.
+    """
+    claim, program = audit.claim, Watch(audit.program).counted  # a run without an end is cut
+    findings = Findings(Subject(program=program, claim=claim, sites=audit.sites, proof=audit.whole))
+    pairs, rng = list(audit.neighbours(run)), run.rng("replays")
+    for pair in pairs:
+        require_neighbours(pair, claim.adjacency, claim.unit, audit.domain)
+        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
+    for pair in both_directions(pairs):
+        recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
+        require_repeatable(program, pair, recording)
+        findings.replay(pair, "sampled", recording)
+    evidence = _from_below(audit, findings, claim, claim.view)
+    if judge(claim, evidence, alpha=run.alpha).verdict is not VerdictKind.REFUTED:
+        return None
+    return Outcome(evidence, [f"refuted by {findings.replays} sampled replays"], samples=findings.replays)
+
+
+def _refutes(evidence: Sequence[Evidence], claim: PrivacyClaim) -> bool:
+    """Whether a witness is above the claim already: no estimate says more."""
+    most = None if claim.bound is None else claim.bound * (1 + RELATIVE_MARGIN)
+    bounds = [item.bound for item in evidence if isinstance(item, Witness)]
+    return most is not None and any(bound is None or bound > most for bound in bounds)
+
+
+def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bool) -> list[Evidence]:
+    """The suite's own evidence, and for a claim that no single transcript refutes a bound from sampled
+    losses; the two share the row's error level."""
+    exactly = isinstance(audit.claim, PureDP) or findings.refuted or refuted or not findings.losses
+    if any("lines" in why for why in findings.cut):
+        exactly = True  # some run of the program has no end
+    share = run if exactly or audit.more is None else replace(run, alpha=run.alpha / 2)
+    found = [] if audit.more is None else list(audit.more(share))
+    if exactly:
+        return found
+    source = Source(
+        program=audit.program,
+        claim=audit.claim,
+        limits=findings.limits,
+        replayed=replace(findings.subject, program=audit.program).replay,
+        real=lambda leak, result: not findings.rounded(leak, result),
+    )
+    bound = estimated(source, audit.neighbours(run), share, lines=findings.lines)
+    return found if bound is None else [*found, bound]
+
+
+def _accounting_cells(
+    audit: PrivacyAudit,
+    findings: Findings,
+    misfits: Sequence[str],
+    gaps: Sequence[str],
+    notes: list[str],
+    *,
+    expect: str,
+) -> list[Cell]:
+    """The proof's own accounting as a cell, if it is wanted and the sites have one in the claim's notion."""
+    if not expect:
+        return []
+    claim = audit.accounting
+    if claim is None:
+        notes.append(
+            "no accounting: not every site has an epsilon or a rho; delta alone is composed"
+            if audit.declared
+            else "no accounting: no site is declared that costs anything"
+        )
+        return []
+    return [_accounting_cell(audit, claim, findings, misfits, gaps, expect=expect)]
+
+
+def _accounting_cell(
+    audit: PrivacyAudit,
+    claim: AccountingClaim,
+    findings: Findings,
+    misfits: Sequence[str],
+    gaps: Sequence[str],
+    *,
+    expect: str,
+) -> Cell:
+    """The proof's own accounting: what all releases together cost at their worst outcomes."""
+    evidence = _certificate(audit, claim, findings)
+    notes: list[str] = []
+    evidence += _from_below(audit, findings, claim, EVERYTHING)
+    return Cell(
+        name=ACCOUNTING,
+        claim=claim,
+        evidence=_standing(evidence, misfits, gaps, notes),
+        expect=expect,
+        notes=notes,
+        obstacles=[*misfits, *gaps],
+        samples=findings.replays,
+        deciding=False,
+    )
+
+
+def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: View) -> list[Evidence]:
+    """Witnesses against ``claim`` in ``view``: for a pure one the transcript of largest loss; for another
+    notion a leak (of (epsilon, delta) with its probability), and the first release."""
+    best = findings.best.get(view)
+    if isinstance(claim, PureDP | Accounting):
+        return [] if best is None else [best[1]]
+    found: list[Evidence] = []
+    if isinstance(claim, ApproxDP):
+        found += [] if findings.certain is None else [findings.certain]
+        found += [] if findings.branch is None else [findings.branch]
+    elif best is not None and best[1].form == "leak":
+        found.append(replace(best[1], quantity=claim.quantity))
+    release = findings.release_in(view)
+    if release is not None:
+        words, seen, item, inputs = release
+        witness = release_witness(item, claim, view=seen, inputs=inputs, words=words)
+        found += [] if witness is None else [in_the_claims_words(witness, seen, view)]
+    return found
+
+
+def _standing(
+    evidence: Sequence[Evidence], misfits: Sequence[str], gaps: Sequence[str], notes: list[str]
+) -> list[Evidence]:
+    """The evidence without certificates that are about another mechanism: all of them where there is a
+    misfit, otherwise those that a witness is above. Raises ``BrokenHarnessError`` where a witness is above a
+    certificate and there is neither a misfit nor a gap."""
+    if misfits:
+        return without_certificates(evidence, misfits[0], notes)
+    witnesses = [item for item in evidence if isinstance(item, Witness)]
+    if not witnesses:
+        return list(evidence)
+    infinite = any(item.bound is None for item in witnesses)
+    worst = max((item.bound for item in witnesses if item.bound is not None), default=Fraction(0))
+    kept: list[Evidence] = []
+    for item in evidence:
+        if isinstance(item, Certificate) and (infinite or worst > item.bound * (1 + RELATIVE_MARGIN)):
+            below = f"a witness at {'infinity' if infinite else f'{float(worst):.9g}'}"
+            if not gaps:
+                raise BrokenHarnessError(
+                    f"the harness contradicts itself: {below} is above a certificate at "
+                    f"{float(item.bound):.9g}, and nothing says that the program is another mechanism."
+                )
+            notes.append(_other_mechanism(item, gaps[0]))
+        else:
+            kept.append(item)
+    return kept
+
+
+def without_certificates(evidence: Sequence[Evidence], misfit: str, notes: list[str]) -> list[Evidence]:
+    """The evidence without certificates, which are about another mechanism because of ``misfit``; ``notes``
+    say so. A proof of the program itself stays."""
+    notes += [_other_mechanism(item, misfit) for item in evidence if isinstance(item, Certificate)]
+    return [item for item in evidence if not isinstance(item, Certificate)]
+
+
+def _other_mechanism(item: Certificate, reason: str) -> str:
+    return f"no upper bound: the certificate at {float(item.bound):.9g} is about another mechanism: {reason}"
+
+
+def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
+    return histogram_of_losses(
+        title="Privacy loss of sampled transcripts, everything shown",
+        losses=findings.losses,
+        claimed=exact(audit.claim.epsilon) if isinstance(audit.claim, PureDP | ApproxDP) else None,
+    )
+
+
+def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
+    """Return a digest of the program on all inputs of the quick profile.
+
+    It must be the same in any process, and for any order of the inputs (``input_order``). Each input is run
+    ``ROUNDS`` times, since some programs keep a later data set than the first.
+    """
+    run = Run(profile="quick", alpha=0.05, seed=seed, row_id=row_id)
+    watch = Watch(audit.program)
+    inputs = [data for pair in audit.neighbours(run) for data in (pair.left, pair.right)]
+
+    def print_of(data: Any) -> str:
+        rng = np.random.default_rng(seed)
+        return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+
+    prints = each_input(inputs * ROUNDS, print_of)
+    # one process may make a file, and all later ones find it
+    return hashlib.sha256("".join([*prints, *watch.outside]).encode()).hexdigest()

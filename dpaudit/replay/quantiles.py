@@ -1,0 +1,362 @@
+"""Histories at the quantiles of every site, moved or not, then between those that behave differently.
+
+Sampled histories are typical ones, and the far tails say nothing of what lies between. Here one site at a
+time comes out at levels of its inverse distribution function, spread over (0, 1) and into both tails, while
+all others come out as in one fixed run; a hidden draw gets the level as its uniform, the noise inside a
+channel the level as its quantile. Where two neighbouring levels behave differently (other branches, other
+sites, another kind of value shown, an error), the levels between are bisected: a threshold is then known to
+the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
+thresholds, however rare it is. What takes several outcomes is looked for before that (``together``).
+
+Nothing here is random: the same program gives the same histories for any seed. Levels of a law with atoms
+often give one and the same outcome; the run is the same then, and is made once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Choice, Recording, force, record
+from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.levels import outcome_at
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.transcript import count_of
+from dpaudit.distributions.base import Law
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.coverage import Watch
+from dpaudit.replay.combined_histories import combinations_of, patterns_of
+
+__all__ = ["Forced", "quantile_histories"]
+
+#: The seed of the fixed run that a quantile history departs from.
+SEED = 20
+#: Levels in the tails, on either side.
+TAILS = (1e-2, 1e-3, 1e-5, 1e-8, 1e-12)
+#: Where an answer that is one of two lies: below and above the middle.
+BOTH = (0.25, 0.75)
+#: Bisections of one bracket: floats have no more bits between two levels.
+HALVINGS = 44
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a history chooses: the outcome of one site (one ``entry`` of it), a hidden draw, an answer of a
+    channel, or all of the noise in it. ``site`` is ``None`` for all sites at once, ``levels`` are the levels
+    where not all are of use."""
+
+    kind: str
+    site: str | None
+    occurrence: int = 0
+    entry: int | None = None
+    base: Any = None
+    levels: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        if self.site is None:
+            return "every site"
+        entry = "" if self.entry is None else f", entry {self.entry}"
+        return f"{self.site!r} number {self.occurrence + 1}{entry}"
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A recording along a chosen history, and where it came from, in words."""
+
+    recording: Recording
+    words: str
+
+
+#: A site, a level and how the program behaves there, a higher level and how it behaves there.
+Bracket = tuple["_Runs", float, Hashable, float, Hashable]
+
+
+def quantile_histories(
+    watch: Watch, pair: Neighbours, *, values: int, halvings: int, limits: Limits
+) -> Iterator[Forced]:
+    """Recordings of ``pair.left``: some that steer several sites at once (``together``), about ``values`` at
+    quantiles, and at most ``halvings`` between those that behave differently. The program is run as
+    ``watch.program``, whose branches tell how it behaves."""
+    base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
+    patterns = patterns_of(base)[: max(6, values // 4)]
+    for words, choice in [*patterns, *combinations_of(base, most=max(4, values // 4))]:
+        steered = _steered(watch, pair, choice, limits)
+        if steered is not None:
+            yield Forced(steered[0], words)
+    targets = _targets(base, most=max(2, values // 8))
+    if not targets:
+        return
+    levels = _levels(max(3, values // len(targets)))
+    brackets: list[Bracket] = []
+    for target in targets:
+        runs = _Runs(watch, pair, target, limits)
+        before: tuple[float, Hashable] | None = None
+        for level in target.levels or levels:
+            found = runs.at(level)
+            if found is None:
+                continue
+            recording, behaviour = found
+            if recording is not None:
+                yield Forced(recording, f"{target} at quantile {level:.6g}")
+            if before is not None and before[1] != behaviour:
+                brackets.append((runs, *before, level, behaviour))
+            before = (level, behaviour)
+    yield from _bisected(brackets, halvings)
+
+
+def _bisected(brackets: list[Bracket], left: int) -> Iterator[Forced]:
+    """At most ``left`` recordings at levels between two that behave differently, nearer to where that
+    changes."""
+    while brackets and left > 0:
+        runs, low, at_low, high, at_high = brackets.pop(0)
+        for _ in range(HALVINGS):
+            middle = _between(low, high)
+            if left <= 0 or not low < middle < high:
+                break
+            left -= 1
+            found = runs.at(middle)
+            if found is None:
+                break
+            recording, behaviour = found
+            if recording is not None:
+                words = f"{runs.target} at quantile {middle:.9g}, between two that behave differently"
+                yield Forced(recording, words)
+            if behaviour == at_low:
+                low = middle
+            elif behaviour == at_high:
+                high = middle
+            else:
+                brackets.append((runs, middle, behaviour, high, at_high))
+                high, at_high = middle, behaviour
+
+
+def _levels(count: int) -> list[float]:
+    inner = [(i + 0.5) / count for i in range(count)]
+    tails = TAILS if count > 8 else TAILS[1::2]
+    return sorted({*inner, *tails, *(1 - tail for tail in tails)})
+
+
+def _between(low: float, high: float) -> float:
+    """The middle of two levels; in a tail, on the scale of its logarithm."""
+    if high < 1e-3 and low > 0:
+        return math.sqrt(low * high)
+    if low > 1 - 1e-3 and high < 1:
+        return 1 - math.sqrt((1 - low) * (1 - high))
+    return (low + high) / 2
+
+
+# What there is to choose
+
+
+def _targets(base: Recording, *, most: int) -> list[Target]:
+    """The sites of the fixed run, at most ``most``: one of each name first, then evenly through the run."""
+    occurrence: dict[tuple[str, str], int] = {}
+    found: list[Target] = []
+    for site in base.sites:
+        if not site.random or (site.kind == "aggregate" and site.law is None):
+            continue
+        kernel = base.kernels[site.session] if site.session is not None else None
+        kind = "shown" if site.kind in ("observe", "aggregate") else site.kind
+        key = (kind, site.site)
+        number = occurrence.get(key, 0)
+        occurrence[key] = number + 1
+        if kind == "channel":
+            if not number:
+                found += [Target(kind, site.site, entry=entry) for entry in range(2)]
+            few = BOTH if getattr(kernel, "answers", None) is not None else ()
+            found.append(Target("answer", site.site, number, levels=few))
+            continue
+        size = count_of(site.value)
+        if size > 1 and kind == "shown" and site.law is not None and not site.law.event_ndim:
+            ends = sorted({0, size - 1})
+            found += [Target(kind, site.site, number, entry, site.value) for entry in ends]
+        found.append(Target(kind, site.site, number))
+    first: dict[tuple[str, str | None, int | None], Target] = {}
+    for target in found:
+        first.setdefault((target.kind, target.site, target.entry), target)
+    heads = [*first.values()][:most]
+    rest = [target for target in found if target not in heads] if len(heads) < most else []
+    step = max(1, -(-len(rest) // max(1, most - len(heads))))
+    together = [Target("shown", None)] if len(found) > 1 else []
+    return [*heads, *rest[::step][: most - len(heads)], *together]
+
+
+@dataclass
+class _Known:
+    """An earlier run: what it chose from which laws, in order, and how the program behaved; ``possible``
+    where there is such a run."""
+
+    chosen: list[tuple[Any, Hashable]]
+    behaviour: Hashable = None
+    possible: bool = False
+
+
+class _Runs:
+    """Runs of ``pair.left`` in which ``target`` comes out at a level. All before the first choice is the same
+    in each of them, so two that choose the same are the same."""
+
+    def __init__(self, watch: Watch, pair: Neighbours, target: Target, limits: Limits) -> None:
+        self._watch, self._pair, self._limits = watch, pair, limits
+        self.target = target
+        self._known: dict[Hashable, list[_Known]] = {}
+        self._first: list[Any] = []  # the law that the first choice is from
+        self._ready: list[tuple[Any, Any]] = []  # that law, and what it gives at the level asked for
+
+    def at(self, level: float) -> tuple[Recording | None, Hashable] | None:
+        """The recording, ``None`` for one that there was before, and how the program behaved; ``None`` where
+        there is no such outcome."""
+        known = self._before(level)
+        if known is not None:
+            return (None, known.behaviour) if known.possible else None
+        chosen: list[tuple[Any, Hashable]] = []
+        found = self._run(level, chosen)
+        if chosen:
+            self._first = [chosen[0][0]]
+            behaviour = None if found is None else found[1]
+            known = _Known(chosen, behaviour, possible=found is not None)
+            self._known.setdefault(chosen[0][1], []).append(known)
+        return found
+
+    def _before(self, level: float) -> _Known | None:
+        """The earlier run that chooses the same at this level; of those with the same first choice the laws
+        of the second are the same, and so on."""
+        if not self._first:
+            return None
+        value = _outcome(self.target, level, self._first[0])
+        self._ready = [(self._first[0], value)]
+        first = _exactly(value)
+        return next(
+            (
+                known
+                for known in self._known.get(first, ())
+                if all(_exactly(_outcome(self.target, level, law)) == value for law, value in known.chosen)
+            ),
+            None,
+        )
+
+    def _run(self, level: float, chosen: list[tuple[Any, Hashable]]) -> tuple[Recording, Hashable] | None:
+        """The run itself; ``chosen`` gets what it chooses."""
+        target = self.target
+        hidden: dict[tuple[str, int], float] = {}
+        levels: dict[str, list[float]] = {}
+        if target.kind == "draw":
+            hidden[str(target.site), target.occurrence] = level
+        elif target.kind == "channel":
+            # the first noise (a threshold's) in the middle, or against all the others
+            levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
+        choice = _choice(target, level, chosen, self._ready)
+        return _steered(self._watch, self._pair, choice, self._limits, hidden=hidden, levels=levels)
+
+
+def _steered(
+    watch: Watch, pair: Neighbours, choice: Choice, limits: Limits, **drawn: Any
+) -> tuple[Recording, Hashable] | None:
+    """The recording along ``choice``, and how the program behaved; ``None`` where it is impossible."""
+    watch.tracking = True
+    try:
+        recording = force(
+            watch.program,
+            pair.left,
+            watch.aside(choice),
+            rng=np.random.default_rng(SEED),
+            radius=2.0**-44,
+            keep_errors=True,
+            limits=limits,
+            **drawn,
+        )
+    except ImpossibleHistoryError:
+        return None
+    finally:
+        watch.tracking = False
+    return recording, _behaviour(recording, watch)
+
+
+def _choice(
+    target: Target, level: float, chosen: list[tuple[Any, Hashable]], ready: list[tuple[Any, Any]]
+) -> Callable[[str, int, Law], Any]:
+    """Chooses ``target`` at ``level``; ``chosen`` gets each law that it chose from, and what. ``ready`` may
+    hold the first law and its outcome, which is taken from there: the program may change an array."""
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        if target.kind not in ("shown", "answer") or target.site not in (None, site):
+            return None
+        if target.site is not None and occurrence != target.occurrence:
+            return None
+        known, value = ready.pop() if ready else (None, None)
+        if known is None or known != law:
+            value = _outcome(target, level, law)
+        chosen.append((law, _exactly(value)))
+        return value
+
+    return choose
+
+
+def _outcome(target: Target, level: float, law: Any) -> Any:
+    """The outcome that ``target`` has under ``law`` at ``level``; ``None`` where there is none."""
+    if not isinstance(law, Law):
+        answers = getattr(law, "answers", None)  # a channel without laws of single answers
+        return None if target.site is None or not answers else answers[int(level * len(answers))]
+    value = outcome_at(law, level)
+    if value is None or target.entry is None:
+        return value
+    chosen = np.array(target.base)
+    if chosen.shape != np.shape(value):
+        return None
+    chosen.flat[target.entry] = np.ravel(value)[target.entry]
+    return chosen
+
+
+def _exactly(value: Any) -> Hashable:
+    """A value to compare by: equal only for the same type and the same bits."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value.dtype.str, value.shape, value.tobytes()
+    return type(value), repr(value.tolist() if isinstance(value, np.ndarray) else value)
+
+
+# How a run behaved
+
+
+def _behaviour(recording: Recording, watch: Watch) -> Hashable:
+    """The ways that the program went, the sites that it had, and what it showed as far as that is no
+    number that follows the noise."""
+    sites = tuple(
+        (
+            site.kind,
+            site.site,
+            _outline(site.value) if site.kind in ("reveal", "raise") else _extent(site.value),
+        )
+        for site in recording.sites
+    )
+    return frozenset(watch.path), sites, recording.cut
+
+
+def _extent(value: Any) -> Hashable:
+    """The shape of an array; of other outcomes, which may be ragged, how many numbers they hold."""
+    return value.shape if isinstance(value, np.ndarray) else count_of(value)
+
+
+def _outline(value: Any) -> Hashable:
+    if value is None or isinstance(value, bool | np.bool_):
+        return value
+    if isinstance(value, int | np.integer):
+        return type(value).__name__, int(value) if abs(int(value)) <= 8 else "large"
+    if isinstance(value, float | np.floating):
+        return (
+            type(value).__name__,
+            "nan" if np.isnan(value) else float(np.sign(value)),
+            bool(np.isinf(value)),
+        )
+    if isinstance(value, str):
+        return "text", "".join("0" if letter.isdigit() else letter for letter in value)
+    if isinstance(value, np.ndarray):
+        small = value.dtype.kind in "biu" and value.size <= 64
+        return value.dtype.str, value.shape, tuple(map(_outline, value.ravel().tolist())) if small else None
+    if isinstance(value, dict):
+        return tuple((key, _outline(item)) for key, item in value.items())
+    if isinstance(value, Sequence):
+        return type(value).__name__, len(value), tuple(_outline(item) for item in value[:64])
+    return type(value).__name__

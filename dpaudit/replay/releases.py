@@ -1,0 +1,270 @@
+"""The first release of a program as a witness: which pieces of its two laws to compare, for a claim of any
+notion.
+
+Only a site with nothing random before it has unconditional laws; what a program does afterwards cannot undo
+what that site showed (``witnesses.release``).
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.claims.accounting import ConcentratedAccounting, RenyiAccounting
+from dpaudit.coins.replayer import Replay, SiteLoss
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import dyadic, exact, exact_str
+from dpaudit.kernel.ball import precision
+from dpaudit.distributions import CountVector, Shifted, WrappedMod
+from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
+from dpaudit.replay.shifts import moves_of
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.leak import prefix_masses
+from dpaudit.certify.witnesses.release import MAX_PARTS, gaussian_square, release_after, release_bound
+from dpaudit.certify.witnesses.transcript import transcript_body
+
+__all__ = ["first_release", "later_releases", "prefix_release_witness", "release_part", "release_witness"]
+
+#: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
+BITS = 128
+#: Integers, or cells of the line, that one coordinate is cut into, and the tail that is left out.
+POINTS, CUTS, TAIL = 4_000, 64, 2.0**-60
+#: Orders tried for a zCDP claim, whose bound holds at any order.
+ORDERS = tuple(Fraction(text) for text in ("11/10", "3/2", "2", "4", "8", "16", "64"))
+
+
+def first_release(result: Replay, view: View) -> SiteLoss | None:
+    """The first random site of a replay, on either input, if its law moved and ``view`` sees it; ``None``
+    otherwise."""
+    sites = result.recording.sites
+    place = next((index for index, site in enumerate(sites) if site.random), None)
+    if place is None or (result.hidden_from is not None and result.hidden_from <= place):
+        return None
+    found = next((item for item in result.losses if item.index == place and item.moved), None)
+    if found is None or not view.sees(found.record.to) or result.recording.replicates is not None:
+        return None
+    return found
+
+
+def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
+    """The moved sites that have random ones before them, all with probabilities and seen in ``view``."""
+    if result.recording.replicates is not None:
+        return
+    losses, later = {item.index: item for item in result.losses}, False
+    for index, site in enumerate(result.recording.sites[: result.witness_end(view)]):
+        if not site.random:
+            continue
+        item = losses.get(index)
+        if item is None or site.law is None:
+            return  # a channel, or without a law of its own
+        if item.moved and later:
+            yield item
+        if site.law.base_measure is BaseMeasure.LEBESGUE:
+            return  # one outcome of it has probability 0
+        later = True
+
+
+def release_part(item: SiteLoss) -> dict[str, Any] | None:
+    """The pieces into which a release of one number is cut; ``None`` where its laws cannot be."""
+    law, other = item.record.law, item.law_neighbour
+    if law is None or law.base_measure is not other.base_measure or law.batch_shape or other.batch_shape:
+        return None
+    return _part(law, other, None)
+
+
+def prefix_release_witness(
+    item: SiteLoss, before: list[Any], claim: ApproxDP, *, view: View, inputs: tuple[Any, Any], words: str
+) -> Witness | None:
+    """The better of both directions of ``item`` after the sites ``before``, which came out as recorded, as a
+    witness against ``claim``; ``None`` where it gives no bound above 0."""
+    law, other = item.record.law, item.law_neighbour
+    if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+        return None
+    parts = [] if gaussian_square(law, other) is not None else _parts(law, other)
+    if parts is None:
+        return None
+    best: Witness | None = None
+    for swap in (False, True):
+        laws, sides = ((other, law), inputs[::-1]) if swap else ((law, other), inputs)
+        sites = [site.swapped() if swap else site for site in before]
+        shown: dict[str, Any] = {"site": item.record.site, "to": sorted(p.name for p in item.record.to)}
+        shown |= {"law": laws[0].to_json(), "law_neighbour": laws[1].to_json()}
+        body = {
+            **transcript_body(sites, view=view, inputs=sides),
+            "site": shown,
+            "parts": parts,
+            "order": None,
+        }
+        try:
+            with precision(BITS):
+                bound = release_after(prefix_masses(sites), body, claim, view)
+        except (DpauditError, ArithmeticError, ValueError):
+            continue
+        if bound > (0 if best is None or best.bound is None else best.bound):
+            best = Witness(
+                quantity=claim.quantity,
+                bound=bound,
+                form="prefix-release",
+                body=body,
+                origin="forced",
+                description=f"{words}: the release {item.record.site!r} after {len(sites)} other outcomes",
+            )
+    return best
+
+
+def release_witness(
+    item: SiteLoss, claim: Claim, *, view: View, inputs: tuple[Any, Any], words: str
+) -> Witness | None:
+    """The better of both directions of ``item``, the first release on the two ``inputs``, as a witness
+    against ``claim``; ``None`` where its laws give no bound above 0."""
+    law, other = item.record.law, item.law_neighbour
+    if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+        return None
+    best: Witness | None = None
+    for swap in (False, True):
+        pair = (other, law) if swap else (law, other)
+        sides = inputs[::-1] if swap else inputs
+        found = _best_body(*pair, claim)
+        if found is None:
+            continue
+        bound, body = found
+        site: dict[str, Any] = {"site": item.record.site, "to": sorted(p.name for p in item.record.to)}
+        site |= {"law": pair[0].to_json(), "law_neighbour": pair[1].to_json()}
+        whole = {"view": view.to_json(), "inputs": written_inputs(*sides), "site": site, **body}
+        if best is None or bound is None or (best.bound is not None and bound > best.bound):
+            best = Witness(
+                quantity=claim.quantity,
+                bound=bound,
+                form="release",
+                body=whole,
+                origin="enumerated",
+                description=f"{words}: the first release, {item.record.site!r}, whatever comes after it",
+            )
+    return best
+
+
+def _best_body(law: Law, other: Law, claim: Claim) -> tuple[Fraction | None, dict[str, Any]] | None:
+    """The largest bound, with the pieces and the order that give it."""
+    texts = (json.dumps(law.to_json()), json.dumps(other.to_json()))
+    return copy.deepcopy(_cached_body(*texts, claim))  # a caller may change what it gets
+
+
+@functools.lru_cache(maxsize=512)
+def _cached_body(
+    law_text: str, other_text: str, claim: Claim
+) -> tuple[Fraction | None, dict[str, Any]] | None:
+    law, other = (law_from_json(json.loads(text)) for text in (law_text, other_text))
+    parts = [] if gaussian_square(law, other) is not None else _parts(law, other)
+    if parts is None:
+        return None
+    found: list[tuple[Fraction | None, dict[str, Any]]] = []
+    site = {"site": "first", "to": ["public"], "law": law.to_json(), "law_neighbour": other.to_json()}
+    for order in _orders(claim):
+        body = {"site": site, "parts": parts, "order": None if order is None else exact_str(order)}
+        try:
+            with precision(BITS):
+                bound = release_bound(body, claim, View.of(PUBLIC))
+        except (DpauditError, ArithmeticError, ValueError):
+            continue
+        if bound is None or bound > 0:
+            found.append((bound, {"parts": parts, "order": body["order"]}))
+    return max(found, key=lambda item: math.inf if item[0] is None else item[0], default=None)
+
+
+def _orders(claim: Claim) -> tuple[Fraction | None, ...]:
+    if isinstance(claim, ZeroConcentratedDP | ConcentratedAccounting):
+        return ORDERS
+    if isinstance(claim, RenyiDP | RenyiAccounting):
+        return (exact(claim.order),)
+    return (None,)
+
+
+def _parts(law: Law, other: Law) -> list[dict[str, Any]] | None:
+    """The coordinates that moved most, each with its pieces; ``None`` where the laws cannot be cut."""
+    if not law.batch_shape:
+        part = _part(law, other, None)
+        return None if part is None else [part]
+    moves = moves_of(law, other)
+    if moves is None or not isinstance(law, Shifted | WrappedMod) or law.base.batch_shape:
+        return None
+    ranked = sorted((i for i, gap in enumerate(moves) if gap), key=lambda i: -moves[i])[:MAX_PARTS]
+    parts = [_part(_entry(law, i), _entry(other, i), i) for i in ranked]
+    known = [part for part in parts if part is not None]
+    return known or None
+
+
+def _entry(law: Law, place: int) -> Law:
+    assert isinstance(law, Shifted | WrappedMod)
+    offset = np.broadcast_to(np.asarray(law.offset, dtype=object), law.batch_shape).ravel()[place]
+    if isinstance(law, WrappedMod):
+        return WrappedMod(law.base, modulus=law.modulus, offset=int(offset))
+    return law.base.shift(offset if isinstance(offset, Fraction) else dyadic(offset))
+
+
+def _part(law: Law, other: Law, coordinate: int | None) -> dict[str, Any] | None:
+    if isinstance(law, CountVector) and isinstance(other, CountVector):
+        return _counts_of_two(law, other)
+    if law.event_ndim or other.event_ndim:
+        return None
+    if law.base_measure is BaseMeasure.COUNTING:
+        ends = _integer_range(law, other)
+        return None if ends is None else _written(coordinate, points=[str(end) for end in ends])
+    cuts = _cuts(law, other)
+    return None if not cuts else _written(coordinate, cuts=[exact_str(cut) for cut in cuts])
+
+
+def _counts_of_two(law: CountVector, other: CountVector) -> dict[str, Any] | None:
+    """All counts of the second of two symbols."""
+    if law.outcomes != 2 or other.outcomes != 2 or law.users != other.users or law.users >= POINTS:
+        return None
+    return _written(None, points=["0", str(law.users)])
+
+
+def _written(coordinate: int | None, **pieces: Any) -> dict[str, Any]:
+    return {"coordinate": coordinate, "points": None, "cuts": None, **pieces}
+
+
+def _integer_range(law: Law, other: Law) -> tuple[int, int] | None:
+    """The integers that hold all but a tail of both laws; the middle ones where there are too many."""
+    ends = []
+    for one in (law, other):
+        try:
+            support = one.support
+            if support.finite and (support.upper or 0) - (support.lower or 0) < POINTS // 8:
+                ends.append((math.ceil(support.lower or 0), math.floor(support.upper or 0)))
+                continue
+            inside = (int(one.ppf(TAIL)), int(one.ppf(1 - 2.0**-50)))
+        except DpauditError:
+            return None
+        low = inside[0] if support.lower is None else max(inside[0], math.ceil(support.lower))
+        high = inside[1] if support.upper is None else min(inside[1], math.floor(support.upper))
+        ends.append((low, high))
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    if high - low >= POINTS:
+        middle = (low + high) // 2
+        low, high = middle - POINTS // 2, middle + POINTS // 2 - 1
+    return low, high
+
+
+def _cuts(law: Law, other: Law) -> list[Fraction]:
+    """Places between which the pieces lie: quantiles of both laws, short dyadic numbers."""
+    levels = [2.0**-k for k in (40, 30, 20, 14, 10, 7, 5)]
+    levels = [*levels, *(i / CUTS for i in range(3, CUTS - 2)), *(1 - level for level in reversed(levels))]
+    places: set[Fraction] = set()
+    for one in (law, other):
+        try:
+            found = np.asarray(one.ppf(np.array(levels)), dtype=float)
+        except (DpauditError, ValueError):
+            return []
+        places |= {Fraction(round(value * 2**20), 2**20) for value in found.tolist() if math.isfinite(value)}
+    return sorted(places)

@@ -1,0 +1,406 @@
+"""All replays of one audit: which pairs, along which histories, and what stands against a verdict.
+
+Pairs are the suite's own and others that nobody picked (``domains``), in both directions. Histories are
+sampled, pushed to where the laws of what moved differ most, forced by name, far out, and at quantiles of
+every site (``quantiles``). Only the sampled ones depend on the run's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Program, Recording, Replay, fingerprint, record, replay
+from dpaudit.coins.limits import Limits, limited_memory
+from dpaudit.coins.transcript import count_of
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.changed_users import of_the_same_users, view_of
+from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
+from dpaudit.replay.coverage import Watch, excuse_for
+from dpaudit.replay.findings import Findings, Subject, require_repeatable
+from dpaudit.replay.histories import far_out, worst_history
+from dpaudit.replay.input_order import DIFFERS, backwards, each_input
+from dpaudit.replay.positions import everywhere, range_in_words
+from dpaudit.replay.quantiles import quantile_histories
+from dpaudit.replay.search import neighbouring_arrays, search_pairs
+from dpaudit.core.suite import Run
+
+__all__ = ["gather"]
+
+#: Forced histories draw what they do not choose from this seed, whatever the run's own is.
+FORCED = 10
+#: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
+BESIDE = 8
+#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
+#: quick profile the first pair has as many, the other pairs half, of bisections too.
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
+#: Histories that a pair takes at least, whatever its share: patterns of several sites, and tails. Where all
+#: pairs together would take far more than there are for, the quick profile steers only some of them, in both
+#: directions, but never fewer than LEAST_PAIRS; the others have their sampled and forced histories.
+PER_PAIR, LEAST_PAIRS = 25, 4
+#: Memory that a history far out may ask for, beside what the process has.
+MEGABYTES = 1024
+
+
+def gather(audit: PrivacyAudit, run: Run) -> Findings:
+    """Record and replay every pair, direction and history.
+
+    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input (it draws
+    outside the coins, or keeps something between calls, and then no replay says anything) or that ends by an
+    error whatever it is given, and ``InvalidParameterError`` for pairs that are no neighbours.
+    """
+    pairs = list(audit.neighbours(run))
+    if not pairs:
+        raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
+    for pair in pairs:
+        if not isinstance(pair, Neighbours):
+            raise InvalidParameterError(
+                f"neighbours must give pairs as Neighbours(name, left, right), got {type(pair).__name__}; "
+                "import it from dpaudit."
+            )
+    claim = audit.claim
+    unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
+    for pair in pairs:
+        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
+    inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
+    first, outside = _first_prints(audit, [data for _, data in inputs], run)
+    watch = Watch(audit.program)  # after the first run, whose results a cache may hold
+    watch.outside.update(outside)  # the first run alone may make a file
+    longest = watch.limit
+    subject = Subject(
+        program=watch.program, aside=watch.counted, claim=claim, sites=audit.sites, proof=audit.whole
+    )
+    findings, aside = Findings(subject), Findings(subject)
+    found = _searched_pair(audit, run, watch, findings)
+    if found is not None:
+        pairs.append(found)
+        findings.notes.append(
+            f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
+        )
+    findings.notes += list(dict.fromkeys(text for text in unchecked if text))
+    limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
+    findings.limits, findings.lines = limits, steps
+    declared = audit.domain is not None
+    made = more_pairs(
+        pairs,
+        claim.adjacency,
+        audit.domain,
+        np.random.default_rng(FORCED),  # the same pairs for every row and seed
+        most=BESIDE,
+    )
+    rng = np.random.default_rng(FORCED)
+    looked = [
+        [
+            pair
+            for pair in of_the_same_users(kind, pairs, claim.view)
+            if _glance(findings if declared else aside, audit, pair, rng, limits)
+        ]
+        for kind in (made.corners, made.random, made.rest)
+    ]
+    beside = [pair for kind in looked for pair in kind]
+    findings.tried += _tried(audit.domain, made, looked)
+    if not findings.refuted and (why := _untried(audit.domain, made, looked)):
+        findings.unsearched.append(why)
+    if audit.domain is None or not audit.domain.exhaustive:
+        places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
+        for pair in of_the_same_users(places.pairs, pairs, claim.view):
+            _touch(findings if declared else aside, audit, pair, rng, limits)
+        findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
+    share = 0.5 if run.profile == "quick" else 1.0
+    _at_quantiles(findings, pairs, watch, limits, steps, share=share)
+    if declared and beside:  # on top: the listed pairs keep all of their histories
+        _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
+    _conclude(findings, aside, audit, watch)
+    findings.pairs = len(pairs) + (len(beside) if declared else 0)
+    watch.limit = longest  # a run without an end must be cut where the first one was
+    for (name, data), before in zip(inputs, first, strict=True):
+        if _print(watch, data, run) != before:
+            raise MechanismError(
+                "state between calls: the program must do the same on the same input and coins, its last run "
+                f"on {name!r} differs from its first; keep nothing outside the program's own variables."
+            )
+    return findings
+
+
+def _first_prints(
+    audit: PrivacyAudit, inputs: Sequence[Any], run: Run
+) -> tuple[list[str], Mapping[str, None]]:
+    """The program's runs on the inputs, before any other run here, and what they did outside of the process.
+    Raises ``MechanismError`` if they differ where the inputs come in reverse order."""
+    unused = Watch(audit.program)
+
+    def prints() -> list[str]:
+        return each_input(inputs, lambda data: _print(unused, data, run))
+
+    with backwards(prints) as copies:
+        found, answers = prints(), copies.answers()
+    if answers is not None and answers != [found]:
+        raise MechanismError(DIFFERS)
+    return found, unused.outside
+
+
+def _print(watch: Watch, data: Any, run: Run) -> str:
+    rng = run.rng("same input")
+    return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+
+
+def _look(
+    findings: Findings,
+    audit: PrivacyAudit,
+    pairs: Sequence[Neighbours],
+    rng: np.random.Generator,
+    watch: Watch,
+) -> tuple[Limits, int]:
+    """The histories of every pair: sampled, in the tails of what moved, forced by name, far out. Returns the
+    limits of a run, which follow from the sampled ones, and the lines that the longest of these executed."""
+    program = watch.program
+    sites = values = steps = 0
+    for pair in both_directions(pairs):
+        for _ in range(audit.samples):
+            recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
+            if not recording.cut:  # a run that was cut says nothing about how long one is
+                sites = max(sites, len(recording.sites))
+                values = max(values, sum(count_of(site.value) for site in recording.sites))
+                steps = max(steps, watch.steps)
+            require_repeatable(program, pair, recording)
+            findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
+            if watch.stopped:  # no other run without an end needs to take as long
+                watch.limit = min(watch.limit, _lines_allowed(steps))
+    limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
+    watch.limit = _lines_allowed(steps)
+    for pair in both_directions(pairs):
+        if findings.refuted:
+            break
+        for name, choice in {"tails": None, **audit.histories}.items():
+            chosen = None if choice is None else watch.aside(choice)
+            _follow(findings, program, pair, f"forced ({name})", limits, choice=chosen)
+        for name, direction in (("all far up", 1), ("all far down", -1)):
+            with limited_memory(MEGABYTES):
+                far = far_out(direction)
+                _follow(findings, program, pair, f"forced ({name})", limits, choice=far, rounds=1)
+    if not findings.ended:
+        got = findings.errors[0].rstrip(".") if findings.errors else "no end"
+        raise MechanismError(
+            f"a program must run on its data, got {got} in every history; fix it or the data."
+        ) from _own_error(program, pairs[0].left, rng)
+    return limits, steps
+
+
+def _lines_allowed(steps: int) -> int:
+    """How many lines a run may execute if the longest one that ended executed ``steps``."""
+    return 20 * steps + 20_000
+
+
+def _own_error(program: Program, data: Any, rng: np.random.Generator) -> BaseException | None:
+    """The error of a program that raises, which says where it did."""
+    try:
+        record(program, data, rng=rng, limits=Limits())
+    except (MechanismError, InvalidParameterError) as error:
+        return error.__cause__ or error
+    return None
+
+
+def _follow(
+    findings: Findings, program: Program, pair: Neighbours, how: str, limits: Limits, **options: Any
+) -> None:
+    """One worst history, which is the same whatever the run's seed is."""
+    rng = np.random.default_rng(FORCED)
+    options["replayed"] = lambda recording: findings.subject.replay(pair, recording)
+    for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
+        findings.note(pair, how, result)
+
+
+def _glance(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> bool:
+    """A pair that the audit does not list, in both directions: one sampled history and the tails of what
+    moved in it. Returns whether it was tried: not after a refutation."""
+    if findings.refuted:
+        return False
+    program = findings.subject.program
+    for directed in both_directions([pair]):
+        recording = record(program, directed.left, rng=rng, keep_errors=True, limits=limits)
+        require_repeatable(program, directed, recording)
+        findings.replay(directed, "sampled", recording)
+        _follow(findings, program, directed, "forced (tails)", limits, rounds=2)
+    return True
+
+
+def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
+    """Which pairs of the domain were replayed, beside those that the audit lists."""
+    corners, random, rest = map(len, looked)
+    if isinstance(domain, Records):
+        return [f"{corners} corner pairs and {random} random pairs of {domain}"]
+    return [f"{rest} other pairs of {domain}"] if domain is not None and made.rest else []
+
+
+def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
+    """Why the pairs of the domain show nothing, if they do not; empty otherwise."""
+    if domain is None:
+        return ""
+    if not made.made:
+        return f"no pair of {domain} could be made from data like those of the listed pairs"
+    if made.pairs and not any(looked):
+        return f"no pair of {domain} could be replayed: the listed pairs do not tell whose data a record is"
+    return ""
+
+
+def _touch(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> None:
+    """A position that no other pair moves: one sampled history, held against the accounting."""
+    if findings.refuted:
+        return
+    recording = record(findings.subject.program, pair.left, rng=rng, keep_errors=True, limits=limits)
+    findings.replay(pair, "sampled", recording)
+
+
+def _at_quantiles(
+    findings: Findings,
+    pairs: Sequence[Neighbours],
+    watch: Watch,
+    limits: Limits,
+    steps: int,
+    *,
+    share: float,
+) -> None:
+    """Quantiles of every site, spread over pairs and directions, and bisections between them. A program of
+    many ``steps`` gets fewer; where ``share`` is below 1, all pairs but the first have that share of them,
+    and of many pairs some are taken."""
+    whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
+    directed = both_directions(pairs)
+    beside = int(share * whole)
+    each = max(6, beside // len(directed))
+    stride = max(1, len(directed) * each // max(beside, each))
+    if share < 1:
+        stride = max(stride, len(directed) // max(LEAST_PAIRS, beside // PER_PAIR))
+        stride += 1 - stride % 2  # odd: both directions are among those taken
+    chosen = directed[::stride]
+    for number, pair in enumerate(chosen):
+        values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
+        halvings = each if number else max(6, whole // len(directed))
+        for item in quantile_histories(watch, pair, values=values, halvings=halvings, limits=limits):
+            if findings.refuted:
+                return
+            findings.replay(pair, f"forced ({item.words})", item.recording)
+
+
+def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """What stands against a verdict besides leaks and broken accounting."""
+    _note_unentered(findings, audit, watch)
+    findings.histories = findings.replays
+    findings.obstacles += findings.additions.objections()
+    if findings.unseen:
+        names = ", ".join(map(repr, [*findings.unseen][:5]))
+        findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")
+    for why, where in findings.cut.items():
+        findings.notes.append(f"a history was cut, its program came to {why} ({where})")
+    if findings.errors:
+        findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
+    beyond = list(aside.violations.values())
+    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
+    beyond += aside.obstacles
+    findings.obstacles += [
+        f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
+        for text in beyond
+        if text not in findings.obstacles
+    ]
+    findings.notes += findings.tried
+    if audit.domain is None:
+        findings.notes.append(
+            f"the pairs are the suite's own, no domain is declared; {aside.replays} replays elsewhere"
+        )
+
+
+def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
+    function."""
+    if not watch.functions:
+        findings.unentered.append(
+            "no function of the program could be watched line by line: write it as a Python function"
+        )
+    excused: set[str] = set()
+    unwatched = []
+    for function, kind in watch.unwatched.items():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            unwatched.append(f"{function} ({kind})")
+    if unwatched:
+        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
+        findings.unentered.append(
+            f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
+            "not counted; write it in the suite, or audit the function itself"
+        )
+    if watch.outside:
+        findings.unentered.append(
+            f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
+            "may read what an earlier one left there"
+        )
+    findings.notes += [
+        f"watched in an installed package: {Path(file).name}, SHA-256 {digest}"
+        for file, digest in watch.sources().items()
+    ]
+    lines = []
+    for line, function in watch.missing():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            lines.append(f"{line} in {function}")
+    if lines:
+        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+        findings.unentered.append(
+            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
+        )
+    reasons: dict[str, list[str]] = {}
+    for name in sorted(excused):
+        reasons.setdefault(audit.unentered[name], []).append(name)
+    findings.notes += [
+        f"not every line of {', '.join(names)} was entered: {reason}" for reason, names in reasons.items()
+    ]
+
+
+def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, findings: Findings) -> Neighbours | None:
+    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
+    if audit.searched is None or audit.domain is None:
+        return None
+    tried = 0
+
+    def score(pair: Neighbours) -> float:
+        nonlocal tried
+        if not of_the_same_users([pair], [pair], audit.claim.view):
+            return 0.0  # a user in the view
+        tried += 1
+        view, rng = view_of(pair, audit.claim.view), run.rng("search")
+
+        def replayed(recording: Recording) -> Replay:
+            return replay(watch.counted, pair.right, recording, view=view, counted=findings.subject.counted)
+
+        limits = Limits()
+        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
+        return max((abs(float(result.loss())) for result in replays), default=0.0)
+
+    records, width = audit.searched
+    seed = int(run.seed_sequence("search").generate_state(1)[0])
+    found = search_pairs(
+        neighbouring_arrays(
+            records=records,
+            width=width,
+            levels=audit.domain.levels(),
+            adjacency=audit.claim.adjacency,
+        ),
+        score,
+        threshold=float(audit.declared) * (1 + 1e-6),
+        examples=run.choose(quick=200, full=2000),
+        seed=seed,
+    )
+    size = f"at most {records} records" + (f" of {width} numbers" if width is not None else "")
+    findings.tried.append(f"a guided search through {tried} pairs of {size}")
+    return found

@@ -1,0 +1,111 @@
+"""What of a program's noise stands between two neighbours, where its aggregates have no closed form: the
+shares of the sums that one record moves, as the program adds them, and the divergence of their sum from
+itself shifted.
+
+Where one record enters several sums, their sum modulo m is looked at, a function of what is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.coins import Program, Sampler
+from dpaudit.coins.base import To
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import exact
+from dpaudit.distributions import DiscreteGaussian, Law, Shifted, Skellam, SumMod
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import SERVER
+from dpaudit.certify.witnesses.divergence import divergence_witness
+
+__all__ = ["MovedNoise", "moved_noise"]
+
+
+class _Watched(Sampler):
+    """Samples, and keeps what enters every modular sum."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(rng)
+        self.sums: list[tuple[tuple[Law, ...], int]] = []
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+        if isinstance(through, SumMod):
+            self.sums.append((tuple(laws), through.modulus))
+        return super().aggregate(laws, through, site=site, to=to)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovedNoise:
+    """Shares of noise whose sum modulo ``modulus`` one record shifts by ``shift`` > 0."""
+
+    shares: tuple[Law, ...]
+    shift: int
+    modulus: int
+    words: str
+
+    @property
+    def signal(self) -> float:
+        """Shift squared over variance: what a divergence grows with."""
+        return self.shift**2 / sum(law.variance() for law in self.shares)
+
+    def witness(self, claim: RenyiDP | ZeroConcentratedDP) -> Witness:
+        """The divergence of the sum at the claim's order, or at order 2, from below."""
+        family, noise = _family(self.shares)
+        return divergence_witness(
+            claim,
+            family,
+            shift=self.shift,
+            modulus=self.modulus,
+            order=2 if isinstance(claim, ZeroConcentratedDP) else None,
+            description=self.words,
+            **noise,
+        )
+
+
+def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise | None:
+    """What of the first batch's noise stands between the pair's inputs; ``None`` if no aggregate moves, or
+    where the two inputs get different noise or numbers of aggregates: then a shift is not all that happens.
+
+    Only aggregates with the first one's modulus count: they come before any decision on their outcomes.
+    Where several move their sum modulo m is taken, with all their shares and the sum of their shifts.
+    """
+    sides = []
+    for data in (pair.left, pair.right):
+        coins = _Watched(np.random.default_rng(seed))
+        program(coins, data)
+        sides.append([laws for laws, modulus in coins.sums if modulus == coins.sums[0][1]])
+    modulus, shift = next((modulus for _, modulus in coins.sums), 1), 0
+    left, right = ([[_base(law) for law in laws] for laws in side] for side in sides)
+    if left != right:
+        return None
+    shares: list[Law] = []
+    for here, there, noise in zip(*sides, left, strict=True):
+        gap = sum(map(_offset, there)) - sum(map(_offset, here))
+        shift += gap
+        shares += noise if gap else []
+    if not shift:
+        return None
+    words = f"{pair.name}: {len(shares)} shares, together shifted by {abs(shift)}, modulo {modulus}"
+    return MovedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
+
+
+def _base(law: Law) -> Law:
+    return law.base if isinstance(law, Shifted) else law
+
+
+def _offset(law: Law) -> int:
+    return int(law.offset) if isinstance(law, Shifted) else 0
+
+
+def _family(shares: Sequence[Law]) -> tuple[Any, dict[str, Any]]:
+    """The noise of a sum of shares as ``divergence_witness`` names it."""
+    skellams = [law for law in shares if isinstance(law, Skellam)]
+    if len(skellams) == len(shares):
+        return "skellam", {"variance": sum(exact(law.parameters()["variance"]) for law in skellams)}
+    (only,) = {law for law in shares if isinstance(law, DiscreteGaussian)}  # all users add the same share
+    return "discrete-gaussian-sum", {"variance": only.parameters()["sigma2"], "count": len(shares)}

@@ -1,0 +1,43 @@
+"""Findings as workflow commands of GitHub Actions, which show them at the line of the row.
+
+The form is that of "Workflow commands for GitHub Actions" (GitHub's documentation): ``::error
+file=F,line=L,title=T::MESSAGE``, where ``%``, line ends, and in properties ``:`` and ``,`` are
+percent-encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpaudit.report.notation import clean
+from dpaudit.report.roles import against_expectation, unexpected_cells
+from dpaudit.report.sarif import FIRST_LINE, place_of
+
+__all__ = ["github_annotations"]
+
+
+def github_annotations(report: Mapping[str, Any]) -> list[str]:
+    """One command a row that was not accepted, and one a suite that did not import; each is a single line."""
+    found = [_row(row) for row in report["results"] if not row["accepted"]]
+    return found + [
+        _error(item["suite"], FIRST_LINE, "not imported", item["reason"]) for item in report.get("broken", ())
+    ]
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    said = f"{against_expectation(row)}: {row['title']}"
+    lines = [said, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
+    return _error(*place_of(row), row["id"], "\n".join(map(clean, lines)))
+
+
+def _error(file: str, line: int, title: str, message: str) -> str:
+    return f"::error file={_property(file)},line={line},title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(clean(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,377 @@
+"""From the evidence of a row, as JSON, to what a reader is shown: trees of rules, a table of sites, facts.
+
+A report is read, not trusted: a field that is missing or of another type is left out or described, never an
+error. Long witnesses and wide trees are cut, and the cut says how much it left out; the JSON report has
+everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
+from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite
+
+__all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
+
+MAX_SITES = 40
+#: Losses are computed for at most so many sites of one witness; of a longer one the first sites are shown.
+MAX_LOSSES = 1000
+MAX_NODES = 300
+MAX_TREE_DEPTH = 24
+MAX_EVENTS = 8
+#: Values and sites that the sentence on an event names.
+MAX_WORDS = 3
+#: Values of one event that it names with their sites.
+MAX_SHOWN = 12
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One application of a rule, or one step of a mixture. ``left_out`` nodes below it are not shown."""
+
+    rule: str
+    parameters: tuple[Fact, ...] = ()
+    premises: tuple[TreeNode, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class TreeLine:
+    """One line of a tree from top to bottom, ``depth`` steps to the right; ``note`` says what is left out."""
+
+    depth: int
+    rule: str
+    parameters: tuple[Fact, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SiteLine:
+    """One site of a witness: both laws, the value that came out, and what it adds to the loss."""
+
+    site: str
+    law: str
+    neighbour: str
+    value: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty.
+    ``event`` is what a witness's adversary sees, in words.
+    ``exact`` is an estimate at confidence 1: a computation, which no sample enters.
+    """
+
+    kind: str
+    headline: str
+    facts: tuple[Fact, ...] = ()
+    description: str = ""
+    event: str = ""
+    assumptions: tuple[str, ...] = ()
+    trees: tuple[TreeNode, ...] = ()
+    sites: tuple[SiteLine, ...] = ()
+    left_out: str = ""
+    details: tuple[Fact, ...] = ()
+    exact: bool = False
+
+    @property
+    def tree(self) -> list[TreeLine]:
+        """All trees, line by line."""
+        return [line for node in self.trees for line in _tree_lines(node, 0)]
+
+    @property
+    def tag(self) -> str:
+        """What the evidence is called."""
+        return "computation" if self.exact else self.kind
+
+
+def _tree_lines(node: TreeNode, depth: int) -> Iterator[TreeLine]:
+    yield TreeLine(depth, node.rule, node.parameters)
+    for premise in node.premises:
+        yield from _tree_lines(premise, depth + 1)
+    if node.left_out:
+        yield TreeLine(depth + 1, "", note=f"and {node.left_out} more, in the JSON report")
+
+
+def exhibit(data: object) -> Exhibit:
+    """Turn one entry of a result's ``evidence`` into an exhibit."""
+    if not isinstance(data, Mapping):
+        return Exhibit("unknown", "evidence that is not an object", facts=(("content", describe(data)),))
+    makers = {
+        "certificate": _certificate,
+        "program-proof": _program,
+        "witness": _witness,
+        "estimate": _estimate,
+    }
+    kind = data.get("evidence")
+    if isinstance(kind, str) and kind in makers:
+        return makers[kind](data)
+    return Exhibit(
+        "unknown", f"evidence of an unknown kind, {describe(kind)}", facts=_facts(data, leave=("evidence",))
+    )
+
+
+def _certificate(data: Mapping[str, Any]) -> Exhibit:
+    assumptions = tuple(describe(a) for a in _listed(data.get("assumptions")))
+    strength = "Accounted: it holds under its assumptions." if assumptions else "Proved: nothing is assumed."
+    tree = _Trees().rule(data.get("tree"))
+    return Exhibit(
+        kind="certificate",
+        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
+        description=strength,
+        assumptions=assumptions,
+        trees=() if tree is None else (tree,),
+    )
+
+
+def _program(data: Mapping[str, Any]) -> Exhibit:
+    """A proof of a program: its scope, what it assumes, how large it is; its tree is in the report alone."""
+    body = data.get("body")
+    parts = body if isinstance(body, Mapping) else {}
+    sizes = [
+        (words, describe(len(_listed(parts.get(name)))))
+        for name, words in (
+            ("tree", "decisions and draws"),
+            ("cells", "cells"),
+            ("nodes", "recorded steps"),
+            ("releases", "releases"),
+        )
+        if name in parts or name in ("tree", "cells")
+    ]
+    return Exhibit(
+        kind="program proof",
+        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
+        description=f"Proved for {describe(data.get('scope'))}. Nothing is said of other data.",
+        facts=tuple(sizes),
+        assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
+    )
+
+
+class _Trees:
+    """Reads the trees of one exhibit with a common limit on nodes, so that no file makes an endless page."""
+
+    def __init__(self) -> None:
+        self.left = MAX_NODES
+
+    def rule(self, data: object, depth: int = 0) -> TreeNode | None:
+        """A rule application of a certificate, with its premises; ``None`` once the limit is reached."""
+        if not isinstance(data, Mapping) or not self._take(depth):
+            return None
+        premises = _listed(data.get("premises"))
+        nodes = [node for p in premises if (node := self.rule(p, depth + 1)) is not None]
+        parameters = data.get("parameters")
+        facts = _facts(parameters) if isinstance(parameters, Mapping) else ()
+        extra = _facts(data, leave=("rule", "parameters", "premises"))
+        return TreeNode(describe(data.get("rule")), facts + extra, tuple(nodes), len(premises) - len(nodes))
+
+    def event(self, data: object) -> TreeNode | None:
+        """One event of a mixture: the values shown, and how either input can produce them."""
+        if not isinstance(data, Mapping) or not self._take(0):
+            return None
+        sides = [
+            TreeNode(name, premises=() if below is None else (below,))
+            for name, key in (("on the recorded input", "recorded"), ("on the neighbour", "neighbour"))
+            for below in [self.step(data.get(key), 2)]
+        ]
+        return TreeNode("event", (("shown", describe(data.get("values"))),), tuple(sides))
+
+    def step(self, data: object, depth: int) -> TreeNode | None:
+        """A step of a mixture's tree: a hidden draw with branches, a shown value, or the end of a path."""
+        if not isinstance(data, Mapping) or not self._take(depth):
+            return None
+        if "end" in data:
+            return TreeNode("shows the event" if data["end"] is True else "shows something else")
+        law = (("law", describe(data.get("law"))),)
+        if "see" in data:
+            below = self.step(data.get("then"), depth + 1)
+            return TreeNode(f"shown: {describe(data['see'])}", law, () if below is None else (below,))
+        branches = [b for b in _listed(data.get("branches")) if isinstance(b, Mapping)]
+        nodes = []
+        for branch in branches:
+            below = self.step(branch.get("then"), depth + 1)
+            if below is not None:
+                nodes.append(TreeNode("drawn", (("value", describe(branch.get("value"))),), (below,)))
+        return TreeNode(
+            f"hidden draw: {describe(data.get('draw'))}", law, tuple(nodes), len(branches) - len(nodes)
+        )
+
+    def _take(self, depth: int) -> bool:
+        self.left -= 1
+        return self.left >= 0 and depth <= MAX_TREE_DEPTH
+
+
+def _witness(data: Mapping[str, Any]) -> Exhibit:
+    raw = data.get("body")
+    body: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    sites = [site for site in _listed(body.get("sites")) if isinstance(site, Mapping)]
+    events = _listed(body.get("events"))
+    trees = _Trees()
+    lines = _site_lines(sites)
+    hidden = len(sites) - len(lines)
+    bound = data.get("bound")
+    reached = "∞" if bound is None else show_bound(bound, toward="down")
+    return Exhibit(
+        kind="witness",
+        headline=f"{symbol(data.get('quantity'))} ≥ {reached}",
+        facts=(
+            ("form", describe(data.get("form"))),
+            ("origin", describe(data.get("origin"))),
+            ("seen by", describe(body.get("view"))),
+        ),
+        description=str(data.get("description") or ""),
+        event=_event_in_words(body, sites, events),
+        trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
+        sites=tuple(lines),
+        left_out=_cut_note(hidden, "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
+        details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak", "view")),
+    )
+
+
+def _event_in_words(
+    body: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], events: Sequence[object]
+) -> str:
+    """What the adversary sees on one input, more often than on its neighbour: the shown values of a mixture's
+    event, what leaked, or what came out at the sites; empty where a witness is about two laws alone."""
+    shown = [e for e in events if isinstance(e, Mapping) and e.get("values")]
+    if shown:
+        seen = ", or ".join(_shown_in_words(e) for e in shown[:MAX_WORDS])
+        return f"what is seen is {seen}{_and_more(len(shown))}"
+    leak = body.get("leak")
+    if isinstance(leak, Mapping) and "recorded" in leak:
+        here, there = describe(leak["recorded"]), describe(leak.get("neighbour"))
+        where = f" at {describe(leak['site'])}" if leak.get("site") else ""
+        what = f"{describe(leak.get('what'))}{where}"
+        return f"{what} is {here}, which the neighbour never shows: there it is {there}"
+    told = [
+        f"{describe(site.get('site'))} = {describe(site.get('value', site.get('outcomes')))}"
+        for site in sites[:MAX_WORDS]
+    ]
+    return f"what comes out: {'; '.join(told)}{_and_more(len(sites))}" if told else ""
+
+
+def _shown_in_words(event: Mapping[str, Any]) -> str:
+    """The values of an event with the names of their sites, where a path of its tree names as many."""
+    values, names, node = event["values"], [], event.get("recorded")
+    while isinstance(node, Mapping) and "end" not in node:
+        if "see" in node:
+            names.append(describe(node["see"]))
+            node = node.get("then")
+        else:
+            branches = _listed(node.get("branches"))
+            node = branches[0].get("then") if branches and isinstance(branches[0], Mapping) else None
+    if not isinstance(values, list) or len(names) != len(values) or len(values) > MAX_SHOWN:
+        return describe(values)
+    return ", ".join(f"{name} = {describe(value)}" for name, value in zip(names, values, strict=True))
+
+
+def _and_more(number: int) -> str:
+    return f" and {number - MAX_WORDS} more" if number > MAX_WORDS else ""
+
+
+def _cut_note(number: int, what: str) -> str:
+    return f"{number} more {what}{'s' if number > 1 else ''} in the JSON report." if number > 0 else ""
+
+
+def _leak(data: object) -> tuple[Fact, ...]:
+    if not isinstance(data, Mapping):
+        return ()
+    names = {"what": "leak of", "recorded": "one input shows", "neighbour": "its neighbour shows", "to": "to"}
+    return tuple((names.get(str(key), words(key)), describe(value)) for key, value in data.items())
+
+
+def _site_lines(sites: list[Mapping[str, Any]]) -> list[SiteLine]:
+    """All sites if they are few; else those with the largest losses, in the order of the run."""
+    looked = sites[:MAX_LOSSES]
+    losses = [_loss(site) for site in looked]
+    ranked = sorted(range(len(looked)), key=lambda i: (-abs(losses[i] or 0.0), i))
+    return [_site(looked[i], losses[i]) for i in sorted(ranked[:MAX_SITES])]
+
+
+def _site(data: Mapping[str, Any], loss: float | None) -> SiteLine:
+    if "kernel" in data:  # a channel session: its answers have one joint law
+        return SiteLine(
+            site=describe(data.get("site")),
+            law=_session_words(data, "kernel", "queries"),
+            neighbour=_session_words(data, "kernel_neighbour", "queries_neighbour"),
+            value=describe(data.get("outcomes")),
+            loss=show(loss, digits=6),
+        )
+    return SiteLine(
+        site=describe(data.get("site")),
+        law=describe(data.get("law")),
+        neighbour=describe(data.get("law_neighbour")),
+        value=describe(data.get("value")),
+        loss=show(loss, digits=6),
+    )
+
+
+def _session_words(data: Mapping[str, Any], kernel: str, queries: str) -> str:
+    return f"{describe(data.get(kernel))} asked {describe(data.get(queries))}"
+
+
+def _loss(data: Mapping[str, Any]) -> float | None:
+    """What a site adds to the loss, in floats; ``None`` if its laws cannot be read.
+
+    This is for the reader's eye: the verdict rests on the same number in balls (``dpaudit verify``).
+    """
+    try:
+        with np.errstate(all="ignore"):
+            if "kernel" in data:
+                session = WitnessSession.from_json(dict(data))
+                here = session.kernel.log_joint(tuple(session.queries), tuple(session.outcomes))
+                there = session.kernel_neighbour.log_joint(
+                    tuple(session.queries_neighbour), tuple(session.outcomes)
+                )
+            else:
+                site = WitnessSite.from_json(dict(data))
+                here, there = site.law.logp(site.value), site.law_neighbour.logp(site.value)
+            loss = float(np.sum(np.asarray(here) - np.asarray(there)))
+    except Exception:  # whatever an edited file provokes: the site is then shown without a number
+        return None
+    return None if math.isnan(loss) else loss
+
+
+def _estimate(data: Mapping[str, Any]) -> Exhibit:
+    lower, upper = as_number(data.get("lower")), as_number(data.get("upper"))
+    confidence, samples = as_number(data.get("confidence")), as_number(data.get("samples"))
+    quantity = symbol(data.get("quantity"))
+    small = data.get("quantity") in PROBABILITIES
+    low = f"{show(lower, digits=6, toward='down', below_one=small)} ≤ " if lower is not None else ""
+    high = f" ≤ {show(upper, digits=6, toward='up')}" if upper is not None else ""
+    sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")
+    facts = [
+        ("confidence", sure),
+        ("points" if confidence == 1 else "samples", show(samples, digits=15)),
+        ("method", describe(data.get("method"))),
+        ("scope", describe(data.get("scope"))),
+        ("covers the claim", describe(data.get("covers_claim") is True)),
+    ]
+    if data.get("seed") is not None:
+        facts.append(("seed", str(data["seed"])))
+    if confidence == 1 and not samples:  # a closed form: there are no points to count
+        del facts[1]
+    details = data.get("details")
+    return Exhibit(
+        kind="estimate",
+        headline=f"{low}{quantity}{high}" if low or high else f"{quantity}: no bound on either side",
+        facts=tuple(facts),
+        details=_facts(details) if isinstance(details, Mapping) else (),
+        exact=confidence == 1,
+    )
+
+
+def _facts(data: Mapping[str, Any], *, leave: Sequence[str] = ()) -> tuple[Fact, ...]:
+    return tuple((words(key), describe(value)) for key, value in data.items() if key not in leave)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

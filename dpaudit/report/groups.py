@@ -1,0 +1,166 @@
+"""The rows of a page put together by claim: what is printed, its repair beside it, steps folded under it,
+then what lies outside the paper's conditions, and the controls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.report.fields import STRENGTHS, VERDICTS
+from dpaudit.report.notation import natural_key
+from dpaudit.report.roles import ROLE_WORDS, claim_id
+from dpaudit.report.rows import RowView
+
+__all__ = [
+    "Group",
+    "Links",
+    "counts_by_paper",
+    "counts_by_role",
+    "grouped",
+    "links",
+]
+
+#: The best comes first.
+SHOWN_VERDICTS = VERDICTS[::-1]
+
+#: Which rows stand where in the block of a claim. Rows of other roles are folded, one fold a role.
+MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
+FOLDED = ("step", "what-if", "control")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows of one role under a claim; open where one of them needs attention."""
+
+    words: str
+    rows: tuple[RowView, ...]
+    open: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one claim of one paper. ``opened`` are those of ``main`` that a reader finds open, by
+    anchor: the claim itself (the first row, where none has its id) and what is refuted.
+    """
+
+    id: str
+    paper: str
+    main: tuple[RowView, ...]
+    opened: frozenset[str]
+    beside: tuple[RowView, ...]
+    folds: tuple[Fold, ...]
+
+
+def grouped(rows: Sequence[RowView]) -> list[Group]:
+    """One group a claim, in the order of the first row of each."""
+    found: dict[tuple[str, str], list[RowView]] = {}
+    for row in rows:
+        found.setdefault((row.paper, claim_id(row.id)), []).append(row)
+    return [_group(paper, name, group) for (paper, name), group in found.items()]
+
+
+def _group(paper: str, name: str, rows: Sequence[RowView]) -> Group:
+    ordered = sorted(rows, key=lambda row: natural_key(row.id))
+    folds = []
+    for role in FOLDED:
+        inside = tuple(row for row in ordered if row.role == role)
+        if inside:
+            counts = Counter(row.label for row in inside)
+            said = ", ".join(f"{count} {label}" for label, count in counts.items())
+            alarm = any(row.urgent for row in inside)
+            folds.append(Fold(f"{ROLE_WORDS[role]}: {said}", inside, alarm))
+    main = tuple(row for row in ordered if row.role in MAIN)
+    itself = [row for row in main if row.id == name] or main[:1]
+    return Group(
+        id=name,
+        paper=paper,
+        main=main,
+        opened=frozenset(row.anchor for row in main if row in itself or row.verdict == "refuted"),
+        beside=tuple(row for row in ordered if row.role in BESIDE),
+        folds=tuple(folds),
+    )
+
+
+def counts_by_role(rows: Sequence[RowView]) -> list[dict[str, Any]]:
+    """For each role that there is: how many rows with each verdict, and the strengths behind them; printed
+    claims stand there even without a row.
+    """
+    counts = []
+    for role, words in ROLE_WORDS.items():
+        group = [row for row in rows if row.role == role]
+        if group or role == "printed":
+            counts.append({"role": role, "words": words, "count": len(group), "verdicts": _verdicts(group)})
+    return counts
+
+
+def _verdicts(rows: Sequence[RowView]) -> list[dict[str, Any]]:
+    """For each verdict: how many, the strengths behind them, and its share of a bar."""
+    found: list[dict[str, Any]] = []
+    start = 0.0
+    for verdict in SHOWN_VERDICTS:
+        group = [row for row in rows if row.verdict == verdict]
+        strengths = Counter(row.strength for row in group)
+        share = 100.0 * len(group) / len(rows) if rows else 0.0
+        found.append(
+            {
+                "verdict": verdict,
+                "count": len(group),
+                "behind": " · ".join(f"{strengths[s]} {s}" for s in STRENGTHS[::-1] if strengths[s]),
+                "start": f"{start:.3f}%",
+                "share": f"{share:.3f}%",
+            }
+        )
+        start += share
+    return found
+
+
+def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
+    """For each paper and role: how many rows, how many with each verdict, how many not accepted."""
+    counts = []
+    for paper in sorted({row.paper for row in rows}, key=natural_key):
+        for role, words in ROLE_WORDS.items():
+            group = [row for row in rows if (row.paper, row.role) == (paper, role)]
+            if group:
+                counts.append(
+                    {
+                        "paper": paper,
+                        "words": words,
+                        "count": len(group),
+                        "verdicts": [sum(row.verdict == v for row in group) for v in SHOWN_VERDICTS],
+                        "alarms": sum(bool(row.alarm) for row in group),
+                    }
+                )
+    return counts
+
+
+@dataclass(frozen=True)
+class Links:
+    """The rows that a row mends, and those that mend it."""
+
+    mends: tuple[RowView, ...]
+    mended_by: tuple[RowView, ...]
+
+
+def links(rows: Sequence[RowView]) -> dict[str, Links]:
+    """The links between repairs and what they mend, by the anchor of every row that has one."""
+    known = {(row.paper, row.id): row for row in rows}
+    mending = _repairs(rows)
+    found: dict[str, Links] = {}
+    for row in rows:
+        mends = tuple(known[row.paper, name] for name in row.mends if (row.paper, name) in known)
+        repairs = tuple(mending.get((row.paper, row.id), ()))
+        if mends or repairs:
+            found[row.anchor] = Links(mends, repairs)
+    return found
+
+
+def _repairs(rows: Iterable[RowView]) -> dict[tuple[str, str], list[RowView]]:
+    """The repairs among ``rows`` by the paper and the id of what they mend, each in its order."""
+    found: dict[tuple[str, str], list[RowView]] = {}
+    for row in rows:
+        for name in dict.fromkeys(row.mends):
+            found.setdefault((row.paper, name), []).append(row)
+    return found

@@ -1,0 +1,260 @@
+"""The HTML report: one self-contained file made from the JSON report, and from nothing else.
+
+It opens offline (no font, script, image or style from elsewhere), can be read without JavaScript, and trusts
+nothing that a suite wrote: all text is escaped by the template engine, anchors are rebuilt from safe
+characters, and the page's own content policy admits only the one script and the one style sheet whose hashes
+it carries. A long report's evidence is packed (``dpaudit.report.units``): there the script unfolds it, from
+markup that this module has escaped. Equal reports give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.exhibits import Fact
+from dpaudit.report.fields import VERDICTS, read_object, read_text
+from dpaudit.report.findings import PaperFindings, counted, findings, first_reason
+from dpaudit.report.groups import counts_by_paper, counts_by_role, grouped, links
+from dpaudit.report.notation import clean, describe, natural_key, words
+from dpaudit.report.roles import OUTSIDE, ROLE_WORDS
+from dpaudit.report.rows import RowView, attention, row_view
+from dpaudit.report.units import INLINE, packed, packed_lines, units
+from dpaudit.verify.statement import CANNOT_KNOW
+
+__all__ = ["render_html"]
+
+
+#: How the page's own anchors begin: those of claims with several rows, and of packs.
+RESERVED = ("claim.", "pack.", "lines.")
+
+
+def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
+    """Render a JSON report as one HTML page. Where the evidence of its rows has more than ``inline``
+    characters of markup, it is packed and unfolds on demand.
+
+    Rows come in the order of ``dpaudit.report.rows.attention``. Raises ``BrokenReportError`` if
+    ``results`` or ``unchecked`` is not a list of objects with an ``id``; any other field may be missing,
+    null or of a later version: it is then shown as missing, or described.
+    """
+    results = _objects(report, "results")
+    unchecked = _objects(report, "unchecked")
+    anchors = _anchors([read_text(item, "id") for item in (*results, *unchecked)])
+    order = sorted(range(len(results)), key=lambda i: attention(results[i]))
+    claims = [row_view(results[i], anchor=anchors[i]) for i in order]
+    style, script = _part("report.css"), _part("report.js")
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    overview = _overview(claims)
+    details = _environment().get_template("details.html.j2").make_module(overview)
+    found, packs = packed(
+        units(overview["groups"], vars(details)["body"], vars(details)["block"]), inline=inline
+    )
+    lines = [vars(details)["line"](row, rank) for rank, row in enumerate(claims, start=1)]
+    shown, more = packed_lines(lines) if packs else (lines, [])
+    template = _environment().get_template("template.html.j2")
+    return template.render(
+        claims=claims,
+        findings=_findings(report, claims),
+        units=found,
+        lines=shown,
+        more=[name for name, _ in more],
+        packs=[*packs, *more],
+        unchecked=[
+            (anchor, *(read_text(item, key) for key in ("id", "paper", "reason")))
+            for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
+        ],
+        **overview,
+        complete=report.get("complete") is not False,
+        run=_run(report),
+        stamps=_stamps(report),
+        suites=_suites(report),
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy,
+        cannot_know=CANNOT_KNOW,
+    )
+
+
+def _overview(claims: list[RowView]) -> dict[str, Any]:
+    """What the rows come to: counts, lists of what is false, groups, links, choices of the filters."""
+    return {
+        "roles": counts_by_role(claims),
+        "urgent": [c for c in claims if c.urgent],
+        "beside": [c for c in claims if c.under],
+        "outside_words": OUTSIDE,
+        "groups": grouped(claims),
+        "links": links(claims),
+        "papers": sorted({c.paper for c in claims}, key=natural_key),
+        "counts": counts_by_paper(claims),
+        "kinds": sorted({c.kind for c in claims}, key=natural_key),
+        "verdicts": [v for v in VERDICTS if any(c.verdict == v for c in claims)],
+        "alarms": sum(bool(c.alarm) for c in claims),
+    }
+
+
+def _findings(report: Mapping[str, Any], claims: list[RowView]) -> list[dict[str, Any]]:
+    """The findings of each paper, with the rows as the page shows them."""
+    known = {(row.paper, row.id): row for row in reversed(claims)}
+
+    def view(result: Mapping[str, Any]) -> RowView:
+        return known[read_text(result, "paper"), read_text(result, "id")]
+
+    def shown(results: Iterable[Mapping[str, Any]]) -> list[RowView]:
+        return [view(result) for result in results]
+
+    return [
+        {
+            "paper": found.paper,
+            "title": found.title,
+            "stated": [f"{len(rows)} {_lowered(role, len(rows))}" for role, rows in found.stated.items()],
+            "came": _came(found),
+            "false": [
+                (
+                    f"{ROLE_WORDS[role]} that {'is' if len(false) == 1 else 'are'} false",
+                    [
+                        {
+                            "row": view(f.result),
+                            "much": f.much,
+                            "repairs": shown(f.repairs),
+                            "tried": shown(f.tried),
+                        }
+                        for f in false
+                    ],
+                )
+                for role, false in found.false.items()
+            ],
+            "open": [(view(result), first_reason(result)) for result in found.open],
+            "outside": shown(found.outside),
+            "unchecked": found.unchecked,
+        }
+        for found in findings(report)
+    ]
+
+
+def _lowered(role: str, count: int) -> str:
+    words = ROLE_WORDS[role].lower()
+    return words if count != 1 else words.removesuffix("s")
+
+
+def _came(found: PaperFindings) -> list[tuple[str, str]]:
+    """How what a paper states came out: for each verdict and role that there is, a few words."""
+    said = {
+        "verified": "hold",
+        "consistent": "consistent",
+        "inconclusive": "open",
+        "refuted": "false",
+        "crashed": "crashed",
+    }
+    return [
+        (verdict, f"{ROLE_WORDS[role]} {word}: {counted(rows, verdict)}")
+        for verdict, word in said.items()
+        for role, rows in found.stated.items()
+        if any(row.get("verdict") == verdict for row in rows)
+    ]
+
+
+def _run(report: Mapping[str, Any]) -> str:
+    """What the run was, in one line."""
+    stamps = report.get("stamps")
+    started = read_text(stamps, "started") if isinstance(stamps, Mapping) else ""
+    told = [
+        (name, str(report[key]))
+        for key, name in (("profile", "profile"), ("seed", "seed"), ("alpha", "family-wise error level"))
+        if report.get(key) is not None
+    ]
+    return " · ".join([f"{name} {value}" for name, value in told] + ([started] if started else []))
+
+
+def _stamps(report: Mapping[str, Any]) -> list[Fact]:
+    """Every other field at the top of the report; objects are spelled out."""
+    facts: list[Fact] = []
+    for key, value in report.items():
+        if key not in ("results", "unchecked", "suites"):
+            facts += _spelled(words(key), value, depth=0)
+    return facts
+
+
+def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
+    if isinstance(value, Mapping) and value and depth < 3:
+        # The object "stamps" is a mere box; the name of any other one is part of what it says.
+        prefix = "" if name == "stamps" else f"{name}: "
+        parts = [_spelled(f"{prefix}{words(key)}", inner, depth=depth + 1) for key, inner in value.items()]
+        return [fact for part in parts for fact in part]
+    # Seeds and versions are identifiers: no rounding, no thousands separators.
+    plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+    return [(name, str(value) if plain else describe(value))]
+
+
+def _suites(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was audited: paper, reference, file, commit, hash and symbols of each suite."""
+    suites = report.get("suites")
+    if not isinstance(suites, list):
+        return []
+    keys = ("paper", "title", "reference", "suite", "commit", "sha256")
+    return [
+        {
+            **{key: read_text(suite, key) for key in keys},
+            "modified": suite.get("modified") is True,
+            "symbols": tuple(
+                (clean(name), describe(meaning)) for name, meaning in read_object(suite, "symbols").items()
+            ),
+        }
+        for suite in suites
+        if isinstance(suite, Mapping)
+    ]
+
+
+def _anchors(ids: list[str]) -> list[str]:
+    """One fragment name for each id: safe characters stay, others become hyphens, repeats get a number."""
+    taken = {"top", "glossary"}  # "#top" is the top of any page
+    anchors = []
+    for identifier in ids:
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "row"
+        base = f"row-{base}" if base.lower().startswith(RESERVED) else base
+        name, repeat = base, 2
+        while name.lower() in taken:
+            name, repeat = f"{base}-{repeat}", repeat + 1
+        taken.add(name.lower())
+        anchors.append(name)
+    return anchors
+
+
+def _objects(report: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    items = report.get(key, [])
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) and "id" in item for item in items):
+        raise BrokenReportError(
+            f"a report's {key} must be a list of objects with an id, got {items!r:.60}; run the audit again."
+        )
+    return items
+
+
+def _part(name: str) -> str:
+    return files("dpaudit.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FunctionLoader(_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )

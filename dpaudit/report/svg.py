@@ -1,0 +1,61 @@
+"""Markup by code: one function through which every element of a picture goes, so that nothing is ever left
+unescaped.
+
+No element carries a ``style``, an ``href``, a script or a resource: a picture is shapes, text and class
+names. Colours live in the style sheet of the page, so that a picture follows dark mode and print.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from markupsafe import Markup, escape
+
+from dpaudit.report.notation import clean
+
+__all__ = ["element", "join", "text_of"]
+
+Attribute = str | int | float | None
+
+
+def element(name: str, /, *children: str, **attributes: Attribute) -> Markup:
+    """Build ``<name attributes>children</name>``. Children that are not ``Markup`` are text and are escaped.
+
+    ``class_`` stands for ``class``; other underscores become hyphens (``text_anchor``); ``None`` leaves an
+    attribute out; floats are written with two decimals. ``name`` and attribute names come from code, never
+    from a report.
+    """
+    parts = [f"<{name}"]
+    for key, value in attributes.items():
+        if value is not None:
+            parts.append(f' {_attribute(key)}="{_write(value)}"')
+    if not children and name in _SELF_CLOSING:
+        return Markup("".join(parts) + "/>")
+    return Markup("".join(parts) + f">{join(children)}</{name}>")
+
+
+#: SVG shapes without content may close themselves; HTML elements may not.
+_SELF_CLOSING = frozenset({"circle", "line", "path", "polygon", "rect"})
+
+
+@cache
+def _attribute(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
+def _write(value: str | int | float) -> str:
+    """A value as it stands between quotes; of a number nothing needs to be escaped."""
+    if isinstance(value, float):
+        text = f"{value:.2f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    return escape(clean(value))
+
+
+def text_of(value: object) -> Markup:
+    """Escaped text."""
+    return value if isinstance(value, Markup) else escape(clean(value))
+
+
+def join(children: tuple[str, ...] | list[Markup] | list[str]) -> Markup:
+    """Children in a row; those that are not ``Markup`` are escaped."""
+    return Markup("".join(text_of(child) for child in children))

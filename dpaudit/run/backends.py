@@ -1,0 +1,189 @@
+"""Where the rows of a run are computed: processes of this machine, joblib's workers, or a Dask cluster.
+
+Planning, the journal and the report stay with the process that was started. What goes out is one command at a
+time (``dpaudit.run.remote``), so that every backend gives the same results, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import threading
+import time
+from abc import abstractmethod
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.processes.child import Answer, ChildDiedError
+from dpaudit.run.process import FRESH_SEEDS, Pool, available_cpus
+from dpaudit.run.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
+from dpaudit.run.targets import SuiteFile
+
+if TYPE_CHECKING:  # statistics load the laws, which most runs need in their workers alone
+    from dpaudit.blackbox.statistics.cluster import TlsScheduler
+
+__all__ = ["BACKENDS", "Backend", "start_backend"]
+
+Backend = Literal["processes", "joblib", "dask"]
+
+BACKENDS: tuple[str, ...] = get_args(Backend)
+
+#: Seconds in which the workers may end what a stopped run still does.
+END_SECONDS = 10
+
+
+def start_backend(
+    backend: Backend, *, jobs: int | None = None, scheduler: str | TlsScheduler | None = None
+) -> tuple[Asking, int]:
+    """Whoever runs the rows, and at how many a time: ``jobs``, or what the machine or the cluster has.
+
+    ``scheduler`` is the address of a Dask scheduler; without one ``dask`` starts a cluster of this machine.
+    Raises ``InvalidParameterError`` where the packages are missing or nobody answers at the address.
+    """
+    if scheduler is not None and backend != "dask":
+        raise InvalidParameterError(
+            f"a scheduler's address needs --backend dask, got {backend}; pass it or leave --scheduler out."
+        )
+    if backend == "dask":
+        cluster = _Dask(scheduler, jobs)
+        return cluster, jobs or cluster.size()
+    size = available_cpus() if jobs is None else jobs
+    return (_Joblib(size) if backend == "joblib" else Pool(size, seeds=FRESH_SEEDS)), size
+
+
+class _Remote:
+    """Suites are imported here once, for the plan; each command goes to another process."""
+
+    def __init__(self) -> None:
+        self._run = f"{platform.node()}-{os.getpid()}-{time.time_ns()}"
+        self._folder = os.getcwd()
+        self._here = Pool(1)
+        self._stamps: dict[SuiteFile, Stamp] = {}
+        self._also: dict[SuiteFile, tuple[str, ...]] = {}
+
+    def load(self, file: SuiteFile) -> Answer:
+        """What a suite says of itself, from a process of this machine."""
+        found = self._here.load(file)
+        self._also[file] = tuple(found.get("files", ()))
+        self._stamps[file] = stamp_of(file, also=self._also[file])
+        return found
+
+    def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
+        """The answer of another process. Raises as ``Pool.ask`` does, and ``RemoteError``."""
+        asked = Asked(
+            run=self._run,
+            folder=self._folder,
+            path=str(file.path),
+            root=str(file.root),
+            label=file.label,
+            also=self._also[file],
+            stamp=self._stamps[file],
+            command=command,
+            seconds=seconds,
+            seed=seed,
+        )
+        return self._send(asked)
+
+    def forget(self, file: SuiteFile, *, seed: int) -> None:
+        """Nothing to do: each process ends the workers that it has not used for long."""
+
+    def close(self) -> None:
+        """End the processes of this run, here and there."""
+        self._here.close()
+        self._end()
+
+    @abstractmethod
+    def _send(self, asked: Asked) -> Answer:
+        """Send a command and wait for its answer."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """End what the other processes do for this run."""
+
+
+class _Joblib(_Remote):
+    """The worker processes of joblib's default backend, on this machine."""
+
+    def __init__(self, size: int) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        super().__init__()
+        self._executor = ProcessPoolExecutor(max_workers=size)
+
+    def _send(self, asked: Asked) -> Answer:
+        from joblib.externals.loky.process_executor import BrokenProcessPool, ShutdownExecutorError
+
+        try:
+            found: Answer = self._executor.submit(answer, asked).result()
+        except BrokenProcessPool as error:
+            raise RemoteError(
+                "joblib's workers must stay alive, one of them died; use --resume, with fewer --jobs where "
+                "memory ran out."
+            ) from error
+        except ShutdownExecutorError as error:
+            raise ChildDiedError("must not start once the run was stopped") from error
+        return found
+
+    def _end(self) -> None:
+        self._executor.shutdown(wait=False, kill_workers=True)
+
+
+class _Dask(_Remote):
+    """A Dask cluster: that of a scheduler's address, or one of this machine alone, a process a job."""
+
+    def __init__(self, scheduler: str | TlsScheduler | None, jobs: int | None) -> None:
+        from dpaudit.blackbox.statistics.cluster import connect, distributed, private_cluster
+
+        distributed()
+        super().__init__()
+        self._cluster: Any = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        if scheduler is None:  # the folder is this user's alone, and goes with the process at the latest
+            self._scratch = tempfile.TemporaryDirectory(prefix="dpaudit-", ignore_cleanup_errors=True)
+            self._cluster = private_cluster(jobs or available_cpus(), self._scratch.name)
+        self._client: Any = connect(self._cluster or scheduler)
+
+    def size(self) -> int:
+        """How many rows the cluster can run at a time: the threads of all its workers."""
+        threads = sum(self._client.nthreads().values())
+        if not threads:
+            raise InvalidParameterError(
+                "a cluster must have at least one worker, it has none now; start one, or pass --jobs to wait."
+            )
+        return int(threads)
+
+    def _send(self, asked: Asked) -> Answer:
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            future = self._client.submit(answer, asked, pure=False)
+            found: Answer = future.result()
+        except DpauditError:
+            raise
+        except KilledWorker as error:
+            raise ChildDiedError(
+                f"ended {error.allowed_failures + 1} workers of the cluster, one by one"
+            ) from error
+        except (CancelledError, OSError, RuntimeError) as error:
+            raise RemoteError(
+                f"the cluster must stay reachable, and it is not ({type(error).__name__}); use --resume."
+            ) from error
+        return found
+
+    def _end(self) -> None:
+        ending = threading.Thread(target=self._end_cluster, daemon=True)
+        ending.start()
+        ending.join(3 * END_SECONDS)  # a scheduler that is frozen must not hold up the report
+
+    def _end_cluster(self) -> None:
+        with suppress(Exception):  # a cluster that is gone has nothing left to end
+            self._client.run(end_run, self._run, on_error="ignore")
+        with suppress(Exception):
+            self._client.close(timeout=END_SECONDS)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=END_SECONDS)
+        if self._scratch is not None:
+            self._scratch.cleanup()

@@ -1,0 +1,253 @@
+"""The process that imports one suite and runs its rows, each in a process of its own.
+
+Where the system can fork, each row runs in a fork of the process that has imported the suite
+(``dpaudit.core.processes.forks``), so that no row finds anything that another one left. Forking is safe here
+because no other thread exists at that point: linear algebra is held to one thread by the environment that
+the parent sets, FLINT starts none unless asked, and the worker itself has none. A suite whose import starts a
+thread is not forked. There, and on systems without fork, a worker runs one row and is replaced.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.machinery import SourceFileLoader
+from os import _exit, getpid  # bound here, out of reach of a row that spoils them
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.harness import hide_checkout, is_harness_file, is_harness_module
+from dpaudit.core.processes.forks import serve_forked
+from dpaudit.core.processes.fork_server import serve_starts
+from dpaudit.core.processes.serving import (
+    is_single_threaded,
+    message,
+    read_lines,
+    send,
+    serve,
+    take_over_stdio,
+)
+from dpaudit.replay.input_order import reversed_inputs
+from dpaudit.run.describe import declared, describe, held, import_suite
+from dpaudit.run.finding import finding_of
+from dpaudit.run.reading import Reading
+from dpaudit.run.stamps import imported_below
+from dpaudit.core.suite import Row, Run, Suite, recording
+
+__all__ = ["main", "serve_workers"]
+
+TRACEBACK_LINES = 60
+#: Seconds for which a source counts as changed just now.
+JUST_NOW = 2.0
+
+Answer = dict[str, Any]
+
+
+def main(root: str, global_seed: int) -> None:
+    """Import the suite that the first command names, then serve commands until their pipe ends.
+
+    ``root`` goes first on the import path; ``global_seed`` sets the global generators.
+    """
+    commands, answers = take_over_stdio()
+    faulthandler.enable(all_threads=False)  # the thread that failed; others would come before it
+    hide_checkout(Path(root))
+    sys.path.insert(0, root)
+    SourceFileLoader.set_data = _unless_new(SourceFileLoader.set_data)  # type: ignore[method-assign]
+    own = getpid()
+    load = json.loads(next(read_lines(commands)))
+    worker = _Worker(Path(root), global_seed)
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
+    answer = worker.load(path=load["path"], module=load["module"], part=load["part"])
+    if getpid() != own:
+        _exit(0)  # the other half of a fork at import time
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
+    forks = hasattr(os, "fork") and is_single_threaded()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # the suite may have put anything there
+            stream.flush()  # what the import printed is not each row's
+    send(answers, message(load["id"], answer=answer | {"forks": forks, "modules": _shared_modules()}))
+    if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
+        serve_forked(commands, answers, worker.do, worker.prepare)
+    else:
+        serve(commands, answers, worker.do)
+
+
+def _unless_new(write: Callable[..., None]) -> Callable[..., None]:
+    """Python takes compiled code for that of a source by size and second of its last change: of a source that
+    was changed just now none is written, or another edit in that second would not be seen.
+    """
+
+    def written(loader: SourceFileLoader, path: str, data: bytes, **mode: int) -> None:
+        with suppress(OSError):
+            if time.time() - Path(loader.path).stat().st_mtime >= JUST_NOW:
+                write(loader, path, data, **mode)
+
+    return written
+
+
+def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
+    """Fork workers for suites below ``root``, one for each request on the socket ``descriptor``."""
+    serve_starts(descriptor, lambda: main(root, global_seed))
+
+
+def _shared_modules() -> list[str]:
+    """The modules of the harness that this process has imported; other suites need most of them too."""
+    return [name for name in sys.modules if is_harness_module(name)]
+
+
+class _Worker:
+    def __init__(self, root: Path, global_seed: int) -> None:
+        self.root = root
+        self.global_seed = global_seed
+        self.suite: Suite | None = None
+        self.reading = Reading(root)
+        self.reading.start()
+
+    def load(self, *, path: str, module: str, part: bool) -> Answer:
+        """Import a suite and describe it; ``failed`` with the reason where that is impossible.
+
+        ``held`` is what the suite serves, ``declared`` everything that the import made. A ``part`` may have
+        no suite, and no description then.
+        """
+        try:
+            self._seed_globals()
+            with recording() as made:
+                self.suite = import_suite(path, module, part=part)
+            found = {"files": imported_below(self.root), "declared": declared(made), "held": []}
+            if self.suite is None:
+                return found
+            found["held"] = held(self.suite)
+            return describe(self.suite, file=path, root=self.root) | found
+        except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
+            return self._failure(error) | {"place": self._place(error)}
+
+    def prepare(self, command: dict[str, Any]) -> None:
+        """Before the fork for a row: import what such rows need, once for all of them, since that takes
+        longer than many a row. It starts no thread; where it fails, the row says so."""
+        with suppress(BaseException):  # as at the import of a suite
+            if command["do"] == "calibrate":
+                return
+            if self._row(command["row"]).fingerprint is not None:
+                import dpaudit.replay.privacy
+            if command["do"] == "evaluate" and "dpaudit.kernel.check" in sys.modules:
+                import dpaudit.kernel.program_claim
+                import dpaudit.certify.witnesses.recompute  # noqa: F401
+
+    def do(self, command: dict[str, Any]) -> Answer:
+        """The answer to a command; ``failed`` with the reason where the suite's code raised."""
+        if command["do"] == "calibrate":
+            return self._calibrate()
+        if command["do"] == "fingerprint":
+            return self._fingerprint(command["row"], command["seed"], reverse=command["reverse"])
+        return self._evaluate(command["row"], command["seed"], command["alpha"], command["profile"])
+
+    def _fingerprint(self, row: str, seed: int, *, reverse: bool) -> Answer:
+        try:
+            with reversed_inputs(reverse):
+                return {"value": self._fingerprint_of(self._row(row), seed)}
+        except BaseException as error:
+            return self._failure(error)
+
+    def _evaluate(self, row: str, seed: int, alpha: float, profile: Any) -> Answer:
+        """A row's fingerprint, its finding, its seconds, and the files that were read for it."""
+        started = time.perf_counter()
+        answer: Answer = {"value": None}
+        try:
+            found = self._row(row)
+            answer["value"] = self._fingerprint_of(found, seed)
+            self._seed_globals()
+            outcome = found.evaluate(Run(profile=profile, alpha=alpha, seed=seed, row_id=row))
+            answer["finding"] = finding_of(found.claim, outcome, alpha=alpha)
+        except BaseException as error:
+            answer |= self._failure(error)
+        seconds = time.perf_counter() - started
+        self.reading.add(imported_below(self.root))  # the row itself may have imported some
+        return answer | {"seconds": seconds, "read": self.reading.found}
+
+    def _calibrate(self) -> Answer:
+        """The answers to the suite's questions about noise."""
+        from dpaudit.certify.calibrate import answer  # loads the kernel, which few commands need
+
+        try:
+            return {"answers": [answer(question).to_json() for question in self._loaded().questions]}
+        except BaseException as error:
+            return self._failure(error)
+
+    def _fingerprint_of(self, row: Row, seed: int) -> str | None:
+        if row.fingerprint is None:
+            return None
+        self._seed_globals()
+        own = np.random.SeedSequence([seed, zlib.crc32(row.id.encode())]).generate_state(1)[0]
+        value = row.fingerprint(int(own))
+        if not isinstance(value, str):
+            raise InvalidParameterError(
+                f"a fingerprint must be a string, got {type(value).__name__}; return repr(...) or a hash."
+            )
+        return value
+
+    def _seed_globals(self) -> None:
+        """Put the global generators where every row finds them, whatever the import drew."""
+        random.seed(self.global_seed)
+        np.random.seed(self.global_seed)  # noqa: NPY002  the very generator that programs must not use
+
+    def _loaded(self) -> Suite:
+        if self.suite is None:
+            raise InvalidParameterError("a suite must be imported before its rows run, it was not.")
+        return self.suite
+
+    def _row(self, row: str) -> Row:
+        return next(item for item in self._loaded().rows if item.id == row)
+
+    def _failure(self, error: BaseException) -> Answer:
+        return {"failed": self._reason(error), "traceback": _traceback(error)}
+
+    def _reason(self, error: BaseException) -> str:
+        """One line: the error, and the last place below the root that it came through."""
+        text = (
+            str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        )
+        frame = self._last_frame(error)
+        if frame is None or (isinstance(error, SyntaxError) and error.filename):
+            return text
+        return f"{text} ({self._within(frame.filename)}:{frame.lineno})"
+
+    def _place(self, error: BaseException) -> str:
+        """Where an import failed, with the line of source; empty where that is in no file of the suite."""
+        if isinstance(error, SyntaxError) and error.filename:
+            return f"{self._within(error.filename)}:{error.lineno}: {(error.text or '').strip()}"
+        frame = self._last_frame(error)
+        return f"{self._within(frame.filename)}:{frame.lineno}: {frame.line}" if frame else ""
+
+    def _last_frame(self, error: BaseException) -> traceback.FrameSummary | None:
+        """The last frame in a file of the suite: of what caused the error, or else of the error itself."""
+        own = self._last_frame(error.__cause__) if error.__cause__ is not None else None
+        frames = reversed(traceback.extract_tb(error.__traceback__))
+        return own or next((item for item in frames if self._is_theirs(Path(item.filename))), None)
+
+    def _is_theirs(self, path: Path) -> bool:
+        return path.is_relative_to(self.root) and not is_harness_file(str(path))
+
+    def _within(self, name: str) -> str:
+        path = Path(name)
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else name
+
+
+def _traceback(error: BaseException) -> str:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return "\n".join(
+        lines if len(lines) <= TRACEBACK_LINES else [*lines[:5], "  ...", *lines[-TRACEBACK_LINES + 6 :]]
+    )

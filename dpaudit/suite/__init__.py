@@ -1,0 +1,66 @@
+"""Rows as mathematics: a row of a suite is a decorated function of named parameters.
+
+The grid writes the scope, the docstring holds title, text and notes, the claim gives kind, view and quantity,
+and the parts of a row share its error level among themselves.
+"""
+
+from dpaudit.suite.controls import Control, broken, controls, false_inequality, program_control
+from dpaudit.suite.evidence import Measured, evidence
+from dpaudit.suite.expected import expected
+from dpaudit.suite.expression import Expression, Leaf, average, constant, largest, leaf, smallest
+from dpaudit.suite.grid import Grid, Point, full, in_words, listed, only_quick, over
+from dpaudit.suite.inequality import inequality, step, steps
+from dpaudit.suite.mutants import (
+    branching,
+    one_share_less,
+    reusing,
+    scaled,
+    shared,
+    twice,
+    widened,
+    without,
+)
+from dpaudit.suite.privacy import privacy
+from dpaudit.suite.worst import Chain, Constant, Sides, Step, worst_of
+
+__all__ = [
+    "Chain",
+    "Constant",
+    "Control",
+    "Expression",
+    "Grid",
+    "Leaf",
+    "Measured",
+    "Point",
+    "Sides",
+    "Step",
+    "average",
+    "branching",
+    "broken",
+    "constant",
+    "controls",
+    "evidence",
+    "expected",
+    "false_inequality",
+    "full",
+    "in_words",
+    "inequality",
+    "largest",
+    "leaf",
+    "listed",
+    "one_share_less",
+    "only_quick",
+    "over",
+    "privacy",
+    "program_control",
+    "reusing",
+    "scaled",
+    "shared",
+    "smallest",
+    "step",
+    "steps",
+    "twice",
+    "widened",
+    "without",
+    "worst_of",
+]

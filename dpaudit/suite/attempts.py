@@ -1,0 +1,128 @@
+"""Why the program of a privacy row is not proved: an attempt, and the sentence that ends it.
+
+A row that is consistent by its certificate says of its program only that replays found no difference. The
+attempt follows that program on private values and names the operation, with its line, where it stops.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core import data as declared
+from dpaudit.core.claims import PrivacyClaim, PureDP
+from dpaudit.core.claims.base import Adversary, Model, Unit
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.evidence import Certificate, Evidence, ProgramProof
+from dpaudit.core.harness import installed_folders, is_harness_file
+from dpaudit.prover.values.prove import prove_values
+from dpaudit.replay import domains
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.suite.proved import provable
+from dpaudit.core.suite import Run
+from dpaudit.core.views import PUBLIC, View
+
+__all__ = ["certified_alone", "program_files", "why_unproved"]
+
+#: The begin of each such note.
+NO_PROOF = "no proof of the program: "
+
+#: Seconds for one attempt, and the largest number of records that it declares.
+SECONDS, MOST_RECORDS = 20.0, 32
+
+
+def certified_alone(evidence: Sequence[Evidence]) -> bool:
+    """Whether there is a certificate of a mechanism and no proof of a program."""
+    return any(isinstance(item, Certificate) for item in evidence) and not any(
+        isinstance(item, ProgramProof) for item in evidence
+    )
+
+
+def program_files() -> list[str]:
+    """The files of all loaded modules that are neither the harness's, Python's nor an installed package's."""
+    installed = installed_folders()
+    files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
+    return sorted(f for f in files if f and not is_harness_file(f) and not f.startswith(installed))
+
+
+def why_unproved(audit: PrivacyAudit, run: Run) -> str:
+    """The sentence that ends the attempt to prove the audit's own program.
+
+    Parameters
+    ----------
+    audit : PrivacyAudit
+        The program, its claim and its data.
+    run : Run
+        The run, which gives the pairs of neighbours.
+
+    Returns
+    -------
+    str
+        A note that begins with "no proof of the program: ".
+    """
+    claim = audit.claim
+    wanted = _followed_claim(claim)
+    try:
+        data = _declaration(audit, run)
+        found = prove_values(audit.program, wanted, data=data, files=program_files(), seconds=SECONDS)
+    except DpauditError as error:
+        return f"{NO_PROOF}{_of_object(audit.program) or error}"
+    if found.verdict != "verified":
+        return f"{NO_PROOF}{found.reason}"
+    if wanted != claim:
+        return (
+            f"{NO_PROOF}the program is proved for {found.scope}, and no proof can be about {claim.in_words()}"
+        )
+    return (
+        f"{NO_PROOF}it exists for {data.words}, and the row declares no such data (pass prove=Records(...))"
+    )
+
+
+def _followed_claim(claim: PrivacyClaim) -> Any:
+    """The claim, or the nearest one that a proof can be about: events, everybody, the public view."""
+    if not provable(claim):
+        return PureDP(epsilon=1, adjacency=claim.adjacency)
+    return replace(
+        claim,
+        view=View.of(PUBLIC),
+        unit=Unit.EVENT,
+        model=Model.IDEAL,
+        adversary=Adversary.OBLIVIOUS,
+        turnout="everybody",
+    )
+
+
+def _declaration(audit: PrivacyAudit, run: Run) -> declared.Records:
+    """Records that hold the audit's data: its domain or more, the shape of its first pair."""
+    pairs = audit.neighbours(run)
+    left = next(iter(pairs)).left
+    shape = np.shape(left)
+    width = shape[1] if len(shape) == 2 else None
+    size = min(max(shape[0], 1), MOST_RECORDS) if shape else 1
+    container: Any = "list" if isinstance(left, list) and width is None else "array"
+    return declared.Records(_numbers(audit.domain), size=size, width=width, container=container)
+
+
+def _numbers(domain: Any) -> Any:
+    if isinstance(domain, domains.Interval) and domain.lower is not None and domain.upper is not None:
+        return declared.Interval(domain.lower, domain.upper)
+    if isinstance(domain, domains.Values):
+        low, high = min(domain.values), max(domain.values)
+        whole = all(value.denominator == 1 for value in domain.values)
+        return declared.Integers(int(low), int(high)) if whole else declared.Interval(low, high)
+    return declared.Anything()
+
+
+def _of_object(program: Any) -> str:
+    """For a program that is an object of a class: where its method is, which is not followed."""
+    code = getattr(getattr(type(program), "__call__", None), "__code__", None)  # noqa: B004
+    if code is None:
+        return ""
+    place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
+    return (
+        f"{place}: the program is an object of class {type(program).__name__}, whose methods are not followed"
+    )

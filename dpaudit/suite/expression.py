@@ -1,0 +1,221 @@
+"""Expressions of expected values: ratios, sums and means of things that are simulated or computed, with ends
+that hold together.
+
+A ``Leaf`` is one expected value with a way to bound it at a given error level. An expression knows its
+leaves, so that whoever evaluates it can share one error level among them, each counted once however often it
+stands there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from types import FunctionType
+
+import numpy as np
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import rounded_down, rounded_up
+from dpaudit.suite.regret.intervals import Interval
+from dpaudit.core.suite import Run
+
+__all__ = ["Expression", "Leaf", "average", "constant", "largest", "leaf", "smallest"]
+
+
+Bounding = Callable[[Run, float], Interval]
+
+
+class Expression:
+    """An expected value, or arithmetic of several. Combine with ``+ - * /`` and numbers."""
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every leaf, repeated where it stands several times."""
+        raise NotImplementedError
+
+    def value(self, known: Mapping[Leaf, Interval]) -> Interval:
+        """The interval that follows from those of the leaves."""
+        raise NotImplementedError
+
+    def __add__(self, other: Expression | float) -> Expression:
+        return _Both(self, _expression(other), "+")
+
+    def __sub__(self, other: Expression | float) -> Expression:
+        return _Both(self, _expression(other), "-")
+
+    def __mul__(self, other: Expression | float) -> Expression:
+        return _Both(self, _expression(other), "*")
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: float) -> Expression:
+        return _Both(_expression(other), self, "-")
+
+    def __neg__(self) -> Expression:
+        return _Both(constant(0), self, "-")
+
+    def __truediv__(self, other: Expression | float) -> Expression:
+        return _Both(self, _expression(other), "/")
+
+    def __rtruediv__(self, other: float) -> Expression:
+        return _Both(_expression(other), self, "/")
+
+
+@dataclass(frozen=True)
+class Leaf(Expression):
+    """One expected value: ``key`` names it (equal keys are the same runs), ``bounding(run, alpha)`` bounds
+    it, both ends together, at level ``alpha``, from ``runs(run)`` runs."""
+
+    key: str
+    bounding: Bounding = field(compare=False)
+    label: str = field(default="", compare=False)
+    runs: Callable[[Run], int] | None = field(default=None, compare=False)
+    method: str = field(default="", compare=False)
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield self
+
+    def value(self, known: Mapping[Leaf, Interval]) -> Interval:
+        return known[self]
+
+
+def same_leaf(one: Leaf, other: Leaf) -> bool:
+    """Whether two leaves with one key bound the same thing: the same code, with equal values around it."""
+    return _same(one.bounding, other.bounding)
+
+
+def _same(one: object, other: object) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, partial) and isinstance(other, partial):
+        return _same((one.func, one.args, one.keywords), (other.func, other.args, other.keywords))
+    if isinstance(one, FunctionType) and isinstance(other, FunctionType):
+        around = [
+            (f.__code__, [cell.cell_contents for cell in f.__closure__ or ()], f.__defaults__)
+            for f in (one, other)
+        ]
+        return _same(*around)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and bool(np.all(one == other))
+
+
+def leaf(
+    key: str,
+    bounding: Bounding,
+    *,
+    label: str = "",
+    runs: Callable[[Run], int] | None = None,
+    method: str = "",
+) -> Leaf:
+    """The expected value that ``bounding`` bounds; ``label`` heads its column in tables, ``method`` says how
+    it is bounded."""
+    return Leaf(key, bounding, label, runs, method)
+
+
+@dataclass(frozen=True)
+class _Constant(Expression):
+    low: float
+    high: float
+
+    def leaves(self) -> Iterator[Leaf]:
+        return iter(())
+
+    def value(self, known: Mapping[Leaf, Interval]) -> Interval:
+        middle = self.low if self.low == self.high else self.low / 2 + self.high / 2
+        return Interval(self.low, self.high, middle)
+
+
+def constant(low: float | Fraction, high: float | Fraction | None = None) -> Expression:
+    """A number, or one between two known ends; what no float holds is enclosed."""
+    return _Constant(rounded_down(low), rounded_up(low if high is None else high))
+
+
+def _expression(value: Expression | float | Fraction) -> Expression:
+    return value if isinstance(value, Expression) else constant(value)
+
+
+@dataclass(frozen=True)
+class _Both(Expression):
+    left: Expression
+    right: Expression
+    sign: str
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield from self.left.leaves()
+        yield from self.right.leaves()
+
+    def value(self, known: Mapping[Leaf, Interval]) -> Interval:
+        left, right = self.left.value(known), self.right.value(known)
+        if self.sign == "+":
+            return _outward(left.low + right.low, left.high + right.high, left.mean + right.mean)
+        if self.sign == "-":
+            return _outward(left.low - right.high, left.high - right.low, left.mean - right.mean)
+        if self.sign == "/":
+            ratio = left / right
+            return _outward(ratio.low, ratio.high, ratio.mean)
+        corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+        unbounded = any(map(math.isnan, corners))  # zero times infinity may be anything
+        low, high = (-math.inf, math.inf) if unbounded else (min(corners), max(corners))
+        return _outward(low, high, left.mean * right.mean)
+
+
+def _outward(low: float, high: float, mean: float) -> Interval:
+    """Ends of one rounded operation, each moved to the next float: the exact result lies between them. An
+    indefinite end is no bound."""
+    below = -math.inf if math.isnan(low) else math.nextafter(low, -math.inf)
+    above = math.inf if math.isnan(high) else math.nextafter(high, math.inf)
+    return Interval(below, above, mean)
+
+
+@dataclass(frozen=True)
+class _Several(Expression):
+    """The mean, the largest or the smallest of several."""
+
+    parts: tuple[Expression, ...]
+    what: str
+
+    def leaves(self) -> Iterator[Leaf]:
+        for part in self.parts:
+            yield from part.leaves()
+
+    def value(self, known: Mapping[Leaf, Interval]) -> Interval:
+        values = [part.value(known) for part in self.parts]
+        merge = _MERGE[self.what]
+        low, high, mean = (merge([getattr(one, name) for one in values]) for name in ("low", "high", "mean"))
+        # A mean rounds at each of its additions; the largest and the smallest are among the parts.
+        steps = len(values) + 1 if self.what == "mean" else 0
+        for _ in range(steps):
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        return Interval(low, high, mean)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+_MERGE: dict[str, Callable[[Sequence[float]], float]] = {"mean": _mean, "largest": max, "smallest": min}
+
+
+def _several(parts: Sequence[Expression | float], what: str) -> Expression:
+    if not parts:
+        raise InvalidParameterError(f"the {what} of expressions needs one at least, got none; name them.")
+    return _Several(tuple(map(_expression, parts)), what)
+
+
+def average(parts: Sequence[Expression | float]) -> Expression:
+    """The mean of several expressions, each with the same weight."""
+    return _several(parts, "mean")
+
+
+def largest(parts: Sequence[Expression | float]) -> Expression:
+    """The largest of several expressions."""
+    return _several(parts, "largest")
+
+
+def smallest(parts: Sequence[Expression | float]) -> Expression:
+    """The smallest of several expressions."""
+    return _several(parts, "smallest")

@@ -1,0 +1,293 @@
+"""Inequalities as rows: a decorated function computes both sides of ``left <= right``, in balls, at every
+point of a grid.
+
+The row's quantity is the largest left / right over all points, held against 1 (or left - right against 0,
+where a side may be negative): below it the inequality holds on the grid, above it it is false at a named
+point. The ends are rigorous: balls, rounded outward.
+
+    @inequality(rows, "L8", "Lemma 8", kind="tail", over=over(n=(1, 5, full(2000)), p="1/10 1/2"))
+    def hoeffding(n: int, p: Fraction) -> Sides:
+        \"\"\"The mean of n variables in [0, 1] is within its radius with probability 1 - p or more\"\"\"
+        return beyond(n, p), p
+
+A function may return several inequalities at the same point, each under its printed form (``Chain``); a
+``Constant`` among them is computed and stated, and claimed nowhere.
+Decorators stack: the same function with other fixed parameters is a row of its own (printed, repaired).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from dpaudit.core.claims import Ordering
+from dpaudit.core.evidence import Estimate
+from dpaudit.core.plots import table
+from dpaudit.suite.crashes import built, crashed_points
+from dpaudit.suite.grid import Grid, Point, in_words, listed
+from dpaudit.suite.signature import require_parameters
+from dpaudit.suite.words import Words, words_of
+from dpaudit.suite.worst import Both, Chain, Looked, Measure, Sides, Step, Worst, look
+from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
+
+__all__ = ["add_steps", "inequality", "step", "steps"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") -> Callable[[Both], Step]:
+    """Decorator: one inequality of a row of several (``steps``). Its docstring is the printed inequality; its
+    name is the function's unless ``name`` says another; without a grid it is computed once. ``expect`` is for
+    rows whose steps are cells."""
+
+    def decorate(function: Both) -> Step:
+        called = name or function.__name__.strip("_").replace("_", " ")
+        words = words_of(function, {}, id=called)
+        require_parameters(function, over, (), id=called)
+        return Step(name=called, text=words.title, sides=function, over=over or listed("", ()), expect=expect)
+
+    return decorate
+
+
+def inequality(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    over: Grid | None = None,
+    kind: str = "",
+    role: Role = "printed",
+    expect: str = "verified",
+    measure: Measure = "left / right",
+    case: str = "",
+    repairs: str | Sequence[str] = (),
+    **fixed: Any,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns (left, right), or a ``Chain``, for a point's
+    parameters, by name.
+
+    ``kind`` is the group's unless named; ``fixed`` are parameters that are the same at every point of this
+    row. The docstring says the title, the text and the notes (``words``); it may name fixed parameters, and
+    ``case``, the words in which rows of one function differ, as ``{name}``. Returns the function as it was.
+    """
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, {"case": case, **fixed}, id=id)
+        require_parameters(function, over, fixed, id=id)
+
+        def sides(**point: Any) -> Sides | Chain:
+            both: Sides | Chain = function(**point, **fixed)
+            return both
+
+        only = Step(name="inequality", text=words.title, sides=sides, over=over or listed("", ()))
+        add_steps(
+            rows,
+            id,
+            source,
+            [only],
+            words=words,
+            kind=kind,
+            role=role,
+            expect=expect,
+            measure=measure,
+            repairs=repairs,
+        )
+        return function
+
+    return decorate
+
+
+def steps(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    kind: str = "",
+    role: Role = "printed",
+    expect: str = "verified",
+    measure: Measure = "left / right",
+    case: str = "",
+    cells: bool = False,
+    repairs: str | Sequence[str] = (),
+    **fixed: Any,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
+
+    It is called once, with the ``fixed`` parameters, when the suite is built: nothing is computed then. With
+    ``cells`` each of them is a cell of the row, with a verdict of its own: the same claim in other settings.
+    """
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, {"case": case, **fixed}, id=id)
+        parts: list[Step] | None = built(
+            rows,
+            id,
+            source,
+            lambda: list(function(**fixed)),
+            title=words.title,
+            role=role,
+            expect=expect,
+            repairs=repairs,
+        )
+        if parts is None:
+            return function
+        add_steps(
+            rows,
+            id,
+            source,
+            parts,
+            words=words,
+            kind=kind,
+            role=role,
+            expect=expect,
+            measure=measure,
+            cells=cells,
+            repairs=repairs,
+        )
+        return function
+
+    return decorate
+
+
+def add_steps(
+    rows: Group,
+    id: str,
+    source: str,
+    parts: Sequence[Step],
+    *,
+    words: Words,
+    kind: str,
+    role: Role,
+    expect: str,
+    measure: Measure,
+    cells: bool = False,
+    repairs: str | Sequence[str] = (),
+) -> None:
+    """Add one row for several inequalities; the worst of them counts, or each is a cell."""
+    scope = " | ".join(_scopes(parts))
+
+    def evaluate(run: Run) -> Outcome:
+        looked = [look(part, run, measure) for part in parts]
+        if cells:
+            pairs = zip(parts, looked, strict=True)
+            each = [cell for part, found in pairs for cell in _cells(part, found, measure)]
+            return Outcome([], words.notes, cells=each, samples=sum(cell.samples for cell in each))
+        return _whole(parts, looked, measure, scope=scope, words=words)
+
+    evaluate.__doc__ = words.about
+    rows.add(
+        Row(
+            id=id,
+            title=words.title,
+            kind=kind or rows.kind,
+            claim=_claim(parts, measure, scope),
+            evaluate=evaluate,
+            expect=expect,
+            source=source,
+            role=role,
+            repairs=repairs,
+        )
+    )
+
+
+def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
+    text = "; ".join(part.text for part in parts)
+    return Ordering(
+        text=f"{text}; at every point of the grid {scope}" if scope else text,
+        quantity_name=measure,
+        claimed=1 if measure == "left / right" else 0,
+    )
+
+
+def _whole(
+    parts: Sequence[Step], looked: Sequence[Looked], measure: Measure, *, scope: str, words: Words
+) -> Outcome:
+    """All inequalities as one, and a cell for each point at which one of them raised."""
+    crashed = [
+        cell
+        for part, found in zip(parts, looked, strict=True)
+        for cell in _crashed(part, found, measure, before=f"{part.name}: " if len(parts) > 1 else "")
+    ]
+    worst = [item for found in looked for item in found.worst]
+    notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
+    picture = _table(words.title, worst, measure)
+    if not any(item.claimed for item in worst):  # every point raised
+        return Outcome([], notes, plots=[picture], cells=crashed)
+    estimate = _estimate(worst, measure, scope, whole=not crashed)
+    return Outcome([estimate], notes, plots=[picture], samples=estimate.samples, cells=crashed)
+
+
+def _crashed(part: Step, found: Looked, measure: Measure, *, before: str) -> list[Cell]:
+    return crashed_points(found.raised, _claim([part], measure, part.over.scope), before=before)
+
+
+def _estimate(worst: Sequence[Worst], measure: Measure, scope: str, *, whole: bool) -> Estimate:
+    """The largest measure of all that is claimed; with a point left out it does not cover the claim."""
+    claimed = [item for item in worst if item.claimed]
+    ends = max(item.low for item in claimed), max(item.high for item in claimed)
+    largest = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
+    points = {item.name: in_words(item.point) for item in worst}
+    text = scope if whole else f"{scope or 'no parameters'}; without the points that raised"
+    return largest.estimate(measure, scope=text, details=points, covers_claim=whole)
+
+
+def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
+    """One step with a verdict of its own, and a cell for each of its points that raised."""
+    crashed = _crashed(part, found, measure, before=f"{part.name}: ")
+    if not any(item.claimed for item in found.worst):
+        return crashed
+    scope = part.over.scope
+    estimate = _estimate(found.worst, measure, scope, whole=not crashed)
+    cell = Cell(
+        name=part.name,
+        claim=_claim([part], measure, scope),
+        evidence=[estimate],
+        expect=part.expect,
+        notes=[*_failing(found.worst, measure), *_stated(found.worst)],
+        samples=estimate.samples,
+    )
+    return [cell, *crashed]
+
+
+def _scopes(parts: Sequence[Step]) -> list[str]:
+    """Each grid once; with the steps' names where there are several."""
+    grids = {
+        part.over.scope: [other.name for other in parts if other.over.scope == part.over.scope]
+        for part in parts
+    }
+    if len(grids) == 1:
+        return [scope for scope in grids if scope]
+    return [f"{', '.join(names)}: {scope or 'no parameters'}" for scope, names in grids.items()]
+
+
+def _failing(worst: Sequence[Worst], measure: Measure) -> list[str]:
+    """The inequalities that fail, with their parameters."""
+    limit = 1 if measure == "left / right" else 0
+    return [
+        f"{item.name} fails: {measure} = {item.low:.6g}{_at(item.point)}"
+        for item in worst
+        if item.claimed and item.low > limit
+    ]
+
+
+def _stated(worst: Sequence[Worst]) -> list[str]:
+    """The constants, with the parameters at which they are largest."""
+    return [
+        f"on this grid {item.text} is at most {item.high:.6g}, and that much{_at(item.point)}"
+        for item in worst
+        if not item.claimed
+    ]
+
+
+def _at(point: Point) -> str:
+    return f" at {in_words(point)}" if point else ""
+
+
+def _table(title: str, worst: Sequence[Worst], measure: Measure) -> dict[str, Any]:
+    rows = [[item.name, item.text, item.count, f"{item.low:.6g}", in_words(item.point)] for item in worst]
+    return table(
+        title=f"{title}: each step at its worst point",
+        columns=["step", "inequality", "points", measure, "at"],
+        rows=rows,
+    )

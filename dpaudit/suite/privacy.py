@@ -1,0 +1,337 @@
+"""Privacy rows: a program, its claim, and what its proof declares; one declaration serves the certificate and
+the replays.
+
+    @privacy(rows, "DPSE", "Section 6")
+    def dp_se() -> PrivacyAudit:
+        \"\"\"DP-SE, the baseline, is ε-DP
+
+        every epoch starts from scratch: a pull enters one sum, released once
+        \"\"\"
+        return PrivacyAudit(
+            claim=CLAIM,
+            program=successive_elimination.program(epsilon=1),
+            neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500)),
+            sites=[Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+        )
+
+The row's verdict is about the claim in its view; a cell under it says what the proof's own accounting comes
+to. With a grid every point is a setting of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.plots import Plot
+from dpaudit.suite.crashes import built, crashed_cell
+from dpaudit.suite.grid import Grid, Point, in_words, listed
+from dpaudit.suite.signature import require_parameters
+from dpaudit.suite.words import words_of
+from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
+
+if TYPE_CHECKING:  # a suite without programs must not load the replays
+    from dpaudit.core.claims import PrivacyClaim
+    from dpaudit.core.data import Records, Table
+    from dpaudit.replay.audit import PrivacyAudit
+    from dpaudit.suite.proved import Shape
+
+__all__ = ["privacy"]
+
+Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+ABOUT = (
+    "Record the program on one of two neighbours and replay it on the other, sampled and along forced "
+    "histories; the transcript with the largest exact loss in the claim's view is the lower bound, the "
+    "certificate the upper one. The accounting holds what each changed release can cost at its worst outcome "
+    "against what the proof declares."
+)
+
+
+def privacy(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    over: Grid | None = None,
+    name: Callable[..., str] | None = None,
+    role: Role = "printed",
+    expect: str = "verified",
+    accounting: str | None = None,
+    plots: Callable[..., Sequence[Plot]] | None = None,
+    repairs: str | Sequence[str] = (),
+    prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None = None,
+    **fixed: object,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
+
+    ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
+    none (where the view shows every release it would repeat the claim). Where it is not said it is
+    ``consistent``, the most that a declared accounting comes to, or ``inconclusive`` where ``expect`` is. The
+    function is called when the suite is built; a row whose function raises then crashes alone. ``prove`` (or
+    a function of the point) is a shape of data for which the program itself is proved besides: a consistent
+    row is then proved in that scope, which the row says, and is not verified beyond it; where there is no
+    proof, a note says why, and what one record touches there is derived and held against the sites. With
+    ``Records`` or a ``Table`` (by default the ``data`` of the audit) the program is followed on private
+    values: the proof verifies the claim by itself, and the claim is about these data if it names no others.
+    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
+    more than the sites (``because``);
+    ``Note:`` paragraphs are notes.
+    """
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, fixed, id=id)
+        require_parameters(function, over, fixed, id=id)
+        because = words.about if words.about != words.title else ""
+        prove_at = _Shapes(prove, fixed)
+        settings = built(
+            rows,
+            id,
+            source,
+            lambda: _Settings(function, over or listed("", ()), name, fixed, because, id, prove_at),
+            title=words.title,
+            role=role,
+            expect=expect,
+            repairs=repairs,
+        )
+        if settings is None:
+            return function
+        first = settings.audits[0]
+        default = "inconclusive" if expect == "inconclusive" else "consistent"
+        wanted = default if accounting is None else accounting
+
+        def evaluate(run: Run) -> Outcome:
+            points = list((over or listed("", ())).at(run))
+            drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
+            if over is None:
+                outcome = prove_at.added(_outcome(first, run, wanted), first, {}, run)
+                notes = [*outcome.notes, *words.notes]
+                return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
+            chosen = settings.at(run)
+            share = replace(run, alpha=run.alpha / len(points))
+            outcomes = {
+                key: _attempt(
+                    audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share)
+                )
+                for (key, audit), point in zip(chosen.items(), points, strict=True)
+            }
+            table = _table(outcomes, chosen, expect)
+            return replace(table, notes=words.notes, plots=[*table.plots, *drawn])
+
+        evaluate.__doc__ = f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT
+        rows.add(
+            Row(
+                id=id,
+                title=words.title,
+                kind="privacy",
+                claim=first.claim,
+                evaluate=evaluate,
+                expect=expect,
+                view=str(first.claim.view),
+                source=source,
+                role=role,
+                repairs=repairs,
+                fingerprint=lambda seed: _digest(settings, prove_at, seed),
+            )
+        )
+        return function
+
+    return decorate
+
+
+class _Settings:
+    """The audits of all points of all profiles: each point's own, found again by the point itself."""
+
+    def __init__(
+        self,
+        function: Callable[..., PrivacyAudit],
+        grid: Grid,
+        name: Callable[..., str] | None,
+        fixed: dict[str, object],
+        because: str,
+        id: str,
+        prove_at: _Shapes,
+    ) -> None:
+        self.grid, self.name, self.id = grid, name, id
+        self.points: list[Point] = []
+        self.audits: list[PrivacyAudit] = []
+        for profile in PROFILES:
+            run = Run(profile=profile, alpha=0.05, seed=0, row_id=id)
+            for point in grid.at(run):
+                if point not in self.points:
+                    audit = function(**point, **fixed)
+                    if audit is None:
+                        raise InvalidParameterError(
+                            f"{id}: its function must return a PrivacyAudit, got None; return it."
+                        )
+                    self.points.append(point)
+                    audit = prove_at.about(audit, point)
+                    self.audits.append(audit if audit.because else replace(audit, because=because))
+            self.at(run)
+        if not self.audits:
+            raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
+
+    def at(self, run: Run) -> dict[str, PrivacyAudit]:
+        """The audits of a run's profile by the names of their points, which must differ."""
+        named: dict[str, PrivacyAudit] = {}
+        for point in self.grid.at(run):
+            called = self.name(**point) if self.name else in_words(point)
+            if called in named:
+                raise InvalidParameterError(
+                    f"{self.id}: settings must have names that differ, got {called!r} twice; "
+                    "pass another name=."
+                )
+            named[called] = self.audits[self.points.index(point)]
+        return named
+
+
+def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
+    from dpaudit.replay.privacy import privacy_outcome
+
+    return privacy_outcome(audit, run, accounting=accounting)
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """For which shapes of data the programs of a row are proved besides."""
+
+    prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None
+    fixed: dict[str, object]
+
+    def at(self, point: Mapping[str, Any], audit: PrivacyAudit) -> Shape | Records | Table | None:
+        """The shape or the declaration at a point; that of the audit, if the row names none."""
+        found = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+        return audit.data if self.prove is None else found
+
+    def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
+        """The audit, whose claim is about the declared data if it does not say about which data it is. A
+        domain that holds these data makes pairs all the same."""
+        from dpaudit.core.data import Records, Table
+        from dpaudit.replay.audit import NOT_DECLARED
+        from dpaudit.replay.domains import Interval, Values, Within
+
+        data = self.at(point, audit)
+        if not isinstance(data, Records | Table):
+            return audit
+        if audit.claim.domain == data.words and isinstance(audit.domain, Interval | Values):
+            return replace(audit, domain=Within(data, audit.domain))
+        if audit.claim.domain != NOT_DECLARED:
+            return audit
+        return replace(audit, claim=replace(audit.claim, domain=data.words))
+
+    def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
+        """The digest of the record of a program on declared data, empty where none is declared."""
+        from dpaudit.core.data import Records, Table
+        from dpaudit.suite.attempts import program_files
+        from dpaudit.suite.proved import provable, record_digest
+
+        data = self.at(point, audit)
+        if not isinstance(data, Records | Table) or not provable(audit.claim):
+            return ""
+        return record_digest(audit.program, audit.claim, data, files=program_files())
+
+    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any], run: Run) -> Outcome:
+        """The outcome with the proof of the program, or with the sentence that ends an attempt."""
+        if self.prove is None and audit.data is None:
+            from dpaudit.suite.attempts import certified_alone, why_unproved
+
+            if not certified_alone(outcome.evidence):
+                return outcome
+            return replace(outcome, notes=[*outcome.notes, why_unproved(audit, run)])
+        from dpaudit.suite.attempts import program_files
+        from dpaudit.suite.proved import Shape, accounting_of, evidence_of, provable
+
+        if not provable(audit.claim):
+            why = "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim"
+            if self.prove is None:
+                return replace(outcome, notes=[*outcome.notes, f"not proved: {why}"])
+            raise InvalidParameterError(f"{why}, got {audit.claim.type}; leave prove out.")
+        shape = self.at(point, audit)
+        if shape is None:
+            return outcome
+        files = [] if isinstance(shape, Shape) else program_files()
+        try:
+            found = evidence_of(audit.program, audit.claim, shape, files=files)
+        except InvalidParameterError as error:
+            if self.prove is not None:
+                raise
+            return replace(outcome, notes=[*outcome.notes, f"not proved: {error}"])
+        if not isinstance(shape, Shape):
+            return _proved(outcome, found, audit.claim)
+        derived = accounting_of(audit.program, audit.sites, shape)
+        if derived.obstacles:
+            outcome = _uncertified(outcome, derived.obstacles)
+        return replace(
+            outcome,
+            evidence=[*outcome.evidence, *found.evidence],
+            notes=[*outcome.notes, *found.notes, *derived.notes],
+        )
+
+
+def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
+    """The outcome with a proof of the row's own program. If it proves the claim, what stands in the way of a
+    certificate is said in notes. A leak still counts."""
+    from dpaudit.replay.privacy import LEAK, without_certificates
+    from dpaudit.core.verdicts import VerdictKind, judge
+
+    notes, evidence, obstacles = (
+        [*outcome.notes, *found.notes],
+        list(outcome.evidence),
+        list(outcome.obstacles),
+    )
+    if judge(claim, found.evidence).verdict is VerdictKind.VERIFIED and obstacles:
+        evidence = without_certificates(evidence, obstacles[0], notes)
+        notes += [f"for a certificate: {why}" for why in obstacles if not why.startswith(LEAK)]
+        obstacles = [why for why in obstacles if why.startswith(LEAK)]
+    return replace(outcome, evidence=[*evidence, *found.evidence], notes=notes, obstacles=obstacles)
+
+
+def _uncertified(outcome: Outcome, misfits: Sequence[str]) -> Outcome:
+    """The outcome and its cells without certificates, with ``misfits`` as obstacles."""
+    from dpaudit.replay.privacy import without_certificates
+
+    def bare(part: Any) -> Any:
+        notes = list(part.notes)
+        evidence = without_certificates(part.evidence, misfits[0], notes)
+        return replace(part, evidence=evidence, notes=notes, obstacles=[*part.obstacles, *misfits])
+
+    return cast("Outcome", bare(replace(outcome, cells=[bare(cell) for cell in outcome.cells])))
+
+
+def _attempt(
+    audit: PrivacyAudit, run: Run, accounting: str, added: Callable[[Outcome], Outcome]
+) -> Outcome | Exception:
+    """One setting's outcome, or what it raised: the other settings keep theirs."""
+    try:
+        return added(_outcome(audit, run, accounting))
+    except Exception as error:
+        return error
+
+
+def _digest(settings: _Settings, prove_at: _Shapes, seed: int) -> str:
+    from dpaudit.replay.input_order import each_input
+    from dpaudit.replay.privacy import digest_of
+
+    def one(part: tuple[PrivacyAudit, Point]) -> str:
+        return digest_of(part[0], seed, row_id=settings.id) + prove_at.digest(*part)
+
+    return "".join(each_input(list(zip(settings.audits, settings.points, strict=True)), one))
+
+
+def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
+    """Every setting a cell, with its accounting as another one under it."""
+    cells: list[Cell] = []
+    plots: list[Plot] = []
+    for key, outcome in outcomes.items():
+        claim = audits[key].claim
+        if isinstance(outcome, Exception):
+            cells.append(crashed_cell(key, claim, outcome, expect=expect))
+        else:
+            cells += outcome.as_cells(key, claim=claim, expect=expect)
+            plots += outcome.plots
+    return Outcome([], cells=cells, plots=plots, samples=sum(cell.samples for cell in cells if cell.deciding))

@@ -1,0 +1,164 @@
+"""Mean regret from runs, with bounds that hold: cut each run at a cap, price the cut, bet on the rest.
+
+One run's regret lies in [0, gap * T], far above its mean, and no bounded-mean bound is of use on that range.
+But E R is between E min(R, cap) and E min(R, cap) + E max(0, R - cap), and an algorithm's own analysis bounds
+the last term for caps not far above the mean. What is left is a variable in [0, cap].
+
+The bounds of several intervals hold together at the sum of their levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.core.errors import UndecidedError
+from dpaudit.blackbox.statistics import mean_bounds, proportion_bounds
+
+__all__ = [
+    "CUT_AND_PRICED",
+    "Cut",
+    "Interval",
+    "average",
+    "combination_interval",
+    "difference_interval",
+    "gaps_of",
+    "mean_interval",
+    "octave",
+    "proportion_interval",
+    "trivial_cut",
+]
+
+Floats = NDArray[np.float64]
+
+#: How ``mean_interval`` bounds an expected regret, in words.
+CUT_AND_PRICED = "simulation; bets on the mean of min(regret, cap), rigorous excess added"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Bounds on an expectation, and the sample's own value of it."""
+
+    low: float
+    high: float
+    mean: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UndecidedError(
+                f"an interval's ends must be numbers in order, got [{self.low}, {self.high}]; mend the bound."
+            )
+
+    def __truediv__(self, other: float | Interval) -> Interval:
+        """Scaled by a positive number, or the ratio of expectations of 0 or more whose intervals hold
+        together: infinite above where the denominator may be 0."""
+        if isinstance(other, Interval):
+            return self._over(other)
+        return Interval(self.low / other, self.high / other, self.mean / other)
+
+    def _over(self, other: Interval) -> Interval:
+        if self.low < 0 or other.low < 0 or not other.high > 0:
+            raise UndecidedError(
+                "a ratio needs a numerator of 0 or more and a denominator that can be positive, got "
+                f"[{self.low:g}, {self.high:g}] over [{other.low:g}, {other.high:g}]; "
+                "compare differences instead."
+            )
+        high = self.high / other.low if other.low > 0 else math.inf
+        mean = self.mean / other.mean if other.mean > 0 else math.inf
+        return Interval(self.low / other.high, high, mean)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Cap on one run's regret, and a bound on the expected regret beyond it.
+
+    ``floors``: caps for lower bounds, where any fixed number will do and one just above the mean is best.
+    """
+
+    cap: float
+    excess: float
+    floors: tuple[float, ...]
+
+    def __mul__(self, scale: float) -> Cut:
+        """The cut of the regret in units of 1/``scale``."""
+        return Cut(self.cap * scale, self.excess * scale, tuple(floor * scale for floor in self.floors))
+
+
+def gaps_of(means: Sequence[float]) -> list[float]:
+    """The positive gaps, in the order of the arms."""
+    return [max(means) - mean for mean in means if mean < max(means)]
+
+
+def trivial_cut(means: Sequence[float], *, horizon: int) -> Cut:
+    """Nothing is cut: the cap is the regret of the worst arm in every round."""
+    gaps = gaps_of(means)
+    if not gaps:
+        return Cut(0.0, 0.0, (0.0,))
+    return Cut(max(gaps) * horizon, 0.0, (sum(gaps) / len(means) * horizon,))
+
+
+def mean_interval(regret: Floats, cut: Cut, *, alpha: float) -> Interval:
+    """Bounds on the expected regret from independent runs, together at level ``alpha``."""
+    mean = float(regret.mean())
+    if cut.cap == 0:
+        return Interval(0.0, cut.excess, mean)
+    lower, upper = mean_bounds(np.minimum(regret, cut.cap), low=0.0, high=cut.cap, alpha=alpha)
+    return Interval(lower, upper + cut.excess, mean)
+
+
+def proportion_interval(events: NDArray[np.bool_], *, alpha: float) -> Interval:
+    """Exact bounds on P(event) from independent runs whose number was fixed beforehand, together at level
+    ``alpha`` (Clopper and Pearson)."""
+    low, high = proportion_bounds(int(events.sum()), len(events), alpha=alpha)
+    return Interval(low, high, float(events.mean()))
+
+
+def difference_interval(
+    left: Floats, left_cut: Cut, right: Floats, right_cut: Cut, *, factor: float, alpha: float
+) -> tuple[float, float]:
+    """Bounds on E left - factor * E right from paired runs, each at level ``alpha``/2: bets on the paired
+    differences of the cut regrets, over all floors together."""
+    floors = [(floor, alpha / len(left_cut.floors)) for floor in left_cut.floors]
+    lower = max(_difference(left, floor, right, right_cut.cap, factor, level)[0] for floor, level in floors)
+    floors = [(floor, alpha / len(right_cut.floors)) for floor in right_cut.floors]
+    upper = min(_difference(left, left_cut.cap, right, floor, factor, level)[1] for floor, level in floors)
+    return lower - factor * right_cut.excess, upper + left_cut.excess
+
+
+def _difference(
+    left: Floats, left_cap: float, right: Floats, right_cap: float, factor: float, alpha: float
+) -> tuple[float, float]:
+    paired = np.minimum(left, left_cap) - factor * np.minimum(right, right_cap)
+    low, high = -factor * right_cap, left_cap
+    return mean_bounds(np.clip(paired, low, high), low=low, high=high, alpha=alpha)
+
+
+def combination_interval(terms: Sequence[tuple[float, Floats, Cut]], *, alpha: float) -> tuple[float, float]:
+    """Bounds on Σ coefficient * E regret over terms (coefficient, regrets, cut) of paired runs, together at
+    level ``alpha``: bets on Σ coefficient * min(regret, cap)."""
+    paired = sum((factor * np.minimum(values, c.cap) for factor, values, c in terms), start=np.zeros(1))
+    low = sum(min(factor, 0.0) * c.cap for factor, _, c in terms)
+    high = sum(max(factor, 0.0) * c.cap for factor, _, c in terms)
+    lower, upper = mean_bounds(np.clip(paired, low, high), low=low, high=high, alpha=alpha)
+    lower += sum(min(factor, 0.0) * c.excess for factor, _, c in terms)
+    return lower, upper + sum(max(factor, 0.0) * c.excess for factor, _, c in terms)
+
+
+def average(intervals: Sequence[Interval]) -> Interval:
+    """The mean of expectations whose intervals hold together."""
+    low, high, mean = np.mean([(one.low, one.high, one.mean) for one in intervals], axis=0).tolist()
+    return Interval(low, high, mean)
+
+
+def octave(value: Fraction, *, points: int) -> list[Fraction]:
+    """``points`` values from ``value`` down to half of it, which is left out.
+
+    Where blocks double, regret is a saw-tooth in the logarithm of a scale, with a period of one octave; a
+    mean over an octave has almost no teeth.
+    """
+    return [value * Fraction(points, points + i) for i in range(points)]

@@ -1,0 +1,103 @@
+"""The best private selector: which of several laws do n records come from?
+
+A lower bound on regret often rests on the error of private tests. For small n and few outcomes the set of all
+private tests is a polytope, and its smallest error a linear program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from dpaudit.core.errors import InvalidParameterError
+
+__all__ = ["smallest_selection_error"]
+
+#: Beyond it exp(epsilon) is too large a coefficient for the solver.
+LARGEST_EPSILON = 16
+
+Outcome = tuple[int, ...]
+State = tuple[Outcome, ...]
+
+
+def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: int, epsilon: float) -> float:
+    """The smallest worst-case error of any epsilon-DP selector from ``n`` records of one of ``laws``, which
+    have the same outcomes in the same order; up to the solver's tolerance.
+
+    A selector may be averaged over the orders of its input without losing privacy or error, so that it is a
+    table: data set (a multiset of n outcomes) by answer. Unknowns: the table and the worst error.
+    Constraints: each row is a distribution, rows of neighbours (one record replaced) are within exp(epsilon)
+    of each other in every entry, and the error under each law is at most the worst one.
+
+    Raises ``InvalidParameterError`` for an epsilon that is not positive, or above 16.
+    """
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise InvalidParameterError(
+            f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
+        )
+    states = list(combinations_with_replacement(laws[0], n))
+    k, size = len(laws), len(states) * len(laws)
+    entries = np.arange(size)
+    whole = coo_array((np.ones(size), (entries // k, entries)), shape=(len(states), size + 1))
+    limits = _limits(laws, states, epsilon)
+    result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
+        np.arange(size + 1) == size,
+        A_ub=limits.tocsr(),
+        b_ub=np.repeat([-1.0, 0.0], [k, limits.shape[0] - k]),
+        A_eq=whole.tocsr(),
+        b_eq=np.ones(len(states)),
+        bounds=(0, 1),
+    )
+    if not result.success:
+        raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
+    return float(result.fun)
+
+
+def _limits(laws: Sequence[Mapping[Outcome, Fraction]], states: list[State], epsilon: float) -> Any:
+    """The rows of the inequalities, sparse: one a law for its error, then one a pair of neighbours and an
+    answer for privacy."""
+    k, size, answers = len(laws), len(states) * len(laws), np.arange(len(laws))
+    weights = np.array([[_probability(state, law) for state in states] for law in laws])
+    pairs = np.array(list(set(_neighbours(states))))
+    one, other = ((pairs[:, [side]] * k + answers).ravel() for side in (0, 1))
+    ratios = k + np.arange(one.size)  # rows of P(answer | state) <= exp(epsilon) P(answer | neighbour)
+    right = answers[:, None] + k * np.arange(len(states))  # of the answers that law j makes right
+    return coo_array(
+        (
+            np.concatenate(
+                [-weights.ravel(), -np.ones(k), np.repeat([1.0, -math.exp(epsilon)], one.size)],
+            ),
+            (
+                np.concatenate([np.repeat(answers, len(states)), answers, ratios, ratios]),
+                np.concatenate([right.ravel(), np.full(k, size), one, other]),
+            ),
+        ),
+        shape=(k + one.size, size + 1),
+    )
+
+
+def _probability(state: State, law: Mapping[Outcome, Fraction]) -> float:
+    """Of a multiset: the number of its orders times the probability of one."""
+    orders = math.factorial(len(state))
+    for outcome in set(state):
+        orders //= math.factorial(state.count(outcome))
+    return float(orders * math.prod((law[outcome] for outcome in state), start=Fraction(1)))
+
+
+def _neighbours(states: list[State]) -> Iterator[tuple[int, int]]:
+    """Ordered pairs of multisets that differ in one record."""
+    index = {state: i for i, state in enumerate(states)}
+    outcomes = sorted({outcome for state in states for outcome in state})
+    for state, i in index.items():
+        for k in range(len(state)):
+            for other in outcomes:
+                j = index[tuple(sorted((*state[:k], other, *state[k + 1 :])))]
+                if j != i:
+                    yield i, j

@@ -1,0 +1,52 @@
+"""What a row's function takes is what its grid and its fixed parameters give: held together when the suite is
+built, not when the row runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.suite.grid import Grid, Point, in_words
+
+__all__ = ["named_point", "require_parameters"]
+
+
+def require_parameters(
+    function: Callable[..., Any], grid: Grid | None, fixed: Collection[str], *, id: str, run: bool = False
+) -> None:
+    """Raise ``InvalidParameterError`` where ``function`` does not take exactly the names that the grid and
+    ``fixed`` give (after the run, with ``run``), or where its docstring has a brace that nothing fills."""
+    parameters = list(inspect.signature(function).parameters.values())[1 if run else 0 :]
+    if any(item.kind is item.VAR_KEYWORD for item in parameters):
+        return
+    taken = [item.name for item in parameters]
+    needed = {item.name for item in parameters if item.default is item.empty}
+    for names in grid.names() if grid is not None else [()]:
+        given = {*names, *fixed}
+        if not needed <= given <= set(taken):
+            raise InvalidParameterError(
+                f"{id}: the function must take what the grid and the decorator give, it takes "
+                f"{', '.join(taken) or 'nothing'}, given {', '.join(sorted(given)) or 'nothing'}; rename one."
+            )
+    text = inspect.getdoc(function) or ""
+    for name in re.findall(r"\{(\w+)\}", text):
+        if name in taken and name not in fixed:
+            raise InvalidParameterError(
+                f"{id}: braces in a docstring name fixed parameters, got {{{name}}}, which the grid gives; "
+                "write it without them."
+            )
+
+
+@contextmanager
+def named_point(point: Point) -> Iterator[None]:
+    """Errors inside say at which point of the grid they came up."""
+    try:
+        yield
+    except Exception as error:
+        if point:
+            error.add_note(f"at {in_words(point)}")
+        raise

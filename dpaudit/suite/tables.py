@@ -1,0 +1,44 @@
+"""Measured tables: numbers that are computed entry by entry, in floats, of which the largest counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.core.errors import UndecidedError
+from dpaudit.core.plots import table
+from dpaudit.suite.evidence import Measured
+
+__all__ = ["largest_of"]
+
+#: So many entries are shown.
+SHOWN = 12
+
+
+def largest_of(
+    entries: Sequence[Sequence[Any]],
+    *,
+    columns: Sequence[str],
+    rounding: float,
+    method: str,
+    scope: str,
+    samples: int = 1,
+) -> Measured:
+    """The largest last number of ``entries``, each right to the relative error ``rounding``, with the largest
+    ones as a table under the names ``columns``; ``samples`` computations stand behind each entry.
+
+    Raises ``UndecidedError`` where a number is none: nothing is the largest beside it.
+    """
+    missing = [entry for entry in entries if math.isnan(entry[-1])]
+    if missing:
+        raise UndecidedError(f"every entry must be a number, got NaN at {missing[0]}; mend the computation.")
+    top = sorted(entries, key=lambda entry: -entry[-1])[:SHOWN]
+    return Measured(
+        low=top[0][-1] - abs(top[0][-1]) * rounding,
+        high=top[0][-1] + abs(top[0][-1]) * rounding,
+        samples=samples * len(entries),
+        method=method,
+        scope=scope,
+        plots=[table(title=f"Largest {columns[-1]}", columns=list(columns), rows=top)],
+    )

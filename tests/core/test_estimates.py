@@ -1,0 +1,70 @@
+"""Estimates: what no honest computation gives is refused without running anything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpaudit.core.claims import ErrorRate, PureDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.estimates import require_possible
+from dpaudit.core.evidence import Estimate
+
+CLAIM = PureDP(epsilon=1)
+SAMPLED = Estimate(
+    quantity="epsilon",
+    lower=1.5,
+    upper=None,
+    confidence=0.99,
+    samples=200,
+    method="betting",
+    scope="one pair",
+    seed=3,
+)
+
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("lower bound at most", {"upper": 1.0}),
+    ("a confidence above 0", {"confidence": 0.0}),
+    ("at least one sample", {"samples": 0}),
+    ("a method in words", {"method": " "}),
+    ("a scope in words", {"scope": ""}),
+    ("the seed", {"seed": None}),
+    ("finite", {"lower": math.inf}),
+    ("numbers as bounds", {"lower": True}),
+    ("numbers as bounds", {"lower": "1"}),
+    ("whole numbers", {"samples": True}),
+    ("whole numbers", {"seed": 1.5}),
+    ("a method and a scope", {"method": 3}),
+    ("covers_claim", {"covers_claim": 1}),
+    ("as many samples", {"lower": 40.0}),
+    ("as many samples", {"samples": 2, "lower": 4.0}),
+    ("as many samples", {"confidence": 1 - 1e-15, "lower": 3.0, "samples": 100}),
+]
+
+
+@pytest.mark.parametrize(("reason", "changes"), BAD)
+def test_impossible_estimates_are_refused(reason: str, changes: dict[str, Any]) -> None:
+    """Each field, put where no computation can bring it."""
+    require_possible(SAMPLED, CLAIM)
+    with pytest.raises(CertificateError, match=reason):
+        require_possible(replace(SAMPLED, **changes), CLAIM)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_the_need_for_samples_is_that_of_the_best_bet(epsilon: float) -> None:
+    """Outcomes that never coincide: betting all on them multiplies the wealth by 1 + e^-epsilon a run, and
+    refutes after n runs; the estimate of that test is let through, one of half as many pairs is not."""
+    runs = math.ceil(math.log(100) / math.log1p(math.exp(-epsilon)))
+    require_possible(replace(SAMPLED, lower=epsilon, samples=math.ceil(runs / 2)), CLAIM)
+    with pytest.raises(CertificateError, match="as many samples"):
+        require_possible(replace(SAMPLED, lower=epsilon, samples=max(1, runs // 2 - 1)), CLAIM)
+
+
+def test_an_exact_value_needs_no_seed() -> None:
+    """Computed on the whole grid, at confidence 1: no samples are drawn, and other claims have no limit."""
+    exact = Estimate.exactly(40, quantity="error", samples=1, method="enumeration", scope="all inputs")
+    require_possible(exact, ErrorRate(text="an error", claimed=1))
+    require_possible(replace(exact, quantity="epsilon"), CLAIM)

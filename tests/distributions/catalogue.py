@@ -1,0 +1,167 @@
+"""The laws under test, each with a density in mpmath (60 digits) that shares no code with dpaudit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import mpmath as mp
+
+from dpaudit.kernel.ball import lower_exact, upper_exact
+from dpaudit.distributions import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    Polya,
+    RandomisedResponse,
+    Skellam,
+)
+from dpaudit.distributions.scalar import ScalarLaw
+
+mp.mp.dps = 60
+
+
+@dataclass(frozen=True)
+class Case:
+    """A law, its density (as a function of an exact number), and points of its support, centre and tail."""
+
+    law: ScalarLaw
+    density: Callable[[Fraction], Any]
+    points: tuple[Any, ...]
+
+    @property
+    def integer(self) -> bool:
+        return self.law.support.integer
+
+
+def real(x: Fraction | int | str) -> Any:
+    """An exact number in mpmath."""
+    exact = Fraction(x)
+    return mp.mpf(exact.numerator) / exact.denominator
+
+
+def _laplace(b: str) -> Callable[[Fraction], Any]:
+    return lambda x: mp.exp(-abs(real(x)) / real(b)) / (2 * real(b))
+
+
+def _gaussian(v: str) -> Callable[[Fraction], Any]:
+    return lambda x: mp.npdf(real(x), 0, mp.sqrt(real(v)))
+
+
+def _exponential(b: str) -> Callable[[Fraction], Any]:
+    return lambda x: mp.exp(-real(x) / real(b)) / real(b)
+
+
+def _gumbel(b: str) -> Callable[[Fraction], Any]:
+    # the derivative of exp(-exp(-x/b)), written as cdf times rate
+    return lambda x: mp.exp(-mp.exp(-real(x) / real(b))) * mp.exp(-real(x) / real(b)) / real(b)
+
+
+def _discrete_laplace(s: str) -> Callable[[Fraction], Any]:
+    # normalised by the geometric series, not by the hyperbolic tangent
+    total = 1 + 2 / (mp.exp(1 / real(s)) - 1)
+    return lambda k: mp.exp(-abs(real(k)) / real(s)) / total
+
+
+def _discrete_gaussian(s2: str) -> Callable[[Fraction], Any]:
+    # Jacobi's theta function where its nome is small, and the dual series where it is not
+    v = real(s2)
+    if v < 50:
+        total = mp.jtheta(3, 0, mp.exp(-1 / (2 * v)))
+    else:
+        total = mp.sqrt(2 * mp.pi * v) * mp.jtheta(3, 0, mp.exp(-2 * mp.pi**2 * v))
+    return lambda k: mp.exp(-(real(k) ** 2) / (2 * v)) / total
+
+
+def _skellam(mu: str) -> Callable[[Fraction], Any]:
+    """The convolution of two Poisson laws, summed term by term over the smaller count."""
+
+    @cache
+    def at(shift: int) -> Any:
+        half = real(mu) / 2
+        term = mp.exp(-2 * half) * half**shift / mp.factorial(shift)  # P(N = shift) P(M = 0)
+        total, j = mp.mpf(0), 0
+        while j <= half or term > total * mp.mpf(10) ** -70:
+            total += term
+            j += 1
+            term *= half * half / (j * (j + shift))
+        return total
+
+    return lambda k: at(abs(int(k)))
+
+
+def _polya(r: str, ratio: Any) -> Callable[[Fraction], Any]:
+    # a product of the factors (r + i)/(i + 1), no gamma function
+    values = [(1 - ratio) ** real(r)]
+
+    def density(k: Fraction) -> Any:
+        for i in range(len(values) - 1, int(k)):
+            values.append(values[-1] * (real(r) + i) / (i + 1) * ratio)
+        return values[int(k)]
+
+    return density
+
+
+def _binomial(n: int, p: str) -> Callable[[Fraction], Any]:
+    return lambda k: mp.binomial(n, int(k)) * real(p) ** int(k) * (1 - real(p)) ** (n - int(k))
+
+
+def _table(*weights: int) -> Callable[[Fraction], Any]:
+    return lambda k: mp.mpf(weights[int(k)]) / sum(weights)
+
+
+def _response(k: int, truth: int, weight: Any) -> Callable[[Fraction], Any]:
+    return lambda j: (weight if int(j) == truth else 1) / (weight + k - 1)
+
+
+CASES: tuple[Case, ...] = (
+    Case(Laplace(scale="3/2"), _laplace("3/2"), (0, -1.5, 2.25, 100, -1000.125)),
+    Case(Gaussian(sigma=2), _gaussian("4"), (0, 0.5, -3.25, 20, -74)),
+    Case(Gaussian(variance="1/3"), _gaussian("1/3"), (0, 0.125, -1, 15.5)),
+    Case(Exponential(scale="1/3"), _exponential("1/3"), (0, 0.25, 3, 200)),
+    Case(Gumbel(scale=2), _gumbel("2"), (0, -4.5, 1.25, 30, 1300)),
+    Case(DiscreteLaplace(scale="3/2"), _discrete_laplace("3/2"), (0, 1, -2, 7, -1000)),
+    Case(DiscreteLaplace(scale=20), _discrete_laplace("20"), (0, 1, -25, 13000)),
+    Case(DiscreteGaussian(sigma2="1/5"), _discrete_gaussian("1/5"), (0, 1, -3, 16)),
+    Case(DiscreteGaussian(sigma2="7/2"), _discrete_gaussian("7/2"), (0, -1, 5, 69)),
+    Case(DiscreteGaussian(sigma2=1000), _discrete_gaussian("1000"), (0, 31, -100, 1160)),
+    Case(Skellam(variance="1/100"), _skellam("1/100"), (0, 1, -3, 80)),
+    Case(Skellam(variance=4), _skellam("4"), (0, 1, -7, 120)),
+    Case(Skellam(variance=90), _skellam("90"), (0, -9, 41, 330)),
+    Case(Skellam(variance=5000), _skellam("5000"), (0, 70, -400, 2400)),
+    Case(Polya(shape="1/50", log_ratio="1/2"), _polya("1/50", mp.exp(real("-1/2"))), (0, 1, 6, 1300)),
+    Case(Polya(shape=3, ratio="9/10"), _polya("3", real("9/10")), (0, 1, 27, 5000)),
+    Case(Polya(shape="401/2", ratio="1/3"), _polya("401/2", real("1/3")), (0, 1, 100, 1200)),
+    Case(Binomial(trials=1, p="1/3"), _binomial(1, "1/3"), (0, 1)),
+    Case(Binomial(trials=7, p="0.9"), _binomial(7, "0.9"), (0, 1, 6, 7)),
+    Case(Binomial(trials=2000, p="1/40"), _binomial(2000, "1/40"), (0, 1, 50, 400, 2000)),
+    Case(Bernoulli(p="3/10"), _binomial(1, "3/10"), (0, 1)),
+    Case(Categorical(probabilities=["0.2", "0.5", "0.3"]), _table(2, 5, 3), (0, 1, 2)),
+    Case(
+        RandomisedResponse(symbols=5, truth=2, epsilon="3/2"), _response(5, 2, mp.exp(real("3/2"))), (0, 2, 4)
+    ),
+    Case(RandomisedResponse(symbols=4, truth=0, keep="1/2"), _response(4, 0, mp.mpf(3)), (0, 1, 3)),
+)
+
+INTEGER_CASES = tuple(case for case in CASES if case.integer)
+CONTINUOUS_CASES = tuple(case for case in CASES if not case.integer)
+
+
+def name(case: Case) -> str:
+    """The test id of a case."""
+    return repr(case.law)
+
+
+def inside(value: Any, ball: Any) -> bool:
+    """Whether a 60-digit number lies in a ball, up to its own last digits."""
+    slack = mp.mpf(10) ** -55 * abs(value)
+    return bool(real(lower_exact(ball)) - slack <= value <= real(upper_exact(ball)) + slack)

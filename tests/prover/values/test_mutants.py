@@ -1,0 +1,223 @@
+"""Rules that are changed on purpose: random programs show each of them to be wrong.
+
+A mutant replaces a piece of a rule's source. Each rule of ``RULES`` has one, and so have the parts that all rules
+share (norm inequalities, groups, supports, guards, costs).
+"""
+
+# ruff: noqa: E501 (tables with one case in each line)
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from dpaudit.kernel.values import arrays, elementwise, info, releases
+from dpaudit.kernel.values.steps import RULES
+from tests.prover.values import random_values
+from tests.prover.values.random_values import Fuzz, WrongRuleError
+
+BUDGET = 80  # programs
+
+E, A, B, C = elementwise, arrays, info, releases
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``old`` becomes ``new`` at its first place after ``def after``. ``ops``: the rules that take it, or for
+    shared parts the names of the functions that do."""
+
+    ops: tuple[str, ...]
+    module: Any
+    after: str
+    old: str
+    new: str
+    focus: tuple[str, ...] = ()
+    data: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{'+'.join(self.ops)}: {self.after}: {self.new}"
+
+    def changed(self) -> dict[str, Any]:
+        """The module with the change."""
+        source = inspect.getsource(self.module)
+        head, mark, tail = source.partition(f"def {self.after}(")
+        assert mark, f"no function {self.after}"
+        assert self.old in tail.partition("\ndef ")[0], f"{self.after} has no {self.old!r}"
+        space = {"__name__": self.module.__name__}
+        exec(compile(head + mark + tail.replace(self.old, self.new, 1), self.name, "exec"), space)
+        return space
+
+
+def one(op: str, module: Any, after: str, old: str, new: str, *focus: str, **data: Any) -> Mutant:
+    return Mutant((op,), module, after, old, new, focus or (op,), tuple(data.items()))
+
+
+ADD_REMOVE = {"adjacency": "add-remove"}
+PAIR = {"adjacency": "replace-one", "group": 2}
+
+MUTANTS = [
+    one("data", A, "data", "low = low if low is None or s.at_most(low, 0) else ZERO", "pass", adjacency="zero-out", form="half"),
+    one("data", A, "data", "norm2 = radius * radius", "norm2 = radius", form="ball"),
+    one("data", A, "data", 'norm1 = radius if norm == "1" else None', "norm1 = radius", form="ball"),
+    one("const", A, "constant", "Poly.of(values.norm1)", "Poly.of(max(values.high, -values.low))", "mul", "add"),
+    one("public", A, "public", "low = high = known", "low, high = known, -known if known else known", "limits"),
+    one("ones", A, "ones", "low=ONE, high=ONE", "low=ONE * 2, high=ONE * 2"),
+    one("row_function", A, "row_function", "low=None,\n            high=None", "low=-ONE,\n            high=ONE"),
+    one("sum", A, "_sum", "times(g * g, i.change2)", "times(g, i.change2)", **PAIR),
+    one("sum", A, "_sum", "change1=times(g, i.norm1)", "change1=i.norm1", adjacency="add-remove", group=2),
+    one("sum", A, "_sum", "rises = nonnegative(s, i)", "rises = True", **ADD_REMOVE),
+    one("sum", A, "_sum", "and s.group == 1", "", "blocks", **PAIR),
+    one("sum", A, "_sum_inside", "change2=times(m, i.change2)", "change2=i.change2"),
+    one("sum", A, "_sum_inside", "norm2=times(m, i.norm2)", "norm2=i.norm2"),
+    one("sum", A, "_sum_inside", "s.smallest(high, i.norm1)", "s.smallest(high, i.norm2)", form="ball"),
+    one("max", A, "extreme", 'need(s.at_most(1, m), f"{op} of what may be empty")', "pass", "max", "rows"),
+    one("max", A, "extreme", "change2=None", "change=times(Fraction(1, 2), i.change)"),
+    one("min", A, "extreme", "change2=None", "change=times(Fraction(1, 2), i.change)"),
+    one("any", A, "truth", "moves: Bound = None if i.private else ZERO", "moves = ZERO"),
+    one("all", A, "truth", "moves: Bound = None if i.private else ZERO", "moves = ZERO"),
+    one("norm", A, "norm", '"1": i.change1,', '"1": i.change,'),
+    one("norm", A, "norm", "(ids[0], q, ONE)", "(ids[0], q, ONE * 2)"),
+    one("norm", A, "norm", '"1": i.norm1', '"1": _root(i.norm2)'),
+    one("reshape", A, "reshape", "i = flat(s, i)", "i = replace(i, guard=None)", "reshape", "sum", **PAIR),
+    one("rows", A, "rows", "aligned: Any = (first, count, by)", "aligned: Any = (first, count, 1)"),
+    one("rows", A, "rows", "(last, first + 1, -by)", "(first, first + 1, -by)", "rows", "slices"),
+    one("pick", A, "pick", "(ids[0], places[0])", "(ids[0], 0)"),
+    one("pick", A, "pick", "i = flat(s, i)", "i = replace(i, records=0, guard=None)", **PAIR),
+    one("stack", A, "stack", "apart = s.group == 1 and disjoint(support, own)", "apart = True"),
+    one("columns", A, "columns", "norm2=total(*[", "norm2=s.largest_of(*["),
+    one("columns", A, "columns", "change1=total(*[", "change1=s.largest_of(*["),
+    one("matrix", A, "matrix", "times(g * column1, v.change1)", "times(g * largest, v.change1)"),
+    one("matrix", A, "matrix", "times(g * g * column2", "times(g * column2", **PAIR),
+    one("matrix", A, "matrix", "times(column1 * row1, v.change2)", "times(column1, v.change2)", form="ball"),
+    one("matrix", A, "matrix", "times(row1, v.change)", "times(column1, v.change)"),
+    one("outer", A, "outer", "times(2, a.norm2, a.norm2)", "times(1, a.norm2, a.norm2)", "gram", form="ball"),
+    one("outer", A, "outer", "times(top_a, b.change), times(top_b, a.change)", "times(top_a, b.change)", "gram"),
+    one("one_hot", A, "one_hot", "s.at_most(i.high, k - 1)", "s.at_most(i.high, k)"),
+    one("one_hot", A, "_hits", "Poly.of(2), ONE", "ONE, ONE", "one_hot", "hits"),
+    one("bins", A, "_hits", "Poly.of(2), ONE", "ONE, ONE", "bins", "hits"),
+    one("sort", A, "sort", "i = flat(s, infos[0])", "i = replace(infos[0], records=0)", **PAIR),
+    one("cumsum", A, "running_sum", "times(m, i.change1)", "i.change1"),
+    one("cumsum", A, "running_sum", "ZERO if s.at_most(i.high, 0) else None", "ZERO", "limits", "cumsum", form="half"),
+    one("order", A, "order_statistic", "change1=i.change,", "change=times(Fraction(1, 4), i.change),"),
+    one("row_entry", A, "entries_of_rows", "change1=i.change,", "change=times(Fraction(1, 2), i.change),"),
+    one("argbest", A, "place_of_largest", "moves: Bound = None if i.private else ZERO", "moves = ZERO"),
+    one("var", A, "variance", "width * width * by if", "width * width * by * by if"),
+    one("var", A, "variance", "width * width * (n - 1) * by * by", "width * width * by * by"),
+    one("softmax", A, "softmax", "high=ONE", "high=times(Fraction(1, 2), ONE)", "scores"),
+    one("add", E, "add", "apart=_apart(s, frame, a, b)", "apart=True"),
+    one("add", E, "add", "rises=all(", "rises=any(", "sum", "add", **ADD_REMOVE),
+    one("add", E, "add", "if frame.records and not all(info.private for info in infos):", "if False:", "guard", "add"),
+    one("add", E, "add", "and nonnegative(s, v)", "", "norm", "add"),
+    one("sub", E, "subtract", "low=None if v.high is None else -v.high", "low=v.low"),
+    one("mul", E, "multiply", "times(top_b, a.change)", "a.change"),
+    one("mul", E, "multiply", "fact[0] == node and", "", "clip"),
+    one("mul", E, "multiply", "and nonnegative(s, v) for", "for", "sum", "mul", **ADD_REMOVE),
+    one("div", E, "divide", "times(inv * inv, top, b.change)", "ZERO"),
+    one("div", E, "divide", 'need(least is not None and least < 0, "a division', 'need(least is not None, "a division'),
+    one("mod", E, "modulo", "low=ZERO, high=", "change=ZERO, change1=ZERO, change2=ZERO, low=ZERO, high="),
+    one("neg", E, "negative", "rises=False", "rises=i.rises", "neg", "sum", **ADD_REMOVE),
+    one("neg", E, "negative", "low=None if i.high is None else -i.high", "low=i.low"),
+    one("square", E, "square", "factor = times(2, top)", "factor = top"),
+    one("abs", E, "absolute", "high=magnitude(s, i)", "high=i.high"),
+    one("sign", E, "sign", "low=-ONE", "low=ZERO"),
+    one("exp", E, "exp", "low=ZERO", "low=ONE"),
+    one("log", E, "log", "1 / least", "1 / (2 * least)"),
+    one("sqrt", E, "root", "upper_root(number))", "upper_root(number) / 4)"),
+    one("minimum", E, "_extreme", "s.smallest(a.high, b.high)", "-s.largest_of(a.high, b.high)"),
+    one("maximum", E, "_extreme", "total(first.change1, second.change1)", "s.smallest(first.change1, second.change1)"),
+    one("maximum", E, "_extreme", "above = s.smallest(*lows)", "above = s.largest_of(*[ZERO, ZERO])"),
+    one("maximum", E, "_extreme", "rises=all(", "rises=any(", **ADD_REMOVE),
+    one("where", E, "where", "if not q.private:", "if True:"),
+    one("where", E, "where", "zero = not infos[2].private and", "zero = True or", "guard", "where"),
+    one("where", E, "_hull", "return _lowest(s, infos)", "return infos[0].low"),
+    one("and", E, "_both", "low_open, not high_closed", "True, True", "guard"),
+    one("and", E, "_truth", "high=ONE", "high=ONE, change=times(Fraction(1, 2), frame.change or ONE)", "and"),
+    one("or", E, "logical_or", "None if frame.records else _common_guard(infos)", "infos[0].guard", "guard", "or"),
+    one("not", E, "logical_not", "None if i.records else i.guard", "i.guard", "guard", "not"),
+    one("cast", E, "as_kind", 'i.kind in "bi"', "True"),
+    *(one(op, E, "rounding", "change = _up(i.change) if", "change = i.change if") for op in ("floor", "trunc")),
+    one("rint", E, "rounding", "_nearest(i.change)", "i.change"),
+    one("floor", E, "rounding", "low=None if below is None else -below", "low=low"),
+    one("trunc", E, "rounding", "top if op == \"floor\" or low.number >= 0", "top if True", "trunc", "neg", form="interval"),
+    *(one(op, E, "bounded", "change=times(k, i.change)", "change=times(k, i.change, Fraction(1, 2))") for op in ("tanh", "sin", "cos", "arctan")),
+    one("lt", E, "compare", "(None, number, False, True)", "(number, None, True, False)", "guard", "lt"),
+    one("le", E, "compare", "(None, number, False, False)", "(None, number, False, True)", "guard", "le", form="bits"),
+    one("gt", E, "compare", "(number, None, True, False)", "(None, number, False, True)", "guard", "gt"),
+    one("ge", E, "compare", "(number, None, False, False)", "(number, None, True, False)", "guard", "ge", form="bits"),
+    one("eq", E, "compare", "(number, number, False, False)", "(number, number, True, False)", "guard", "eq", form="bits"),
+    one("eq", E, "compare", "apart and one", "one", form="bits"),
+    one("ne", E, "compare", '"eq": (number', '"ne": (number', "guard", "ne"),
+]  # fmt: skip
+
+#: Parts that rules share: the functions that are replaced, wherever they are used.
+SHARED = [
+    Mutant(("fit",), B, "fit", "2 if nonnegative(s, info) else 4", "2", ("gram",), (("form", "ball"),)),
+    Mutant(("fit",), B, "fit", "times(2, top)", "top"),
+    Mutant(("fit",), B, "fit", "times(m, change, change)", "times(change, change)"),
+    Mutant(("flat",), B, "flat", "change2=times(g, info.change2)", "change2=info.change2", ("add",), tuple(PAIR.items())),
+    Mutant(("flat",), B, "flat", 'need(not s.length_is_private, "rows', 'need(True, "rows', ("max", "order"), tuple(ADD_REMOVE.items())),
+    Mutant(("disjoint",), B, "disjoint", "return not any(_meet(a, b) for a in left for b in right)", "return True", ("slices", "add"), (("adjacency", "replace-one"),)),
+    Mutant(("union",), B, "union", "(near[0], stop, 1)", "(near[0], near[1], 1)", ("slices", "add"), (("adjacency", "replace-one"),)),
+    Mutant(("squared_sum", "add_changes"), B, "squared_sum", "a + b + 2 * upper_root(a * b)", "a + b", ("add", "sum"), (("form", "ball"),)),
+    Mutant(("magnitude",), B, "magnitude", "s.largest_of(-info.low, ZERO)", "ZERO"),
+    Mutant(("_copied", "together"), E, "_copied", "copies = copies * Poly.of(shape[-place])", "pass", ("add", "mul")),
+    Mutant(("together",), E, "together", "local = local and all(info.records or not info.private for info in infos)", "pass", ("sum", "add", "mul")),
+    Mutant(("row_ball",), E, "row_ball", 'elif p == "2":', "else:", ("clip",)),
+    Mutant(("_noised", "cost_of"), C, "_noised", "times(Fraction(1, 2), whole.change2)", "times(Fraction(1, 4), whole.change2)", ("sum",)),
+    Mutant(("_one_by_one", "cost_of"), C, "_one_by_one", "sorted(weights.values(), reverse=True)", "sorted(weights.values())", ("hits",)),
+    Mutant(("_one_by_one", "cost_of"), C, "_one_by_one", "1 / (2 * number * number) if", "1 / (4 * number * number) if", ("hits",)),
+    Mutant(("_picked", "cost_of"), C, "_picked", "(1 if rises else 2)", "1", ("hits", "scores"), (("adjacency", "replace-one"),)),
+    Mutant(("_response", "cost_of"), C, "_response", "each * (count or 0)", "each", ("cast",), (("form", "bits"),)),
+    Mutant(("_by_position", "dearest"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
+    Mutant(("_touches", "dearest"), C, "_touches", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
+    Mutant(("_by_value", "dearest"), C, "_by_value", "pairs = hit if single else {a | b for a in hit for b in hit}", "pairs = hit", ("guard",), (("adjacency", "replace-one"),)),
+    Mutant(("_inside", "dearest"), C, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+]  # fmt: skip
+
+USERS = [f"dpaudit.kernel.values.{name}" for name in ("info", "elementwise", "arrays", "releases")]
+
+
+def caught(mutant: Mutant) -> int | None:
+    """How many programs it takes to show that the mutant is wrong; ``None``: more than the budget."""
+    for seed in range(BUDGET):
+        try:
+            Fuzz(seed, mutant.focus, **dict(mutant.data)).program(8)
+        except WrongRuleError:
+            return seed + 1
+    return None
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random programs find the change of the rule within the budget."""
+    space = mutant.changed()
+    changed = {**space.get("ELEMENTWISE", {}), **space.get("ARRAYS", {})}
+    for op in mutant.ops:
+        monkeypatch.setitem(RULES, op, changed[op])
+    assert caught(mutant) is not None
+
+
+@pytest.mark.parametrize("mutant", SHARED, ids=lambda mutant: mutant.name)
+def test_a_wrong_shared_part_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random programs find the change of a function that many rules use."""
+    space = mutant.changed()
+    for name in mutant.ops:
+        for user in [importlib.import_module(path) for path in USERS] + [random_values]:
+            if hasattr(user, name):
+                monkeypatch.setattr(user, name, space[name])
+    assert caught(mutant) is not None
+
+
+def test_every_rule_has_a_mutant() -> None:
+    """No rule is without a mutant."""
+    assert _ops(MUTANTS) == set(RULES)
+
+
+def _ops(mutants: Sequence[Mutant]) -> set[str]:
+    return {op for mutant in mutants for op in mutant.ops}

@@ -1,0 +1,67 @@
+"""The gallery of traps: no broken program is verified, no right one refuted or crashed."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.evidence import Witness
+from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.certify.witnesses.recompute import recompute
+from tests.replay.traps import BROKEN, FOREIGN, RIGHT, Case
+
+#: Broken programs that show what cannot be compared bit by bit.
+REFUSED = ("a_mask", "an_equality_that_lies", "an_array_with_an_attribute", "metadata_of_a_dtype")
+
+
+def decide(case: Case, *, seed: int = 0) -> Judgement:
+    run = Run(profile="quick", alpha=0.01, seed=seed, row_id="row")
+    audit = case.audit()
+    outcome = privacy_outcome(audit, run)
+    for item in outcome.evidence:
+        if isinstance(item, Witness):
+            recompute(item, audit.claim)  # raises if the witness claims more than its laws and values give
+    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_program_is_not_verified(name: str) -> None:
+    """It is refuted, open or refused by name, whatever its certificate says."""
+    if name in REFUSED:
+        with pytest.raises(InvalidParameterError, match="shown value"):
+            decide(BROKEN[name])
+    else:
+        assert decide(BROKEN[name]).verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
+
+
+def test_leaves_of_two_branches_are_named_as_what_they_are() -> None:
+    """The reasons say that no branch pays for both, and that the pure bound is exceeded by a tenth."""
+    run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+    reasons = " ".join(privacy_outcome(BROKEN["leaves_of_two_branches"].audit(), run).obstacles)
+    assert "does not pay for together" in reasons
+    assert "can cost 1.1 in all, the certificate pays for 1" in reasons
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_program_is_verified(name: str) -> None:
+    """It is verified, as far as replays go, and never refuted."""
+    found = decide(RIGHT[name])
+    assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), found.reasons
+    [reason] = found.reasons
+    assert reason.startswith("not proved: ")
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("seed", range(5))
+def test_foreign_randomness_is_an_error_and_no_refutation(name: str, seed: int) -> None:
+    """What differs between two runs on the same input says nothing about the data."""
+    with pytest.raises(MechanismError, match=r"randomness outside coins|same input"):
+        decide(FOREIGN[name], seed=seed)
+
+
+def test_the_gallery_is_large_enough() -> None:
+    """At least forty programs of each kind."""
+    assert len(BROKEN) >= 40
+    assert len(RIGHT) >= 40

@@ -1,0 +1,280 @@
+"""Generic mutants: each is the mistake that its name says, and is caught; the program itself is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.coins import Coins, enumerate_view, record, replay
+from dpaudit.coins.base import To
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.distributions import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Law,
+    PointMass,
+    Skellam,
+    SumMod,
+)
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.replay.domains import ListedPairs
+from dpaudit.suite import Control, broken, controls
+from dpaudit.suite.mutants import (
+    Mutation,
+    _mutation,
+    _Passing,
+    branching,
+    one_share_less,
+    reusing,
+    scaled,
+    shared,
+    twice,
+    with_scale,
+    without,
+)
+from dpaudit.core.suite import Group
+from dpaudit.core.views import PUBLIC, SERVER, View
+from tests.suite.test_row_kinds import RUN, audit_at, found
+
+LEFT, RIGHT = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])
+
+
+def sums(coins: Coins, data: Any) -> list[Any]:
+    """Two sums of the same records, each with the noise for half of epsilon = 1, and one vector."""
+    total = float(data.sum())
+    first = coins.release(total, Laplace(scale=2), site="first")
+    second = coins.release(total, Laplace(scale=2), site="second")
+    return [first, second]
+
+
+def vector(coins: Coins, data: Any) -> Any:
+    return coins.release(np.array([data[0], data[1]]), Laplace(scale=1), site="vector")
+
+
+def aggregate(coins: Coins, data: Any) -> Any:
+    laws: Sequence[Law] = [DiscreteLaplace(scale=1).shift(int(value)) for value in data]
+    return coins.aggregate(laws, SumMod(8), site="sum")
+
+
+def loss(program: Any, *, seed: int = 0) -> float:
+    """The exact loss of one sampled transcript, or infinity for a leak."""
+    recording = record(program, LEFT, rng=np.random.default_rng(seed))
+    result = replay(program, RIGHT, recording)
+    if result.leaks:
+        return float("inf")
+    return float(abs(result.loss(View.of(PUBLIC, SERVER))))
+
+
+def worst(program: Any) -> float:
+    return max(loss(program, seed=seed) for seed in range(200))
+
+
+def test_the_programs_themselves_are_private() -> None:
+    """The controls: a loss of at most 1, no leak."""
+    assert worst(sums) <= 1 + 1e-9
+    assert worst(vector) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("mutation", "program", "expected"),
+    [
+        (scaled("1/2"), sums, 2.0),
+        (scaled("1/2", sites="first"), sums, 1.5),
+        (without("first"), sums, float("inf")),
+        (reusing(), sums, float("inf")),
+        (shared(), vector, float("inf")),
+        (twice(), sums, 2.0),
+        (branching(), sums, float("inf")),
+    ],
+    ids=["scale", "scale of one site", "no noise", "reused", "shared", "twice", "raw branch"],
+)
+def test_each_mistake_costs_what_it_must(mutation: Mutation, program: Any, expected: float) -> None:
+    """The worst sampled loss is that of the mistake: half the scale doubles it, a leak makes it infinite."""
+    assert worst(mutation(program)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_noise_left_out_at_first_is_drawn_later() -> None:
+    """Only the first release is bare; where it is not shown, its site shows nothing."""
+    for shown, seen in ((True, ["first", "second"]), (False, ["second"])):
+        mutant = without(first=1, shown=shown)(sums)
+        recording = record(mutant, RIGHT, rng=np.random.default_rng(0))
+        assert [site.site for site in recording.sites[:-1]] == seen
+        assert recording.returned[0] == 1.0 != recording.returned[1]
+
+
+def test_one_share_less_is_the_law_of_fewer_shares() -> None:
+    """By enumeration: the aggregate of three users has the noise of two."""
+
+    def fewer(coins: Coins, data: Any) -> Any:
+        laws: list[Law] = [DiscreteLaplace(scale=1).shift(int(value)) for value in data[:-1]]
+        return coins.aggregate([*laws, PointMass(value=int(data[-1]))], SumMod(8), site="sum")
+
+    view = View.of(SERVER)
+    data = [1, 0, 1]
+    mutant = enumerate_view(one_share_less()(aggregate), data, view=view, tail=1e-6)
+    wanted = enumerate_view(fewer, data, view=view, tail=1e-6)
+    plain = enumerate_view(aggregate, data, view=view, tail=1e-6)
+    assert _masses(mutant) == pytest.approx(_masses(wanted), rel=1e-9)
+    assert _masses(mutant) != pytest.approx(_masses(plain), rel=1e-3)
+
+
+def _masses(law: Any) -> dict[Any, float]:
+    return {seen[-1]: float(law.probabilities[key]) for key, seen in law.transcripts.items()}
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Laplace(scale=2),
+        Gaussian(sigma=2),
+        DiscreteLaplace(scale=2),
+        DiscreteGaussian(sigma2=4),
+        Skellam(variance=4),
+    ],
+    ids=lambda law: type(law).__name__,
+)
+def test_a_scaled_law_has_the_scaled_deviation(law: Law) -> None:
+    """Variance by the square of the factor (discrete laws: up to their lattice), around the same centre."""
+    wide = with_scale(law.shift(3), Fraction(5))
+    assert wide.variance() == pytest.approx(25 * law.variance(), rel=0.03)
+    assert with_scale(law, Fraction(1)) == law
+
+
+def test_a_law_without_a_scale_is_refused_by_name() -> None:
+    """A factor on what has no scale would be no mistake at all."""
+    with pytest.raises(InvalidParameterError, match="PointMass"):
+        with_scale(PointMass(value=1), Fraction(2))
+
+
+# What counts as caught
+
+
+def _table(found: Mapping[str, Control]) -> Any:
+    def table() -> Mapping[str, Control]:
+        """Mistakes are caught"""
+        return found
+
+    return table
+
+
+def caught(program: Any, mutation: Mutation) -> dict[str, Any]:
+    """The row of one control: this mutant of ``program``, which claims to be 1-DP."""
+    rows = Group()
+    audit = replace(audit_at(Fraction(1), Fraction(1)), program=program)
+    controls(rows, "M", "here")(_table({"mutant": broken(audit, mutation)}))
+    return found(rows.rows[0])
+
+
+def checked(error: Any) -> Any:
+    """A noisy sum that ends by ``error(sum)`` where the sum comes out without noise and that is an error."""
+
+    def program(coins: Coins, data: Any) -> float:
+        shown = float(coins.release(float(np.sum(data)), Laplace(scale=1), site="sum"))
+        reason = error(shown) if shown == float(np.sum(data)) else None
+        if reason is not None:
+            raise reason
+        return round(shown)
+
+    return program
+
+
+def test_an_error_on_one_input_alone_is_shown() -> None:
+    """Without noise the sum 2 is refused and 1 is not: a real difference, and the mutant is caught."""
+    result = caught(checked(lambda total: ValueError("2") if total == 2 else None), without(shown=False))
+    assert (result["verdict"], result["cells"][0]["verdict"]) == ("verified", "refuted")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lambda total: ValueError("no noise"),
+        lambda total: ValueError(f"no noise at {total}"),
+        lambda total: ValueError("2") if total == 2 else KeyError("1"),
+    ],
+    ids=["same", "message", "type"],
+)
+def test_a_mutant_that_raises_on_both_inputs_is_not_caught(error: Any) -> None:
+    """It does not run: whether the errors are alike or not, the control crashes by name."""
+    result = caught(checked(error), without(shown=False))
+    assert result["verdict"] == "crashed"
+    assert result["reasons"][0].startswith("the control mutant crashed: a ")
+
+
+def test_two_errors_do_not_tell_inputs_apart_where_others_run() -> None:
+    """The first pair ends by one error and by another one, the second pair runs: no witness against the
+    mistake is made of which error it was."""
+    program = checked(lambda total: {1.0: KeyError("1"), 2.0: ValueError("2")}.get(total))
+    pairs = [
+        Neighbours("errors", np.array([0.0, 1.0]), np.array([1.0, 1.0])),
+        Neighbours("runs", np.array([0.0, 5.0]), np.array([0.0, 5.5])),
+    ]
+    audit = replace(
+        audit_at(Fraction(1), Fraction(1)),
+        program=program,
+        neighbours=lambda run: pairs,
+        domain=ListedPairs(),
+    )
+    evaluate = broken(audit, without(shown=False)).evaluate
+    with pytest.raises(MechanismError, match="KeyError: '1' on one and ValueError: 2 on the other"):
+        evaluate(RUN)
+
+
+def raising(where: float) -> Mutation:
+    """A transformation that fails by itself where the raw sum is ``where``."""
+
+    def scaled_there(law: Law) -> Law:
+        if float(getattr(law, "offset", 0)) == where:
+            raise ZeroDivisionError("no such factor")
+        return with_scale(law, Fraction(1, 2))
+
+    class Failing(_Passing):
+        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(scaled_there(law), site=site, to=to)
+
+    return _mutation(lambda coins: Failing(coins))
+
+
+def noisy(coins: Coins, data: Any) -> float:
+    return float(coins.release(float(np.sum(data)), Laplace(scale=1), site="sum"))
+
+
+def test_a_transformation_that_breaks_on_one_input_catches_nothing() -> None:
+    """Half the noise is refuted; where making it fails on one of the inputs, the control crashes and says
+    what failed, though the program catches every error."""
+
+    def swallowing(coins: Coins, data: Any) -> float:
+        try:
+            return noisy(coins, data)
+        except Exception:
+            return 0.0
+
+    assert caught(noisy, raising(where=7.0))["cells"][0]["verdict"] == "refuted"
+    for program in (noisy, swallowing):
+        for where in (1.0, 2.0):
+            result = caught(program, raising(where=where))
+            assert result["verdict"] == "crashed"
+            assert "failing at site 'sum': ZeroDivisionError: no such factor" in result["reasons"][0]
+
+
+def test_a_mutant_that_cannot_be_made_crashes_its_control_alone() -> None:
+    """A law without a scale, at a site of its own: there is a fingerprint, the other one is caught."""
+
+    def revealing(coins: Coins, data: Any) -> float:
+        coins.observe(PointMass(value=1), site="fixed")
+        return noisy(coins, data)
+
+    rows = Group()
+    audit = replace(audit_at(Fraction(1), Fraction(1)), program=revealing)
+    table = {"all": broken(audit, scaled("1/2")), "sum": broken(audit, scaled("1/2", sites="sum"))}
+    controls(rows, "M", "here")(_table(table))
+    row = rows.rows[0]
+    assert row.fingerprint is not None
+    assert row.fingerprint(3) == row.fingerprint(3)
+    assert [cell["verdict"] for cell in found(row)["cells"]] == ["crashed", "refuted"]
