@@ -3,8 +3,8 @@
 They are not the mechanism: they own their randomness and never see the coins.
 
 An environment answers ``pull(arm, count)`` with a *lazy batch*: nothing is drawn until somebody asks,
-``sum()`` is one draw of the sum's law, and ``values()`` agrees with a sum already drawn. A stretch of 10^9
-equal pulls costs one Binomial draw, or nothing if nobody reads it.
+``sum()`` is one draw of the sum's distribution, and ``values()`` agrees with a sum already drawn. A stretch
+of 10^9 equal pulls costs one Binomial draw, or nothing if nobody reads it.
 
 Simulated: ``BernoulliArms`` (bandit), ``BernoulliVectors`` (full information). Under audit the environment is
 data, an array (T, K) of potential outcomes so that any pull has an answer: ``PotentialOutcomes`` (bandit),

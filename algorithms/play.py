@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins, Program
 from dpaudit.core.errors import MechanismError
-from dpaudit.reference.algorithms.environment import Batch, Environment, PotentialOutcomes, RewardVectors
 from dpaudit.core.views import PUBLIC
+from dpaudit.reference.algorithms.environment import Batch, Environment, PotentialOutcomes, RewardVectors
 
 __all__ = ["Decisions", "Pulls", "Strategy", "bandit_program", "full_information_program", "play"]
 

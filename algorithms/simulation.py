@@ -1,6 +1,6 @@
 """The regret engine: many seeded runs of an algorithm on Bernoulli arms, at a grid of rounds.
 
-Three engines, one law: ``runs`` (a run after the other, for strategies whose requests are long),
+Three engines, one distribution: ``runs`` (a run after the other, for strategies whose requests are long),
 ``replicates`` (all runs as one array, for public schedules), ``rounds`` (all runs as one array, for a
 ``Policy`` that decides anew in every round: a round costs the same whatever happens, and a table of
 experiments, each run with its own means and epsilon, is one call).
@@ -91,7 +91,7 @@ PolicyFactory = Callable[[tuple[int, int], Floats, int], Policy]
 
 
 class CutRule(Protocol):
-    """Where an algorithm's regret on Bernoulli arms may be cut, and the price."""
+    """Where an algorithm's regret on Bernoulli arms may be cut, and the cost."""
 
     def __call__(self, means: Sequence[float], *, epsilon: float, horizon: int) -> Cut: ...
 

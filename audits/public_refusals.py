@@ -7,7 +7,7 @@ parameters alone, each with its reason.
 
 from __future__ import annotations
 
-__all__ = ["FULL_INFORMATION", "GAME", "PROTOCOL", "TREE", "TURNOUT"]
+__all__ = ["FULL_INFORMATION", "GAME", "PARTICIPATION", "PROTOCOL", "TREE"]
 
 _SIZES = "refuses a table of rewards or a pull of another size: sizes are public"
 _ARMS = "refuses an arm that is not there: arms are numbered by the strategy, from 0 to K - 1"
@@ -38,7 +38,7 @@ TREE = {
 
 #: The protocols' public parameters, and what cannot happen to an aggregate.
 PROTOCOL = {
-    "BatchProtocol.__call__ (raise)": "refuses a batch of another size: sizes and turnout are public",
+    "BatchProtocol.__call__ (raise)": "refuses a batch of another size: sizes and participation are public",
     "Elimination.__init__ (raise)": "refuses a failure probability of 0, a public parameter",
     "_growth (raise)": "refuses batches that do not grow, a public parameter",
     "_polya (branch)": "another budget for the noise than for the margin, a public parameter",
@@ -57,7 +57,7 @@ PROTOCOL = {
 }
 
 #: Who turns up is a public parameter: with everybody present nobody is left out.
-TURNOUT = {
+PARTICIPATION = {
     "strategy.run (branch)": "who turns up is a public parameter: in other rows some users do not",
     "_heard (branch)": "who turns up is a public parameter: in other rows some users do not",
 }

@@ -4,7 +4,7 @@ For Gaussian, Laplace, discrete Laplace and Skellam noise, k = 1, 64 and 1024 st
 1e-14, both sides are asked for epsilon in one run, on the same grid. Each value stands beside the truth, with
 its ratio to it, and is flagged if it is below. The truth is exact where there is a closed form (Gaussian;
 discrete Laplace; one step of Laplace and Skellam); elsewhere it is bracketed by a certified lower and a
-certified upper law on a finer grid, and only a value below the lower end is flagged.
+certified upper distribution on a finer grid, and only a value below the lower end is flagged.
 
 dp-accounting is optional (``pip install dpaudit[interop]``); without it only the certified side is printed.
 The noise is scaled so that all cases have total epsilon of a few units.
@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.certify.merged import laplace_lower, lattice_lower
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, power
 from dpaudit.kernel.t1.divergence import lattice_delta, positive_part
 from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
-from dpaudit.kernel.t2.special_laws import Skellam
-from dpaudit.certify.merged import laplace_lower, lattice_lower
+from dpaudit.kernel.t2.special_distributions import Skellam
 
 __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 
@@ -48,15 +48,16 @@ Curve = Callable[[Fraction], Fraction]
 
 @dataclass(frozen=True)
 class Case:
-    """One mechanism at k steps: the certified law of a step, dp-accounting's laws of a step by name, the
-    exact delta of all steps where it is known (``None`` where it is not), and a lower law of a step.
+    """One mechanism at k steps: the certified distribution of a step, dp-accounting's distributions of a step
+    by name, the
+    exact delta of all steps where it is known (``None`` where it is not), and a lower distribution of a step.
     """
 
     name: str
-    step_law: Callable[[int, Grid], LossLaw]
+    step_distribution: Callable[[int, Grid], LossDistribution]
     others: dict[str, Callable[[Any, int, float], Any]]
     exact: Callable[[int, Fraction], Fraction | None]
-    lower: Callable[[int, Grid], LossLaw] | None = None
+    lower: Callable[[int, Grid], LossDistribution] | None = None
 
 
 def _root(k: int) -> int:
@@ -190,8 +191,8 @@ def _epsilons(delta_at: Curve) -> list[Fraction]:
 
 def _certified(case: Case, k: int, grid: Grid) -> tuple[list[Fraction], float]:
     started = time.perf_counter()
-    law = power(case.step_law(k, grid), k)
-    values = _epsilons(lambda e: upper_exact(law.delta(e)))
+    distribution = power(case.step_distribution(k, grid), k)
+    values = _epsilons(lambda e: upper_exact(distribution.delta(e)))
     return values, time.perf_counter() - started
 
 
@@ -203,7 +204,7 @@ def truth(case: Case, k: int, step: Fraction) -> list[tuple[Fraction, Fraction]]
         return [(Fraction(0), Fraction(40))] * len(DELTAS)
     fine = step / FINER
     below = power(case.lower(k, Grid(step=fine, upper=False)), k)
-    margin = Fraction(40, 2**40)  # the search ends that far above the law's own epsilon
+    margin = Fraction(40, 2**40)  # the search ends that far above the distribution's own epsilon
     lower = [max(value - margin, Fraction(0)) for value in _epsilons(lambda e: lower_exact(below.delta(e)))]
     return list(zip(lower, _certified(case, k, Grid(step=fine))[0], strict=True))
 
@@ -217,8 +218,8 @@ def _others(case: Case, k: int, step: float) -> dict[str, tuple[list[float], flo
     found = {}
     for name, make in case.others.items():
         started = time.perf_counter()
-        law = make(pld, k, step).self_compose(k)
-        values = [float(law.get_epsilon_for_delta(10.0**-n)) for n in DELTAS]
+        distribution = make(pld, k, step).self_compose(k)
+        values = [float(distribution.get_epsilon_for_delta(10.0**-n)) for n in DELTAS]
         found[name] = (values, time.perf_counter() - started)
     return found
 

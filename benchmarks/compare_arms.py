@@ -26,12 +26,12 @@ from benchmarks.compare_protocols import (
     least_epsilon,
     row_cost,
 )
+from dpaudit.certify.build import integer_noise
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t2 import special_laws
-from dpaudit.certify.build import integer_noise
+from dpaudit.kernel.t2 import special_distributions
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_length
 from dpaudit.reference.algorithms.mab.competitors import Competitor
 from dpaudit.reference.algorithms.mab.competitors import simulated as simulated_elimination
@@ -204,7 +204,7 @@ def batch_cost(name: str, epsilon: Fraction, horizon: int) -> float:
     """What the costliest batch up to ``horizon`` costs at delta 1e-6, certified: users are in one batch each,
     so that it is the cost of all of them together.
 
-    Skellam noise by its exact law, sums of discrete Gaussians by their zCDP.
+    Skellam noise by its exact distribution, sums of discrete Gaussians by their zCDP.
     """
     if name == "dist_cdp_se":
         return _concentrated_cost(epsilon, horizon)
@@ -215,16 +215,16 @@ def batch_cost(name: str, epsilon: Fraction, horizon: int) -> float:
 
 
 def _both_bounds(name: str, horizon: int) -> Cost:
-    """The certified cost, and from below the exact law of the sum of the longest batch: at 99.5 % of it delta
-    is larger, or no lower bound is stated."""
+    """The certified cost, and from below the exact distribution of the sum of the longest batch: at 99.5 % of
+    it delta is larger, or no lower bound is stated."""
     high = batch_cost(name, EPSILON, horizon)
     if name != "dist_rdp_se":
         return Cost(0.0, high)
     low = Fraction(high) * Fraction(995, 1000)
     chosen = Competitor(name, SCALE).variant(epsilon=EPSILON, failure_prob=Fraction(1, horizon))
     sheet = chosen.sheet(_lengths(horizon)[-1])
-    law = special_laws.Skellam(sheet.users * sheet.share.variance())
-    shown = bool(lattice_delta(law, shift=sheet.precision, epsilon=low) > ball(DELTA))
+    distribution = special_distributions.Skellam(sheet.users * sheet.share.variance())
+    shown = bool(lattice_delta(distribution, shift=sheet.precision, epsilon=low) > ball(DELTA))
     return Cost(float(low) if shown else 0.0, high)
 
 

@@ -16,9 +16,9 @@ from audits.concurrent_shuffle.regret_bounds import REWARD_NOISE
 from audits.shuffle_linear_bandits.binomial_privacy import stated
 from benchmarks.compare_linear import CLAIM, LINEAR, Instance
 from benchmarks.compare_protocols import DELTA, EPSILON, Cost, Floats, Play, Protocol, Seeds, least_epsilon
-from dpaudit.kernel.ball import lower
 from dpaudit.certify.build import Proof, compose_sequential
 from dpaudit.certify.calibrate import smallest_parameter
+from dpaudit.kernel.ball import lower
 from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
 from dpaudit.reference.algorithms.contextual.concurrent_radius import (
     concurrent_radius,

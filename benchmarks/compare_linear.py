@@ -34,9 +34,9 @@ from benchmarks.compare_protocols import (
     gaussian_cost,
     gaussian_std,
 )
-from dpaudit.core.claims import ApproxDP
 from dpaudit.certify.build import shuffled_gaussian
 from dpaudit.certify.calibrate import smallest_parameter
+from dpaudit.core.claims import ApproxDP
 from dpaudit.reference.algorithms.contextual import noise_levels
 from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     AggregateNoise,

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.suite import Run
 from dpaudit.kernel import check
 from dpaudit.kernel.t2.gaussian import gaussian_delta
-from dpaudit.certify.proof import Proof
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Run
 
 __all__ = [
     "DELTA",

@@ -66,10 +66,10 @@ from benchmarks.options import count, require_tables
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.plots import Plot
-from dpaudit.suite.regret import regret_frame, summary
+from dpaudit.core.suite import Run
 from dpaudit.report.chart import draw_plot
 from dpaudit.report.svg import element, join
-from dpaudit.core.suite import Run
+from dpaudit.suite.regret import regret_frame, summary
 
 __all__ = [
     "DISTRIBUTED_FIGURES",

@@ -34,13 +34,19 @@ from benchmarks.gallery_mechanisms import (
     sparse_vector_showing,
     two_sparse_vectors,
 )
-from benchmarks.gallery_truths import argmax_law, components, flags_law, largest_loss, one_query
+from benchmarks.gallery_truths import (
+    argmax_distribution,
+    components,
+    flags_distribution,
+    largest_loss,
+    one_query,
+)
 from benchmarks.options import count
 from dpaudit import AS_RUN, CheckResult, PureDP, check
+from dpaudit.blackbox.statistics import excess_p_value
 from dpaudit.core.claims import Model
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.report.markdown import refresh
-from dpaudit.blackbox.statistics import excess_p_value
 
 __all__ = ["GALLERY", "Entry", "main", "measure", "truth_on_pairs"]
 
@@ -54,9 +60,9 @@ UNIT = [(0.0, 1.0)]
 class Entry:
     """A mechanism with its claim. ``truth``: the least epsilon that holds for all neighbours and any number
     of queries, infinite where none does; ``reached``: for the pairs tried, where that is less and no
-    ``law`` gives it; with ``at_most`` only an upper bound. ``published``: lower bounds of DP-Sniper
-    (regression; 6e8 runs or more) and of StatDP (its first run) at 90 %. ``law``: arguments of the law that
-    sums the outputs out.
+    ``distribution`` gives it; with ``at_most`` only an upper bound. ``published``: lower bounds of DP-Sniper
+    (regression; 6e8 runs or more) and of StatDP (its first run) at 90 %. ``distribution``: arguments of the
+    distribution that sums the outputs out.
     """
 
     name: str
@@ -68,14 +74,14 @@ class Entry:
     reached: float | None = None
     at_most: bool = False
     as_run: bool = False
-    law: dict[str, Any] = field(default_factory=dict)
+    distribution: dict[str, Any] = field(default_factory=dict)
 
 
 def _noisy_max_entries() -> list[Entry]:
     five = components(5)
     argmax = {"scale": 20.0}
     return [
-        Entry("ReportNoisyMax1", noisy_argmax(20), "0.1", five, 0.1, (0.0923, 0.0920), law=argmax),
+        Entry("ReportNoisyMax1", noisy_argmax(20), "0.1", five, 0.1, (0.0923, 0.0920), distribution=argmax),
         Entry(
             "ReportNoisyMax2",
             noisy_argmax(20, exponential=True),
@@ -83,7 +89,7 @@ def _noisy_max_entries() -> list[Entry]:
             five,
             0.1,
             (0.0975, 0.0996),
-            law=argmax | {"exponential": True},
+            distribution=argmax | {"exponential": True},
         ),
         Entry("ReportNoisyMax3", noisy_max(20), "0.1", five, 0.25, (0.2478, 0.1991)),
         Entry("ReportNoisyMax4", noisy_max(20, exponential=True), "0.1", five, INFINITE, (0.3463, 0.1960)),
@@ -101,12 +107,12 @@ def _sparse_vector_entries() -> list[Entry]:
         truth: float,
         figures: tuple[float, float] | None,
         pairs: Sequence[tuple[Any, Any]] = ten,
-        **law: Any,
+        **distribution: Any,
     ) -> Entry:
-        ends = 1 if law["stop_after_one"] else None
-        numbers = {key: law[key] for key in ("rho", "nu")}
-        run = sparse_vector(law["threshold"], stop_after=ends, **numbers, again=name == "SVT2")
-        return Entry(name, run, claim, pairs, truth, figures or (None, None), law=law)
+        ends = 1 if distribution["stop_after_one"] else None
+        numbers = {key: distribution[key] for key in ("rho", "nu")}
+        run = sparse_vector(distribution["threshold"], stop_after=ends, **numbers, again=name == "SVT2")
+        return Entry(name, run, claim, pairs, truth, figures or (None, None), distribution=distribution)
 
     once: dict[str, Any] = {"stop_after_one": True}
     always: dict[str, Any] = {"stop_after_one": False}
@@ -183,15 +189,17 @@ def truth_on_pairs(place: int) -> float:
     finite, else the closed form of the entry.
     """
     entry = GALLERY[place]
-    if not entry.law:
+    if not entry.distribution:
         return entry.truth if entry.reached is None else entry.reached
     losses = []
     for pair in entry.pairs:
-        if "threshold" in entry.law:
-            laws = [np.array(list(flags_law(side, **entry.law).values())) for side in pair]
+        if "threshold" in entry.distribution:
+            distributions = [
+                np.array(list(flags_distribution(side, **entry.distribution).values())) for side in pair
+            ]
         else:
-            laws = [argmax_law(side, **entry.law) for side in pair]
-        losses.append(largest_loss(laws[0], laws[1]))
+            distributions = [argmax_distribution(side, **entry.distribution) for side in pair]
+        losses.append(largest_loss(distributions[0], distributions[1]))
     return max(losses)
 
 

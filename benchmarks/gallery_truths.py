@@ -1,7 +1,7 @@
 """What the mechanisms of the gallery really cost: exact losses without a single sample.
 
 Finite outputs are summed out by Gauss-Legendre quadrature between the kinks of the noise; where the loss is a
-closed form the gallery has it. The laws of ``dpaudit`` are the second route: the tests compare both.
+closed form the gallery has it. The distributions of ``dpaudit`` are the second route: the tests compare both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["argmax_law", "components", "flags_law", "largest_loss", "one_query"]
+__all__ = ["argmax_distribution", "components", "flags_distribution", "largest_loss", "one_query"]
 
 Floats = NDArray[np.float64]
 #: Panels end where the noise of a threshold or a score has mass below e^-60.
@@ -69,7 +69,7 @@ def _below(x: Floats, scale: float, exponential: bool) -> Floats:
     return np.where(x < 0, tail, 1 - tail)
 
 
-def argmax_law(scores: Floats, *, scale: float, exponential: bool = False) -> Floats:
+def argmax_distribution(scores: Floats, *, scale: float, exponential: bool = False) -> Floats:
     """P(index i wins), shape (K,), of ``scores`` with Laplace or exponential noise of ``scale``."""
     nodes, weights = _grid(scores.tolist(), scale, scale)
     gaps = nodes[:, None] - scores
@@ -78,10 +78,11 @@ def argmax_law(scores: Floats, *, scale: float, exponential: bool = False) -> Fl
     return np.asarray(weights @ (_density(gaps, scale, exponential) * others))
 
 
-def flags_law(
+def flags_distribution(
     answers: Floats, *, threshold: float, rho: float, nu: float, stop_after_one: bool
 ) -> dict[tuple[int, ...], float]:
-    """The law of a sparse vector's flags: with ``stop_after_one`` up to the first answer above the threshold,
+    """The distribution of a sparse vector's flags: with ``stop_after_one`` up to the first answer above the
+    threshold,
     otherwise for all of them. ``rho``, ``nu``: scales of the Laplace noise of threshold and answers.
     """
     nodes, weights = _grid([0.0, *(answers - threshold).tolist()], min(rho, nu), max(rho, nu))
@@ -95,14 +96,14 @@ def flags_law(
             flags: float(base @ tails[list(flags), :, range(len(answers))].prod(axis=0))
             for flags in itertools.product((0, 1), repeat=len(answers))
         }
-    law, stayed = {}, base
+    distribution, stayed = {}, base
     for place in range(len(answers)):
-        law[(0,) * place + (1,)] = float(stayed @ over[:, place])
+        distribution[(0,) * place + (1,)] = float(stayed @ over[:, place])
         stayed = stayed * under[:, place]
-    law[(0,) * len(answers)] = float(stayed.sum())
-    return law
+    distribution[(0,) * len(answers)] = float(stayed.sum())
+    return distribution
 
 
 def largest_loss(one: Floats, two: Floats) -> float:
-    """The largest log-ratio, either way, of two laws on the same finite set with positive masses."""
+    """The largest log-ratio, either way, of two distributions on the same finite set with positive masses."""
     return float(np.abs(np.log(one) - np.log(two)).max())

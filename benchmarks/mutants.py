@@ -43,7 +43,12 @@ KNOWN = 12
 #: What is changed, and the tests that must notice, from the repository's root.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "judge": (
-        ("dpaudit/core/verdicts.py", "dpaudit/core/row_verdicts.py", "dpaudit/core/evidence.py", "dpaudit/core/exact.py"),
+        (
+            "dpaudit/core/verdicts.py",
+            "dpaudit/core/row_verdicts.py",
+            "dpaudit/core/evidence.py",
+            "dpaudit/core/exact.py",
+        ),
         ("tests/core",),
     ),
     "statistics": (("dpaudit/blackbox/statistics",), ("tests/blackbox/statistics",)),

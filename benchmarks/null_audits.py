@@ -23,9 +23,9 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from dpaudit import AS_RUN, ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit.blackbox.statistics import excess_p_value, holm, proportion_bounds
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.blackbox.statistics import excess_p_value, holm, proportion_bounds
 
 __all__ = ["NULLS", "Null", "Result", "audit", "main", "measure"]
 

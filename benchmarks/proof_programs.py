@@ -867,27 +867,27 @@ def discrete_w1(coins, data):
 
 
 # 29 exponential mechanism over public candidates
-PRICES = np.array([1.0, 2.0, 5.0, 10.0])
+COSTS = np.array([1.0, 2.0, 5.0, 10.0])
 
 
 @right(E1, Records(Interval(0, 10), size=100), Records(Interval(0, 10), size=EVERY))
 def auction(data, rng):
-    revenue = np.array([p * (data >= p).sum() for p in PRICES])
+    revenue = np.array([p * (data >= p).sum() for p in COSTS])
     w = np.exp(revenue * EPS / (2 * 10))
-    return PRICES[rng.choice(4, p=w / w.sum())]
+    return COSTS[rng.choice(4, p=w / w.sum())]
 
 
 @wrong(E1, Records(Interval(0, 10), size=100), Records(Interval(0, 10), size=EVERY))
 def auction_w1(data, rng):
-    revenue = np.array([p * (data >= p).sum() for p in PRICES])
+    revenue = np.array([p * (data >= p).sum() for p in COSTS])
     w = np.exp(revenue * EPS / 10)
-    return PRICES[rng.choice(4, p=w / w.sum())]
+    return COSTS[rng.choice(4, p=w / w.sum())]
 
 
 @wrong(E1, Records(Interval(0, 10), size=100), Records(Interval(0, 10), size=EVERY))
 def auction_w2(data, rng):
-    revenue = np.array([p * (data >= p).sum() for p in PRICES])
-    return PRICES[int(np.argmax(revenue))]
+    revenue = np.array([p * (data >= p).sum() for p in COSTS])
+    return COSTS[int(np.argmax(revenue))]
 
 
 # 30 noisy sum and noisy count, add-remove mean

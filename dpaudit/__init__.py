@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from dpaudit.blackbox.check import AS_RUN, CheckResult, check
     from dpaudit.blackbox.inputs import Inputs
     from dpaudit.blackbox.neighbours import corners
+    from dpaudit.blackbox.recorded.record_draws import listen
+    from dpaudit.certify.sites import Site
+    from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.core.claims import (
         Adjacency,
         ApproxDP,
@@ -26,21 +29,18 @@ if TYPE_CHECKING:
         Unit,
         ZeroConcentratedDP,
     )
-    from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, Records, Table
     from dpaudit.core.errors import DpauditError
     from dpaudit.core.evidence import Certificate, Estimate, Witness
     from dpaudit.core.neighbours import Neighbours
-    from dpaudit.certify.sites import Site
-    from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
-    from dpaudit.prover.proof import Proof
-    from dpaudit.prover.prove import prove
-    from dpaudit.blackbox.recorded.record_draws import listen
-    from dpaudit.replay.audit import PrivacyAudit
-    from dpaudit.report.frames import Report
     from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.core.verdicts import judge
     from dpaudit.core.views import PUBLIC, SERVER, View, user
+    from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
+    from dpaudit.prover.proof import Proof
+    from dpaudit.prover.prove import prove
+    from dpaudit.replay.audit import PrivacyAudit
+    from dpaudit.report.frames import Report
 
 __version__ = "0.1.0"
 

@@ -17,11 +17,11 @@ from dpaudit.blackbox.result import CheckResult
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
 from dpaudit.core.exact import in_figures
+from dpaudit.core.verdicts import VerdictKind
 from dpaudit.prover.values.aim import aimed
 from dpaudit.prover.values.cross_check import Transcribed
 from dpaudit.prover.values.explain import explained
 from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
-from dpaudit.core.verdicts import VerdictKind
 
 __all__ = ["AuditResult", "audit"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike, positive
-from dpaudit.distributions import Laplace
 from dpaudit.core.views import SERVER
+from dpaudit.distributions import Laplace
 
 __all__ = ["ArraySum", "NoisySum"]
 

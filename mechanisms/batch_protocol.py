@@ -24,11 +24,11 @@ import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import WrappedMod
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import SERVER
 
 __all__ = ["BatchProtocol"]
 
@@ -57,20 +57,20 @@ class BatchProtocol:
 
     def _aggregate(self, coins: Coins, encoded: list[Any]) -> Any:
         if self.sheet.trust == "central":
-            law = self.sheet.aggregate_law(sum(encoded))
-            return coins.observe(law, site="aggregate", to=SERVER)
+            distribution = self.sheet.aggregate_distribution(sum(encoded))
+            return coins.observe(distribution, site="aggregate", to=SERVER)
         if self.sheet.trust == "local":
             return self._local(coins, encoded)
-        # one law for users with one encoding, by identity: under replicates it is an array
+        # one distribution for users with one encoding, by identity: under replicates it is an array
         distinct = {id(x): x for x in encoded}
-        laws = {key: self.sheet.share.shift(x) for key, x in distinct.items()}
-        return self.aggregator(coins, [laws[id(x)] for x in encoded], self.sheet)
+        distributions = {key: self.sheet.share.shift(x) for key, x in distinct.items()}
+        return self.aggregator(coins, [distributions[id(x)] for x in encoded], self.sheet)
 
     def _local(self, coins: Coins, encoded: list[Any]) -> Any:
         """All messages at once: independent entries of one array, users on the last axis."""
         values = np.stack(np.broadcast_arrays(*encoded), axis=-1)
         if coins.replicates is not None and values.ndim == 1:
             values = np.broadcast_to(values, (coins.replicates, len(encoded)))
-        law = WrappedMod(self.sheet.share, modulus=self.sheet.modulus, offset=values)
-        total = np.sum(coins.observe(law, site="message", to=SERVER), axis=-1) % self.sheet.modulus
+        distribution = WrappedMod(self.sheet.share, modulus=self.sheet.modulus, offset=values)
+        total = np.sum(coins.observe(distribution, site="message", to=SERVER), axis=-1) % self.sheet.modulus
         return int(total) if total.ndim == 0 else total

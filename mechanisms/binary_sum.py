@@ -11,7 +11,7 @@ Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023, arXiv 2301.12535), section 2.
   fair ones where tau >= n, and 1 with probability tau/(2n) else.
 
 A shuffled list of bits tells their number of ones and nothing else, so the mechanism is the true sum plus
-Bin(n r, p): private if a binomial law and its shift by 1 are indistinguishable in both directions.
+Bin(n r, p): private if a binomial distribution and its shift by 1 are indistinguishable in both directions.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from scipy import special
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, positive, probability
+from dpaudit.core.views import SHUFFLER_OUTPUT
+from dpaudit.distributions import Binomial, Distribution, Sum
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t2 import special_laws
-from dpaudit.distributions import Binomial, Law, Sum
-from dpaudit.core.views import SHUFFLER_OUTPUT
+from dpaudit.kernel.t2 import special_distributions
 
 __all__ = [
     "BinarySum",
@@ -90,7 +90,7 @@ class BinarySum:
     def bits_per_user(self) -> int:
         return 1 + self.trials
 
-    def user_law(self, bit: int) -> Law:
+    def user_distribution(self, bit: int) -> Distribution:
         """How many ones a user with this ``bit`` sends."""
         return Binomial(trials=self.trials, p=self.p).shift(int(bit))
 
@@ -101,8 +101,10 @@ class BinarySum:
 
     def draw_noise(self, rng: np.random.Generator, size: tuple[int, ...]) -> NDArray[np.float64]:
         """Errors of independent estimates, of shape ``size``."""
-        law = self.noise
-        drawn = rng.binomial(law.trials, float(law.p), size=size) - float(law.trials * law.p)
+        distribution = self.noise
+        drawn = rng.binomial(distribution.trials, float(distribution.p), size=size) - float(
+            distribution.trials * distribution.p
+        )
         return np.asarray(drawn)
 
     def analyze(self, ones: Any) -> Any:
@@ -120,8 +122,8 @@ class BinarySum:
                 f"a batch must have {self.n_users} users, got {len(bits)}; build the mechanism for this "
                 "batch."
             )
-        laws = [self.user_law(bit) for bit in bits]
-        return self.analyze(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT))
+        distributions = [self.user_distribution(bit) for bit in bits]
+        return self.analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT))
 
 
 def binary_sum_mechanism(
@@ -173,7 +175,7 @@ def binomial_delta(*, trials: int, p: float, epsilon: float) -> float:
 
 def passes(*, trials: int, p: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether Bin(trials, p) and its shift by 1 are (epsilon, delta)-indistinguishable, decided in balls."""
-    exact = lattice_delta(special_laws.Binomial(trials, p), shift=1, epsilon=epsilon)
+    exact = lattice_delta(special_distributions.Binomial(trials, p), shift=1, epsilon=epsilon)
     return bool(exact <= ball(delta))
 
 

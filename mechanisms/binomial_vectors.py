@@ -17,11 +17,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from dpaudit.certify.binomial_sums import BinomialSum, linear_statistics
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact, positive
-from dpaudit.kernel.ball import ball
 from dpaudit.distributions import Binomial
-from dpaudit.certify.binomial_sums import BinomialSum, linear_statistics
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.mechanisms.parameter_sheet import ceiling, rounded_up_root
 
 __all__ = [

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact, exact_str
-from dpaudit.kernel.ball import precision
-from dpaudit.distributions import Binomial
-from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
-from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.release import release_bound
+from dpaudit.distributions import Binomial
+from dpaudit.kernel.ball import precision
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["OneEntry", "one_entry"]
 
 #: Bits of a stated bound; whoever checks it uses more.
 BITS = 128
-#: Of a binomial law.
+#: Of a binomial distribution.
 MOST_TRIALS = 2**53
 #: Less is not worth writing down.
 LEAST = 1e-20
@@ -116,12 +116,12 @@ class OneEntry:
         )
 
     def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
-        """Both laws and the half-line, the moved side first if it is the likelier one (``up``)."""
-        laws = (self.noise.shift(self.move), self.noise)
+        """Both distributions and the half-line, the moved side first if it is the likelier one (``up``)."""
+        distributions = (self.noise.shift(self.move), self.noise)
         data = self.data
-        law, other = laws if up else laws[::-1]
+        distribution, other = distributions if up else distributions[::-1]
         site: dict[str, Any] = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
-        site |= {"law": law.to_json(), "law_neighbour": other.to_json()}
+        site |= {"law": distribution.to_json(), "law_neighbour": other.to_json()}
         cuts = [exact_str(Fraction(2 * threshold + 1, 2))]
         return {
             "view": claim.view.to_json(),
@@ -134,7 +134,7 @@ class OneEntry:
 
 def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry | None:
     """The change of one entry by its whole range, summed over ``batches``, or over as many of them as have no
-    more trials than a law can (``MOST_TRIALS``); ``None`` where one batch has."""
+    more trials than a distribution can (``MOST_TRIALS``); ``None`` where one batch has."""
     trials = sheet.trials * sheet.batch_size
     seen = min(batches, MOST_TRIALS // trials)
     return (

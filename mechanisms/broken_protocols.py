@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
-    LatticeLaw,
-    Law,
+    Distribution,
+    LatticeDistribution,
     PointMass,
     Polya,
     PolyaDifference,
@@ -31,7 +32,6 @@ from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.fixed_point import encode, split_reward
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import SERVER
 
 __all__ = [
     "LastBatchToo",
@@ -83,7 +83,7 @@ def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
 # Wrong noise
 
 
-def noise(altered: Callable[[Sheet], LatticeLaw]) -> Make:
+def noise(altered: Callable[[Sheet], LatticeDistribution]) -> Make:
     """The reference with another share of noise."""
 
     def make(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
@@ -96,15 +96,15 @@ def noise(altered: Callable[[Sheet], LatticeLaw]) -> Make:
     return make
 
 
-def for_budget(law: LatticeLaw, factor: Fraction) -> LatticeLaw:
+def for_budget(distribution: LatticeDistribution, factor: Fraction) -> LatticeDistribution:
     """The noise of the same family that ``factor`` times the budget would get."""
-    if isinstance(law, PolyaDifference):
-        return PolyaDifference(shape=law.shape, log_ratio=law.log_ratio * factor)
-    if isinstance(law, DiscreteLaplace):
-        return DiscreteLaplace(scale=law.scale / factor)
-    if isinstance(law, Skellam):
-        return Skellam(variance=law.parameters()["variance"] / factor**2)
-    return DiscreteGaussian(sigma2=law.parameters()["sigma2"] / factor**2)
+    if isinstance(distribution, PolyaDifference):
+        return PolyaDifference(shape=distribution.shape, log_ratio=distribution.log_ratio * factor)
+    if isinstance(distribution, DiscreteLaplace):
+        return DiscreteLaplace(scale=distribution.scale / factor)
+    if isinstance(distribution, Skellam):
+        return Skellam(variance=distribution.parameters()["variance"] / factor**2)
+    return DiscreteGaussian(sigma2=distribution.parameters()["sigma2"] / factor**2)
 
 
 def for_sensitivity(value: Callable[[int], Fraction]) -> Make:
@@ -112,15 +112,15 @@ def for_sensitivity(value: Callable[[int], Fraction]) -> Make:
     return noise(lambda sheet: for_budget(sheet.share, sheet.precision / value(sheet.precision)))
 
 
-def inverted(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+def inverted(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
     """ε/g where g/ε belongs."""
     return lambda sheet: for_budget(sheet.share, (sheet.precision / epsilon) ** 2)
 
 
-def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
     """σ where σ² belongs: total variance g/ε, not g²/ε²."""
 
-    def altered(sheet: Sheet) -> LatticeLaw:
+    def altered(sheet: Sheet) -> LatticeDistribution:
         variance = Fraction(sheet.precision) / (epsilon * sheet.users)
         if isinstance(sheet.share, Skellam):
             return Skellam(variance=variance)
@@ -129,7 +129,7 @@ def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
     return altered
 
 
-def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
     """Local noise of shape 1/n for each message, as if the messages were summed before anybody sees them."""
     return lambda sheet: PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
 
@@ -137,13 +137,13 @@ def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
 def shares_for(count: Callable[[int], int]) -> Make:
     """Shares for ``count(n)`` users from n users: shape 1/count, or variance/count."""
 
-    def altered(sheet: Sheet) -> LatticeLaw:
-        law, share = sheet.share, Fraction(sheet.users, count(sheet.users))
-        if isinstance(law, PolyaDifference):
-            return PolyaDifference(shape=law.shape * share, log_ratio=law.log_ratio)
-        if isinstance(law, Skellam):
-            return Skellam(variance=law.parameters()["variance"] * share)
-        return DiscreteGaussian(sigma2=law.parameters()["sigma2"] * share)
+    def altered(sheet: Sheet) -> LatticeDistribution:
+        distribution, share = sheet.share, Fraction(sheet.users, count(sheet.users))
+        if isinstance(distribution, PolyaDifference):
+            return PolyaDifference(shape=distribution.shape * share, log_ratio=distribution.log_ratio)
+        if isinstance(distribution, Skellam):
+            return Skellam(variance=distribution.parameters()["variance"] * share)
+        return DiscreteGaussian(sigma2=distribution.parameters()["sigma2"] * share)
 
     return noise(altered)
 
@@ -169,39 +169,39 @@ def with_aggregator(make: Callable[[], Aggregator]) -> Make:
     return protocols
 
 
-def _values(laws: Sequence[Law]) -> list[int]:
-    """The encodings in the users' laws."""
-    return [int(getattr(law, "offset", 0)) for law in laws]
+def _values(distributions: Sequence[Distribution]) -> list[int]:
+    """The encodings in the users' distributions."""
+    return [int(getattr(distribution, "offset", 0)) for distribution in distributions]
 
 
 def one_sided(epsilon: Fraction) -> Aggregator:
     """Each user adds one Pólya variable instead of a difference of two."""
 
-    def aggregated(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def aggregated(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         share = Polya(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
-        return secure_sum(coins, [share.shift(value) for value in _values(laws)], sheet)
+        return secure_sum(coins, [share.shift(value) for value in _values(distributions)], sheet)
 
     return aggregated
 
 
-def messages_to_the_server(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+def messages_to_the_server(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
     """Every message goes to the server, with a share of noise that is mostly 0."""
-    return sum(secure_sum(coins, [law], sheet) for law in laws) % sheet.modulus
+    return sum(secure_sum(coins, [distribution], sheet) for distribution in distributions) % sheet.modulus
 
 
-def noise_only_if_needed(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+def noise_only_if_needed(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
     """A batch without any reward is thought to need no noise."""
-    if any(_values(laws)):
-        return secure_sum(coins, laws, sheet)
+    if any(_values(distributions)):
+        return secure_sum(coins, distributions, sheet)
     return secure_sum(coins, [PointMass(0)], sheet)
 
 
 def in_halves(epsilon: Fraction) -> Aggregator:
     """Every user draws her share as the sum of two half shares, and users come in reverse order."""
 
-    def aggregated(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def aggregated(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         half = PolyaDifference(shape=Fraction(1, 2 * sheet.users), log_ratio=epsilon / sheet.precision)
-        values = [getattr(law, "offset", 0) for law in reversed(laws)]
+        values = [getattr(distribution, "offset", 0) for distribution in reversed(distributions)]
         return secure_sum(coins, [half.shift(part) for v in values for part in (v, v - v)], sheet)
 
     return aggregated
@@ -213,11 +213,11 @@ class LastBatchToo:
     def __init__(self) -> None:
         self.calls, self.before = 0, [0, 0]
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         arm = self.calls % 2
         self.calls += 1
-        total = sum(_values(laws))
-        moved = [laws[0].shift(self.before[arm]), *laws[1:]]
+        total = sum(_values(distributions))
+        moved = [distributions[0].shift(self.before[arm]), *distributions[1:]]
         self.before[arm] += total
         return secure_sum(coins, moved, sheet)
 
@@ -295,10 +295,10 @@ class ReusedNoise:
 def shown(coins: Coins, encoded: Sequence[Any], sheet: Sheet) -> Any:
     """What the server sees of the correct protocol: one residue, or one for each user (local)."""
     if sheet.trust == "central":
-        return coins.observe(sheet.aggregate_law(sum(encoded)), site="aggregate", to=SERVER)
+        return coins.observe(sheet.aggregate_distribution(sum(encoded)), site="aggregate", to=SERVER)
     if sheet.trust == "local":
-        law = WrappedMod(sheet.share, modulus=sheet.modulus, offset=np.array(encoded))
-        return coins.observe(law, site="message", to=SERVER)
+        distribution = WrappedMod(sheet.share, modulus=sheet.modulus, offset=np.array(encoded))
+        return coins.observe(distribution, site="message", to=SERVER)
     return secure_sum(coins, [sheet.share.shift(value) for value in encoded], sheet)
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins, Program
+from dpaudit.core.views import PUBLIC
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
-from dpaudit.core.views import PUBLIC
 
 __all__ = ["ContinualServer", "NodeRelease", "ReadAt", "concurrent_sums"]
 

@@ -1,7 +1,8 @@
 """Continual private sums of bits by concurrent shufflers: Algorithms 2 and 3 of Tenenbaum et al. (ICML 2023).
 
 Every node of the tree is one batch through one shuffler, with a node mechanism of budget (epsilon, delta)
-divided by ``tree.budget_parts``; the estimate of a prefix adds up the nodes of V_t. Two routes to one law:
+divided by ``tree.budget_parts``; the estimate of a prefix adds up the nodes of V_t. Two routes to one
+distribution:
 
 * ``by_messages``: every user's messages, a real permutation in every shuffler, estimates kept as a server
   would;

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["concurrent_batches", "tree_counter"]
 
 
-def tree_counter(*, levels: int, noise: Law) -> Program:
+def tree_counter(*, levels: int, noise: Distribution) -> Program:
     """Releases one node when a leaf arrives, that which ends there; a tree of 2^``levels`` leaves."""
 
     def program(coins: Coins, data: Any) -> None:
@@ -36,7 +36,7 @@ def tree_counter(*, levels: int, noise: Law) -> Program:
     return program
 
 
-def concurrent_batches(*, sizes: tuple[int, ...], noise: Law) -> Program:
+def concurrent_batches(*, sizes: tuple[int, ...], noise: Distribution) -> Program:
     """Batches of ``sizes`` users, one shuffler a size; the sum of each full batch is released."""
 
     def program(coins: Coins, data: Any) -> None:

@@ -1,5 +1,5 @@
 """How far the analyzer's decoded sum is from the sum of rewards: rounding, noise, and wraps that it does not
-undo, with the exact law of all three."""
+undo, with the exact distribution of all three."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.distributions import Binomial, DiscreteGaussian, LatticeDistribution
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
-from dpaudit.distributions import Binomial, DiscreteGaussian, LatticeLaw
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Rewards", "error_interval", "error_probability"]
@@ -29,9 +29,12 @@ def _residues(sheet: Sheet) -> Floats:
     """P(total noise ≡ e mod m) for e = 0, ..., m - 1, each accurate relative to itself down to 1e-30."""
     if isinstance(sheet.share, DiscreteGaussian) and sheet.users > 1:
         with precision(192):
-            law = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
-            low, high, _, _ = bulk(law, 100)
-            values, masses = np.arange(low, high + 1), np.array([float(p) for p in law.masses(low, high)])
+            distribution = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
+            low, high, _, _ = bulk(distribution, 100)
+            values, masses = (
+                np.arange(low, high + 1),
+                np.array([float(p) for p in distribution.masses(low, high)]),
+            )
     else:
         total = sheet.total_noise()
         reach = _reach(total)
@@ -42,10 +45,10 @@ def _residues(sheet: Sheet) -> Floats:
     return residues
 
 
-def _reach(law: LatticeLaw) -> int:
+def _reach(distribution: LatticeDistribution) -> int:
     """Some k with P(|X| > k) below 1e-30, by doubling."""
     reach = 64
-    while float(law.sf(reach)) > 1e-30:
+    while float(distribution.sf(reach)) > 1e-30:
         reach *= 2
     return reach
 

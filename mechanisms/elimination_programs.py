@@ -11,13 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 from dpaudit.coins.base import Coins, Program
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["elimination"]
 
 
 def elimination(
-    *, arms: int, lengths: tuple[int, ...], radii: tuple[float, ...], noise: Law, forgets: bool = True
+    *,
+    arms: int,
+    lengths: tuple[int, ...],
+    radii: tuple[float, ...],
+    noise: Distribution,
+    forgets: bool = True,
 ) -> Program:
     """Batch b pulls every surviving arm ``lengths[b]`` times; an arm whose noisy mean is more than
     ``radii[b]`` behind the best goes out; as many radii as lengths, the last serve all later batches.

@@ -16,9 +16,9 @@ from typing import Any
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import dyadic
-from dpaudit.distributions import Bernoulli, Law, PointMass
+from dpaudit.distributions import Bernoulli, Distribution, PointMass
 
-__all__ = ["encode", "encoding_law", "split_reward"]
+__all__ = ["encode", "encoding_distribution", "split_reward"]
 
 
 def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
@@ -30,8 +30,8 @@ def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
     return whole, scaled - whole
 
 
-def encoding_law(reward: Any, *, precision: int) -> Law:
-    """The law of one user's encoding: at most two neighbouring integers."""
+def encoding_distribution(reward: Any, *, precision: int) -> Distribution:
+    """The distribution of one user's encoding: at most two neighbouring integers."""
     whole, rest = split_reward(reward, precision=precision)
     return Bernoulli(p=rest).shift(whole) if rest else PointMass(whole)
 

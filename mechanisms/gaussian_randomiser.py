@@ -135,15 +135,16 @@ def randomise(
     symmetrize: Symmetrize = "copy",
 ) -> tuple[Floats, Floats]:
     """One user's message, released at ``site``: (φy + n, φφᵀ + N), shapes (d,) and (d, d), N symmetric as
-    ``symmetrize`` says ("none" has the law of "average" up to what no estimate uses: it is refused here).
+    ``symmetrize`` says ("none" has the distribution of "average" up to what no estimate uses: it is refused
+    here).
 
     Raises ``InvalidParameterError`` for |φ| or |y| above 1."""
     if symmetrize == "none":
         raise InvalidParameterError(
             "symmetrize must be 'copy' or 'average' for a message, got 'none'; it is there to compare costs."
         )
-    law = Gaussian(sigma=positive(noise_std, name="noise_std"))
-    seen = coins.release(in_noise_units(*encode(features, reward), symmetrize), law, site=site)
+    distribution = Gaussian(sigma=positive(noise_std, name="noise_std"))
+    seen = coins.release(in_noise_units(*encode(features, reward), symmetrize), distribution, site=site)
     dim = len(features)
     rows, columns = np.triu_indices(dim)
     upper = np.array(seen[dim:], dtype=float)

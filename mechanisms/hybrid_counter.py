@@ -44,7 +44,7 @@ def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fra
 
 
 @lru_cache(maxsize=256)
-def _node_law(level: int, epsilon: Fraction, variant: HybridVariant) -> Laplace:
+def _node_distribution(level: int, epsilon: Fraction, variant: HybridVariant) -> Laplace:
     return Laplace(scale=node_scale(level, epsilon=epsilon, variant=variant))
 
 
@@ -55,11 +55,11 @@ class HybridNoise:
         self.epsilon = positive(epsilon, name="epsilon")
         self.variant: HybridVariant = variant
         self.array_sum = ArraySum(epsilon=self.epsilon / 2)
-        _node_law(1, self.epsilon, variant)  # refuses an unknown variant before anything is drawn
+        _node_distribution(1, self.epsilon, variant)  # refuses an unknown variant before anything is drawn
 
     def node(self, level: int) -> Laplace:
-        """The law of a node's noise in the tree on 2^level leaves."""
-        return _node_law(level, self.epsilon, self.variant)
+        """The distribution of a node's noise in the tree on 2^level leaves."""
+        return _node_distribution(level, self.epsilon, self.variant)
 
     def tree(self, coins: Coins, level: int) -> TreeCounter:
         """An empty tree on 2^level leaves; its releases are at site ``node-<level>``."""

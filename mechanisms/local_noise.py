@@ -5,7 +5,7 @@ Chowdhury and Zhou (ICLR 2023), sections 4.1, 4.2 and appendix E. Shares of n us
 * Pólya differences of shape 1/n: together discrete Laplace, exactly (Fact 1);
 * Skellam of variance v/n: together Skellam of variance v, exactly;
 * discrete Gaussians of parameter v/n: together close to a discrete Gaussian, but not one (Lemma 4). Its
-  total has no law in closed form here: ``discrete_gaussian_sum`` tabulates it.
+  total has no distribution in closed form here: ``discrete_gaussian_sum`` tabulates it.
 
 When fewer users than n turn up the total is smaller: the same families, at another shape or variance.
 """
@@ -16,7 +16,13 @@ from fractions import Fraction
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import ExactLike, positive
-from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, LatticeLaw, PolyaDifference, Skellam
+from dpaudit.distributions import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LatticeDistribution,
+    PolyaDifference,
+    Skellam,
+)
 
 __all__ = ["discrete_gaussian_share", "full_share", "polya_share", "skellam_share", "total_noise"]
 
@@ -42,9 +48,9 @@ def discrete_gaussian_share(*, users: int, epsilon: ExactLike, precision: int) -
     return DiscreteGaussian(sigma2=_variance(users, epsilon, precision))
 
 
-def total_noise(share: LatticeLaw, *, users: int) -> LatticeLaw:
-    """The law of the sum of ``users`` independent shares; ``NotTractableError`` where it has no closed
-    form."""
+def total_noise(share: LatticeDistribution, *, users: int) -> LatticeDistribution:
+    """The distribution of the sum of ``users`` independent shares; ``NotTractableError`` where it has no
+    closed form."""
     count = _whole(users, "users")
     if count == 1 and not isinstance(share, PolyaDifference):
         return share
@@ -56,7 +62,8 @@ def total_noise(share: LatticeLaw, *, users: int) -> LatticeLaw:
     if isinstance(share, Skellam):
         return Skellam(variance=count * share.mu)
     raise NotTractableError(
-        f"a sum of {count} laws {share!r} has no closed form; tabulate it (discrete_gaussian_sum) or sample."
+        f"a sum of {count} distributions {share!r} has no closed form; tabulate it "
+        "(discrete_gaussian_sum) or sample."
     )
 
 

@@ -22,8 +22,8 @@ from dpaudit.coins import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, positive
 from dpaudit.core.exact_functions import ceil_log2, ln
-from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.distributions import Gaussian
+from dpaudit.kernel.ball import arb, ball, integer
 
 __all__ = ["Symmetrise", "levels", "node_mu_squared", "noise_units", "prefixes", "printed_variance"]
 
@@ -78,12 +78,12 @@ def prefixes(
     """The noisy sums of the first 1, ..., T of ``leaves`` [T, d, d] in noise units ("half"): each node is
     released once, at the step that completes it; a prefix adds up the nodes of its binary expansion."""
     nodes: dict[tuple[int, int], Any] = {}
-    law = Gaussian(variance=variance)
+    distribution = Gaussian(variance=variance)
     shown = []
     for t in range(1, len(leaves) + 1):
         for level in range((t & -t).bit_length()):
             total = np.sum(leaves[t - 2**level : t], axis=0)
-            nodes[level, t >> level] = coins.release(noise_units(total), law, site="node")
+            nodes[level, t >> level] = coins.release(noise_units(total), distribution, site="node")
         shown.append(np.sum([nodes[key] for key in cover(t)], axis=0))
     return shown
 

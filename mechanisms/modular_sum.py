@@ -14,25 +14,26 @@ import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions import Law, SumMod
-from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.core.views import SERVER
+from dpaudit.distributions import Distribution, SumMod
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Aggregator", "clipped", "decoded_sum", "secure_sum"]
 
-#: The secure function S: takes one law of x̂ + η for each user present, returns ŷ in 0, ..., m - 1 and shows
-#: the server what the protocol shows it.
-Aggregator = Callable[[Coins, Sequence[Law], Sheet], Any]
+#: The secure function S: takes one distribution of x̂ + η for each user present, returns ŷ in 0, ..., m - 1
+#: and shows the server what the protocol shows it.
+Aggregator = Callable[[Coins, Sequence[Distribution], Sheet], Any]
 
 
-def clipped(law: Law, *, modulus: int) -> Law:
-    """The law of one user's message, (x̂ + η) mod m; the modulus is the mathematical one, never negative."""
-    return SumMod(modulus).image_law([law])
+def clipped(distribution: Distribution, *, modulus: int) -> Distribution:
+    """The distribution of one user's message, (x̂ + η) mod m; the modulus is the mathematical one, never
+    negative."""
+    return SumMod(modulus).image_distribution([distribution])
 
 
-def secure_sum(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+def secure_sum(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
     """Perfect secure aggregation: the server sees ŷ alone (site ``aggregate``)."""
-    return coins.aggregate(laws, SumMod(sheet.modulus), site="aggregate", to=SERVER)
+    return coins.aggregate(distributions, SumMod(sheet.modulus), site="aggregate", to=SERVER)
 
 
 def decoded_sum(aggregate: Any, sheet: Sheet) -> Any:

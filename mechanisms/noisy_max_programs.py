@@ -15,14 +15,14 @@ from dpaudit.distributions import DiscreteLaplace, Exponential, Laplace
 
 __all__ = ["gap_noisy_max", "noisy_max"]
 
-Law = type[Laplace] | type[Exponential] | type[DiscreteLaplace]
+Distribution = type[Laplace] | type[Exponential] | type[DiscreteLaplace]
 
 
-def noisy_max(*, scale: ExactLike, law: Law = Laplace, with_value: bool = False) -> Program:
+def noisy_max(*, scale: ExactLike, distribution: Distribution = Laplace, with_value: bool = False) -> Program:
     """The index of the largest noisy score, the first of equals; ``with_value`` shows that score too, which
     costs more.
     """
-    noise = law(scale=exact(scale, name="scale"))
+    noise = distribution(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:
         best = None

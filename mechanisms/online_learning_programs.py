@@ -2,8 +2,8 @@
 
 A record is one round's rewards, one for each action, in [0, 1]. The same algorithms as
 ``algorithms.online.ftnl`` and ``algorithms.mab.hybrid_ucb``, which play many rounds in one step and keep the
-noise of a noisy maximum inside its law; here every round is a step of the loop, hidden noise is drawn, and
-what a server would see everybody sees.
+noise of a noisy maximum inside its distribution; here every round is a step of the loop, hidden noise is
+drawn, and what a server would see everybody sees.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.core.exact import ExactLike, exact, positive, probability
+from dpaudit.distributions import LatticeDistribution, WrappedMod
 from dpaudit.kernel.ball import MAX_PRECISION, START_PRECISION, arb, ball, precision
-from dpaudit.distributions import LatticeLaw, WrappedMod
 from dpaudit.reference.mechanisms.local_noise import (
     discrete_gaussian_share,
     full_share,
@@ -66,17 +66,18 @@ class Sheet:
     noise_margin: int
     modulus: int
     tail_prob: Fraction
-    share: LatticeLaw
+    share: LatticeDistribution
 
-    def total_noise(self, *, present: int | None = None) -> LatticeLaw:
-        """The law of all noise in the aggregate when ``present`` of the users (default: all) take part."""
+    def total_noise(self, *, present: int | None = None) -> LatticeDistribution:
+        """The distribution of all noise in the aggregate when ``present`` of the users (default: all) take
+        part."""
         if self.trust == "central":
             return self.share
         return total_noise(self.share, users=self.users if present is None else present)
 
-    def aggregate_law(self, encoded_total: Any, *, present: int | None = None) -> WrappedMod:
-        """The law of ŷ = (Σ x̂ + Σ η) mod m, given the sum of the encodings: the fast route to what the
-        server sees. An array gives independent copies.
+    def aggregate_distribution(self, encoded_total: Any, *, present: int | None = None) -> WrappedMod:
+        """The distribution of ŷ = (Σ x̂ + Σ η) mod m, given the sum of the encodings: the fast route to what
+        the server sees. An array gives independent copies.
         """
         return WrappedMod(self.total_noise(present=present), modulus=self.modulus, offset=encoded_total)
 
@@ -188,7 +189,7 @@ def _polya(users: int, budget: Fraction, noise_budget: Fraction | None, p: Fract
     return _sheet("distributed", users, g, margin, p, share)
 
 
-def _sheet(trust: Trust, users: int, g: int, margin: int, p: Fraction, share: LatticeLaw) -> Sheet:
+def _sheet(trust: Trust, users: int, g: int, margin: int, p: Fraction, share: LatticeDistribution) -> Sheet:
     return Sheet(
         trust=trust,
         users=users,

@@ -113,7 +113,7 @@ SPARSE_VECTORS = (
     row("SVT, second answer", sparse_vector(threshold=2, query=8, cut_off=2), "1/2"),
     row("SVT, one way", sparse_vector(threshold=2, query=2), "1", 4, ONE_WAY),
     row("SVT, threshold redrawn", sparse_vector(threshold=4, query=8, cut_off=2, redrawn=True), "1/2"),
-    row("SVT, exponential noise", sparse_vector(threshold=2, query=4, law=Exponential), "1"),
+    row("SVT, exponential noise", sparse_vector(threshold=2, query=4, distribution=Exponential), "1"),
     row("NumSVT", numeric_sparse_vector(threshold=3, query=6, value=3), "1"),
     row("GapSVT", sparse_vector_showing("gap", threshold=2, query=4), "1"),
     row("adaptive SVT", adaptive_sparse_vector(answers=1), "1"),
@@ -129,17 +129,17 @@ SPARSE_VECTORS = (
 NOISY_MAXIMA = (
     row("noisy max", noisy_max(scale=2), "1"),
     row("noisy max, one way", noisy_max(scale=1), "1", 4, ONE_WAY),
-    row("noisy max, exponential noise", noisy_max(scale=2, law=Exponential), "1"),
+    row("noisy max, exponential noise", noisy_max(scale=2, distribution=Exponential), "1"),
     ProvedProgram(
         name="noisy max, discrete noise",
-        program=noisy_max(scale=2, law=DiscreteLaplace),
+        program=noisy_max(scale=2, distribution=DiscreteLaplace),
         data=Symbols(3, integers=True),
         bound=Fraction(1),
     ),
     row("GapNoisyMax", gap_noisy_max(scale=2), "1", 3),
     row("noisy max, scale 1", noisy_max(scale=1), "2"),
     row("noisy max with its value", noisy_max(scale=2, with_value=True), "2"),
-    row("noisy max, exponential noise, scale 1", noisy_max(scale=1, law=Exponential), "2"),
+    row("noisy max, exponential noise, scale 1", noisy_max(scale=1, distribution=Exponential), "2"),
     row("GapNoisyMax, scale 1", gap_noisy_max(scale=1), "2", 3),
 )
 

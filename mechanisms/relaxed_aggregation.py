@@ -17,8 +17,8 @@ every input y.
   circle. It depends on Σ(y) alone, so it is its own simulator (ε̂ = 0); POST does nothing, and the distance
   from Σ(y) is q. Theorem 3's utility has to live with it, its privacy does not suffer.
 
-The first two draw what is visible from the conditional law given the hidden messages, so that a given
-transcript can be summed out exactly. One run at a time: no replicates.
+The first two draw what is visible from the conditional distribution given the hidden messages, so that a
+given transcript can be summed out exactly. One run at a time: no replicates.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from flint import arb_poly
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.core.exact import ExactLike, positive, probability
+from dpaudit.core.views import SERVER, View
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Distribution, PointMass, SumMod, WrappedMod
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, sign_of
-from dpaudit.distributions import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod, WrappedMod
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, clipped
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["CarrySum", "GarbledSum", "LeakyCoin", "LeakySum", "carry_loss", "distances", "nearer_to_full"]
 
@@ -58,23 +58,26 @@ class CarrySum:
     def __init__(self, *, secagg_epsilon: ExactLike) -> None:
         object.__setattr__(self, "secagg_epsilon", positive(secagg_epsilon, name="secagg_epsilon"))
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         _one_run(coins)
         modulus = sheet.modulus
-        messages = [coins.draw(clipped(law, modulus=modulus), site="message") for law in laws[:-1]]
+        messages = [
+            coins.draw(clipped(distribution, modulus=modulus), site="message")
+            for distribution in distributions[:-1]
+        ]
         residue = coins.aggregate(
-            [laws[-1], *(PointMass(message) for message in messages)],
+            [distributions[-1], *(PointMass(message) for message in messages)],
             SumMod(modulus),
             site="aggregate",
             to=SERVER,
         )
         messages.append((residue - sum(messages)) % modulus)
         carry = (sum(messages) - residue) // modulus
-        coins.release(carry, self.carry_noise(len(laws)), site="carry", to=SERVER)
+        coins.release(carry, self.carry_noise(len(distributions)), site="carry", to=SERVER)
         return residue
 
     def carry_noise(self, users: int) -> DiscreteLaplace:
-        """The law of Σ W_i: Lap_Z(n/ε̂)."""
+        """The distribution of Σ W_i: Lap_Z(n/ε̂)."""
         return DiscreteLaplace(scale=users / self.secagg_epsilon)
 
     def security(self, users: int) -> Fraction:
@@ -137,10 +140,10 @@ class LeakySum:
         object.__setattr__(self, "user", user)
         object.__setattr__(self, "coin", LeakyCoin.worst(secagg_epsilon) if coin is None else coin)
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         _one_run(coins)
-        message = coins.draw(clipped(laws[self.user], modulus=sheet.modulus), site="message")
-        others = [law for i, law in enumerate(laws) if i != self.user]
+        message = coins.draw(clipped(distributions[self.user], modulus=sheet.modulus), site="message")
+        others = [distribution for i, distribution in enumerate(distributions) if i != self.user]
         aggregate = coins.aggregate(
             [*others, PointMass(message)], SumMod(sheet.modulus), site="aggregate", to=SERVER
         )
@@ -160,11 +163,11 @@ class GarbledSum:
     def __init__(self, *, secagg_error: ExactLike) -> None:
         object.__setattr__(self, "secagg_error", probability(secagg_error, name="secagg_error"))
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         _one_run(coins)
         moved = coins.draw(Bernoulli(p=self.secagg_error), site="garbled") * self.offset(sheet)
         return coins.aggregate(
-            [*laws, PointMass(int(moved))], SumMod(sheet.modulus), site="aggregate", to=SERVER
+            [*distributions, PointMass(int(moved))], SumMod(sheet.modulus), site="aggregate", to=SERVER
         )
 
     @staticmethod
@@ -184,8 +187,8 @@ def distances(
     """The largest |log-ratio| between what S shows on y and what SIM shows on Σ(y), over all y in Z_m^n, and
     the largest P(POST(S(y)) != Σ(y)), POST being the residue. Balls, from the running programs.
 
-    Something that only one of the two shows is an infinite log-ratio. Of laws with infinite support mass
-    ``tail`` > 0 is left out on both sides, and what only one of the enumerations reaches is passed over.
+    Something that only one of the two shows is an infinite log-ratio. Of distributions with infinite support
+    mass ``tail`` > 0 is left out on both sides, and what only one of the enumerations reaches is passed over.
     """
 
     def secured(coins: Coins, y: tuple[int, ...]) -> None:
@@ -198,17 +201,17 @@ def distances(
     simulations = [_shown(simulated, s, tail) for s in range(sheet.modulus)]
     for y in itertools.product(range(sheet.modulus), repeat=sheet.users):
         total = sum(y) % sheet.modulus
-        law, other = _shown(secured, y, tail), simulations[total]
-        if tail == 0 and law.keys() != other.keys():
+        distribution, other = _shown(secured, y, tail), simulations[total]
+        if tail == 0 and distribution.keys() != other.keys():
             worst = arb.pos_inf()
-        for seen in law.keys() & other.keys():
-            worst = worst.max(abs((law[seen] / other[seen]).log()))
-        wrong = wrong.max(sum((p for seen, p in law.items() if seen[0] != total), arb(0)))
+        for seen in distribution.keys() & other.keys():
+            worst = worst.max(abs((distribution[seen] / other[seen]).log()))
+        wrong = wrong.max(sum((p for seen, p in distribution.items() if seen[0] != total), arb(0)))
     return worst, wrong
 
 
 def _shown(run: Callable[[Coins, Any], None], data: Any, tail: float) -> dict[tuple[int, ...], Any]:
-    """The exact law of what ``run`` shows the server, its result left out."""
+    """The exact distribution of what ``run`` shows the server, its result left out."""
     found = enumerate_view(run, data, view=View.of(SERVER), tail=tail)
     return {
         tuple(int(x) for x in found.transcripts[key][:-1]): chance
@@ -221,7 +224,8 @@ def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[
     together, as a ball, for one encoding 0 against g, all other encodings being ``others``; and r and w where
     it is. About n³ m terms.
 
-    The server sees Σ y_i + m Lap_Z(n/ε̂). With a(z) the law of the integer Σ y_i, messages in 0, ..., m - 1,
+    The server sees Σ y_i + m Lap_Z(n/ε̂). With a(z) the distribution of the integer Σ y_i, messages in 0,
+    ..., m - 1,
     P(r, w) is proportional to Σ_k a(r + k m) e^{-|w - k| ε̂/n} over k = 0, ..., n - 1. Beyond these k the
     ratio of two such sums no longer depends on w, so n values of w and m residues are all.
     """

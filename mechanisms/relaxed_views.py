@@ -7,7 +7,9 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree
 from dpaudit.coins.base import Coins
+from dpaudit.core.views import SERVER, Audience
 from dpaudit.distributions import Bernoulli, PointMass, WrappedMod
 from dpaudit.reference.mechanisms.local_noise import total_noise
 from dpaudit.reference.mechanisms.modular_sum import clipped
@@ -20,8 +22,6 @@ from dpaudit.reference.mechanisms.relaxed_aggregation import (
     distances,
     nearer_to_full,
 )
-from dpaudit.core.views import SERVER, Audience
-from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree
 
 __all__ = ["distances_of", "leaky_event"]
 
@@ -46,11 +46,15 @@ def _leaky_tree(sheet: Sheet, coin: LeakyCoin, reach: int, encoded: int) -> Tree
 
     def shown(message: int) -> Tree:
         bias = coin.high if nearer_to_full(message, sheet) else coin.low
-        toss = See(site="coin", to=_TO, law=Bernoulli(p=bias), then=End(reached=True))
-        return See(site="aggregate", to=_TO, law=WrappedMod(rest, modulus=m, offset=message), then=toss)
+        toss = See(site="coin", to=_TO, distribution=Bernoulli(p=bias), then=End(reached=True))
+        return See(
+            site="aggregate", to=_TO, distribution=WrappedMod(rest, modulus=m, offset=message), then=toss
+        )
 
-    law = clipped(sheet.share.shift(encoded), modulus=m)
-    return Draw(site="message", law=law, branches=[(k, shown(k)) for k in _listed(sheet, reach)])
+    distribution = clipped(sheet.share.shift(encoded), modulus=m)
+    return Draw(
+        site="message", distribution=distribution, branches=[(k, shown(k)) for k in _listed(sheet, reach)]
+    )
 
 
 def _listed(sheet: Sheet, reach: int) -> list[int]:

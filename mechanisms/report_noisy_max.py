@@ -1,7 +1,7 @@
 """Report Noisy Max: the index of the largest noisy score, and nothing else.
 
-Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 3, after Dwork and Roth (2014), section 3.3. The law of the
-index is one site, never K releases.
+Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 3, after Dwork and Roth (2014), section 3.3. The
+distribution of the index is one site, never K releases.
 
 Sensitivity. Replacing one reward vector in [0, 1]^K moves every coordinate of the sum by at most 1, in
 directions of its own: one score may rise while its rival falls. Laplace noise of scale b then costs 2/b.
@@ -16,8 +16,8 @@ from typing import Any, Literal
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, positive
-from dpaudit.distributions import Laplace, NoisyArgmax
 from dpaudit.core.views import PUBLIC
+from dpaudit.distributions import Laplace, NoisyArgmax
 
 __all__ = ["RnmVariant", "report_noisy_max", "rnm_noise"]
 

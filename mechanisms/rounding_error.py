@@ -1,7 +1,8 @@
-"""Rounding by ``fixed_point``, in exact numbers: its mean, its ends, how far a sum can move, and the law of a
-sum of equal rewards.
+"""Rounding by ``fixed_point``, in exact numbers: its mean, its ends, how far a sum can move, and the
+distribution of a sum of equal rewards.
 
-Rewards are dyadic, and so are the probabilities of their encodings: means, ranges and laws are exact.
+Rewards are dyadic, and so are the probabilities of their encodings: means, ranges and distributions are
+exact.
 """
 
 from __future__ import annotations
@@ -13,30 +14,32 @@ from typing import Any
 
 from dpaudit.coins.base import Coins
 from dpaudit.coins.enumerator import enumerate_view
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions import Binomial
-from dpaudit.reference.mechanisms.fixed_point import encode, encoding_law, split_reward
 from dpaudit.core.views import PUBLIC, View
+from dpaudit.distributions import Binomial
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.mechanisms.fixed_point import encode, encoding_distribution, split_reward
 
 __all__ = ["mean_error", "rounding_distance", "rounding_ends", "sum_movement"]
 
 
 def mean_error(reward: Fraction, precision: int) -> Any:
     """E[x̂] - x g as a ball, without radius for a dyadic reward."""
-    law = encoding_law(reward, precision=precision)
-    return sum((p * int(k) for k, p in law.atoms()), arb(0)) - ball(reward * precision)
+    distribution = encoding_distribution(reward, precision=precision)
+    return sum((p * int(k) for k, p in distribution.atoms()), arb(0)) - ball(reward * precision)
 
 
 def rounding_ends(reward: Fraction, precision: int) -> tuple[Fraction, Fraction]:
     """The least and the largest ι = x̂ - x g."""
-    errors = [int(k) - reward * precision for k, _ in encoding_law(reward, precision=precision).atoms()]
+    errors = [
+        int(k) - reward * precision for k, _ in encoding_distribution(reward, precision=precision).atoms()
+    ]
     return min(errors), max(errors)
 
 
 def sum_movement(before: Fraction, after: Fraction, precision: int) -> int:
     """The most that Σ x̂ can move when one reward changes from ``before`` to ``after``, roundings free."""
-    laws = [encoding_law(reward, precision=precision) for reward in (before, after)]
-    here, there = ([int(k) for k, _ in law.atoms()] for law in laws)
+    distributions = [encoding_distribution(reward, precision=precision) for reward in (before, after)]
+    here, there = ([int(k) for k, _ in distribution.atoms()] for distribution in distributions)
     return max(abs(a - b) for a, b in itertools.product(here, there))
 
 
@@ -49,6 +52,6 @@ def rounding_distance(reward: Fraction, *, users: int, precision: int) -> Any:
 
     found = enumerate_view(program, [reward] * users, view=View.of(PUBLIC))
     whole, rest = split_reward(reward, precision=precision)
-    law = Binomial(trials=users, p=rest).shift(users * whole)
+    distribution = Binomial(trials=users, p=rest).shift(users * whole)
     total = {seen[0]: found.probabilities[key] for key, seen in found.transcripts.items()}
-    return sum((abs(p - law.logp_ball(k).exp()) for k, p in total.items()), arb(0)) / 2
+    return sum((abs(p - distribution.logp_ball(k).exp()) for k, p in total.items()), arb(0)) / 2

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Coins
-from dpaudit.distributions import Categorical, Law
+from dpaudit.core.views import SERVER
+from dpaudit.distributions import Categorical, Distribution
 from dpaudit.reference.mechanisms.modular_sum import clipped
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import SERVER
 
 __all__ = ["masked_sum", "zero_sum_masks"]
 
@@ -32,15 +32,17 @@ def zero_sum_masks(coins: Coins, *, users: int, modulus: int) -> list[Any]:
     return [*free, _residue(-sum(free), modulus)]
 
 
-def masked_sum(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+def masked_sum(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
     """Run the masked protocol: every message is drawn, masked, and shown to the server; returns ŷ.
 
-    ``laws`` are the users' x̂ + η. Messages are hidden draws (site ``message``), masked ones are shown (site
-    ``masked``). An ``Aggregator``, the same in law as ``secure_sum``.
+    ``distributions`` are the users' x̂ + η. Messages are hidden draws (site ``message``), masked ones are
+    shown (site ``masked``). An ``Aggregator``, the same in distribution as ``secure_sum``.
     """
     modulus = sheet.modulus
-    messages = [coins.draw(clipped(law, modulus=modulus), site="message") for law in laws]
-    masks = zero_sum_masks(coins, users=len(laws), modulus=modulus)
+    messages = [
+        coins.draw(clipped(distribution, modulus=modulus), site="message") for distribution in distributions
+    ]
+    masks = zero_sum_masks(coins, users=len(distributions), modulus=modulus)
     seen = [
         coins.reveal(_residue(y + mask, modulus), site="masked", to=SERVER)
         for y, mask in zip(messages, masks, strict=True)

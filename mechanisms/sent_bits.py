@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpaudit.coins import Coins, Sampler, record
-from dpaudit.distributions import Law, PolyaDifference
+from dpaudit.distributions import Distribution, PolyaDifference
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import clipped, decoded_sum
@@ -27,10 +27,13 @@ class Wired:
 
     packed: list[bytes] = field(default_factory=list)
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> int:
-        messages = [coins.draw(clipped(law, modulus=sheet.modulus), site="message") for law in laws]
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> int:
+        messages = [
+            coins.draw(clipped(distribution, modulus=sheet.modulus), site="message")
+            for distribution in distributions
+        ]
         self.packed.append(pack_residues(messages, modulus=sheet.modulus))
-        received = unpack_residues(self.packed[-1], modulus=sheet.modulus, count=len(laws))
+        received = unpack_residues(self.packed[-1], modulus=sheet.modulus, count=len(distributions))
         return sum(received) % sheet.modulus
 
 
@@ -57,12 +60,12 @@ def sent_over_the_wire(
 
 
 def carried_bits(sheet: Sheet, secagg_epsilon: Fraction) -> float:
-    """An upper bound on the mean length of y + m W in Elias' code, whatever y in Z_m is, from the exact law
-    of W up to a window and a geometric bound beyond. |y + m W| is below m (|W| + 1)."""
+    """An upper bound on the mean length of y + m W in Elias' code, whatever y in Z_m is, from the exact
+    distribution of W up to a window and a geometric bound beyond. |y + m W| is below m (|W| + 1)."""
     scale = sheet.users / secagg_epsilon
-    law = PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=1 / scale)
+    distribution = PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=1 / scale)
     counts = np.arange(4 * math.ceil(scale))
-    chances = np.exp(law.logp(counts)) * np.where(counts > 0, 2, 1)
+    chances = np.exp(distribution.logp(counts)) * np.where(counts > 0, 2, 1)
     lengths = np.array([len(integer_bits(-sheet.modulus * (int(k) + 1))) for k in counts])
     # P(W = k + 1) <= e^(-1/scale) P(W = k): a mass of at most ``scale`` times the last one, spread over
     # ``scale`` steps on average. i steps from k >= 4 scale - 1 on add 2 log2(1 + i/(k + 1)) + 2 < i + 2 bits.

@@ -22,19 +22,24 @@ __all__ = [
     "sparse_vector_without_query_noise",
 ]
 
-Law = type[Laplace] | type[Exponential] | type[DiscreteLaplace]
+Distribution = type[Laplace] | type[Exponential] | type[DiscreteLaplace]
 
 
 def sparse_vector(
-    *, threshold: ExactLike, query: ExactLike, cut_off: int = 1, redrawn: bool = False, law: Law = Laplace
+    *,
+    threshold: ExactLike,
+    query: ExactLike,
+    cut_off: int = 1,
+    redrawn: bool = False,
+    distribution: Distribution = Laplace,
 ) -> Program:
     """Is each query above the noisy threshold? Ends with answer number ``cut_off`` that is.
 
     ``threshold`` and ``query`` are the scales of the noise; ``redrawn`` draws the threshold anew after each
     answer above.
     """
-    noise_of_threshold = law(scale=exact(threshold, name="threshold"))
-    noise_of_query = law(scale=exact(query, name="query"))
+    noise_of_threshold = distribution(scale=exact(threshold, name="threshold"))
+    noise_of_query = distribution(scale=exact(query, name="query"))
 
     def program(coins: Coins, data: Any) -> None:
         limit = coins.draw(noise_of_threshold, site="threshold")
@@ -71,13 +76,13 @@ def numeric_sparse_vector(*, threshold: ExactLike, query: ExactLike, value: Exac
 
 
 def sparse_vector_showing(
-    what: str, *, threshold: ExactLike, query: ExactLike, law: Law = Laplace
+    what: str, *, threshold: ExactLike, query: ExactLike, distribution: Distribution = Laplace
 ) -> Program:
     """Shows of the query above the threshold its ``"gap"`` to the noisy threshold (free), or the noisy
     ``"query"`` itself (wrong: Lyu, Su and Li's variant 3).
     """
-    noise_of_threshold = law(scale=exact(threshold, name="threshold"))
-    noise_of_query = law(scale=exact(query, name="query"))
+    noise_of_threshold = distribution(scale=exact(threshold, name="threshold"))
+    noise_of_query = distribution(scale=exact(query, name="query"))
     gap = what == "gap"
 
     def program(coins: Coins, data: Any) -> None:
@@ -118,7 +123,7 @@ def sparse_vector_without_cut_off(*, threshold: ExactLike, query: ExactLike) -> 
 
 
 def adaptive_sparse_vector(*, answers: int, showing: str = "gap", step: int = 16) -> Program:
-    """Adaptive sparse vector with gap at epsilon 1: a query that is far above is answered at half the price.
+    """Adaptive sparse vector with gap at epsilon 1: a query that is far above is answered at half the cost.
 
     Threshold noise 2; far above (by ``step``) is tested with noise 8 ``answers``, above with 4 ``answers``;
     the budget is for ``answers`` answers of the second kind. ``showing="query"`` shows the noisy query

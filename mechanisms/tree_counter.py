@@ -16,8 +16,8 @@ from typing import Any
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import SERVER
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["Node", "TreeCounter", "psum_nodes", "touched_nodes"]
 
@@ -54,12 +54,12 @@ def touched_nodes(leaf: int, *, levels: int) -> tuple[Node, ...]:
 class TreeCounter:
     """One tree: ``add`` an observation, get the noisy prefix sum.
 
-    ``noise`` is the law of every node's noise, ``site`` the name of the releases, which go to the server.
-    Keeps one partial sum and one noisy node per level. Adding beyond 2^levels leaves raises
+    ``noise`` is the distribution of every node's noise, ``site`` the name of the releases, which go to the
+    server. Keeps one partial sum and one noisy node per level. Adding beyond 2^levels leaves raises
     ``InvalidParameterError``.
     """
 
-    def __init__(self, coins: Coins, *, levels: int, noise: Law, site: str) -> None:
+    def __init__(self, coins: Coins, *, levels: int, noise: Distribution, site: str) -> None:
         if levels < 0:
             raise InvalidParameterError(
                 f"levels must be 0 or more, got {levels}; a tree has at least one leaf."

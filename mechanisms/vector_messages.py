@@ -3,7 +3,7 @@
 Chowdhury and Zhou (ICML 2022), Algorithms 5 to 7. Three routes to the same sums:
 
 * ``user_messages``, ``shuffle``, ``analyze``: explicit labelled bits, for small sizes;
-* ``encode`` and one draw of Bin(bB, p) a label (``aggregate``): exact in law, of any size;
+* ``encode`` and one draw of Bin(bB, p) a label (``aggregate``): exact in distribution, of any size;
 * ``release``: the same under coins, the sums shown as the shuffler's output.
 
 Entries are ordered: the vector's d, then the matrix's on and above the diagonal, row by row.
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import dyadic
+from dpaudit.core.views import SHUFFLER_OUTPUT
 from dpaudit.distributions import Bernoulli
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffler import Message, by_label
-from dpaudit.core.views import SHUFFLER_OUTPUT
 
 __all__ = ["aggregate", "analyze", "analyze_bits", "encode", "labels", "release", "user_messages"]
 

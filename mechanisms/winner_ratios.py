@@ -1,5 +1,5 @@
 """Report Noisy Max over sums of reward vectors, one of them replaced: exact log-ratios and divergences of the
-winner's law. A replaced vector may lower one sum by 1 and raise all others by 1."""
+winner's distribution. A replaced vector may lower one sum by 1 and raise all others by 1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def largest_winner_ratio(noise: Laplace, *, n_actions: int, vectors: int) -> float:
-    """The largest log-ratio of the winner's law over replaced vectors, for sums in [0, ``vectors``].
+    """The largest log-ratio of the winner's distribution over replaced vectors, for sums in [0, ``vectors``].
 
     P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of
     them against it by 1; the ratio grows with the deficit, so that all rivals are level. A geometric grid of
@@ -41,7 +41,8 @@ def winner_deltas(epsilons: Floats, *, noise: Laplace, leads: Iterable[int]) -> 
     scores = np.stack([np.zeros_like(behind), behind], axis=-1)
     worlds = [NoisyArgmax(scores - shift, noise) for shift in (np.zeros(2), np.array([0.0, 2.0]))]
     here, there = (
-        np.exp([law.logp(np.full(len(behind), j, dtype=np.int64)) for j in (0, 1)]) for law in worlds
+        np.exp([distribution.logp(np.full(len(behind), j, dtype=np.int64)) for j in (0, 1)])
+        for distribution in worlds
     )
     factor = np.exp(epsilons)[:, None, None]
     divergences = [np.maximum(p - factor * q, 0.0).sum(axis=1) for p, q in ((here, there), (there, here))]

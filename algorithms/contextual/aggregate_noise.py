@@ -1,4 +1,5 @@
-"""The noise of the sums that a policy sees, drawn at once for a batch: its exact law, not user by user.
+"""The noise of the sums that a policy sees, drawn at once for a batch: its exact distribution, not user by
+user.
 
 A noise has two pure functions: ``init(R, d)`` and ``step(state, batch, rng)``. The state holds the noise
 accumulated over the batches so far, ``vec`` (R, d) and ``mat`` (R, d, d), symmetric. Independent batches add
@@ -132,8 +133,8 @@ class BinomialNoise:
     """P_Vec (Algorithms 5 to 7): randomised rounding of every user's entries, and Bin(b n, p) bits.
 
     ``scale`` is the coordinate bound Delta; ``precision`` is g. ``debias_trials`` is the b that the analyzer
-    subtracts, that of the draw unless named (the authors' code truncates one of them). The law is exact: the
-    rounding errors of users with equal features and reward are one binomial draw.
+    subtracts, that of the draw unless named (the authors' code truncates one of them). The distribution is
+    exact: the rounding errors of users with equal features and reward are one binomial draw.
 
     Raises ``InvalidParameterError`` where b n does not fit 62 bits.
     """

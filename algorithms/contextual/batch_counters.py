@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike
-from dpaudit.distributions import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal
+from dpaudit.distributions import Bernoulli, BinaryTree, Binomial, Distribution, Gaussian, Shuffle, Sum
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.tree_counter import Node, psum_nodes
 from dpaudit.reference.mechanisms.vector_messages import analyze
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal
 
 __all__ = [
     "Release",
@@ -65,8 +65,8 @@ def by_batches(release: Release) -> Counter:
 # P_Amp: every user adds Gaussian noise of one variance to the vector and to the matrix
 
 
-def _noisy(batch: Floats, variance: ExactLike) -> list[Law]:
-    """The users' messages: one noise for all entries, and one law a distinct row."""
+def _noisy(batch: Floats, variance: ExactLike) -> list[Distribution]:
+    """The users' messages: one noise for all entries, and one distribution a distinct row."""
     noise = Gaussian(variance=variance)
     distinct = {row.tobytes(): noise.shift(row) for row in batch}
     return [distinct[row.tobytes()] for row in batch]
@@ -144,8 +144,8 @@ def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Relea
     def release(coins: Coins, batch: Floats) -> Floats:
         encoded = _rounded(coins, (batch + 1) * float(sheet.scale))
         distinct = {row.tobytes(): noise.shift(row) for row in encoded}
-        laws = [distinct[row.tobytes()] for row in encoded]
-        return analyze(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
+        distributions = [distinct[row.tobytes()] for row in encoded]
+        return analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
 
     return release
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import Gaussian
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Floats, design_matrix
-from dpaudit.core.views import SERVER
 
 __all__ = [
     "all_entries",
@@ -55,7 +55,7 @@ def vector_noise_again(*, variance: ExactLike, dim: int) -> Release:
 
 def half_matrix(*, variance: ExactLike, dim: int) -> Release:
     """The matrix gets half the variance, on the diagonal too: symmetrisation is thought to need less. Its
-    entries are released sqrt 2 times, with the whole variance, and divided by sqrt 2: the same law.
+    entries are released sqrt 2 times, with the whole variance, and divided by sqrt 2: the same distribution.
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:
@@ -84,7 +84,8 @@ def averaged(*, variance: ExactLike, dim: int) -> Release:
     """The matrix gets (N + Nᵀ)/2 with N independent in all entries: off the diagonal half the variance.
 
     Off the diagonal the number is released sqrt 2 times, with the whole variance, and divided by sqrt 2: the
-    same law. No more private than a copied triangle at most: ||x xᵀ - x' x'ᵀ|| in the Frobenius norm counts
+    same distribution. No more private than a copied triangle at most: ||x xᵀ - x' x'ᵀ|| in the Frobenius norm
+    counts
     these entries twice, and the joint change is at most 9/2 squared in either (``gaussian_randomiser``).
     """
     scale = np.ones((dim, dim)) * 2**0.5

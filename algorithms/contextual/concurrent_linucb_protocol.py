@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import user
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
     Floats,
@@ -29,7 +30,6 @@ from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
 from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer, NodeRelease, ReadAt
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
-from dpaudit.core.views import user
 
 __all__ = ["ConcurrentLinUCB", "by_height"]
 

@@ -193,8 +193,8 @@ def sphere_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Genera
 
 def coded_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Generator) -> FixedArms:
     """Instances as in the authors' public code: arms (unit vector, 1) of norm sqrt(2), of which the first d
-    are the unit basis with last coordinate 1; theta = (unit vector, 1)/2. The means' law is the printed one
-    but for these d arms, whose last has mean 1/2."""
+    are the unit basis with last coordinate 1; theta = (unit vector, 1)/2. The means' distribution is the
+    printed one but for these d arms, whose last has mean 1/2."""
     _require_arms((replicates, n_arms, dim))
     features = _appended(rng, (replicates, n_arms), dim)
     basis = np.eye(dim)

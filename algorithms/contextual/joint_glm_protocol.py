@@ -25,9 +25,9 @@ import numpy as np
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike
+from dpaudit.core.views import user
 from dpaudit.distributions import Gaussian
 from dpaudit.reference.mechanisms.matrix_tree import cover
-from dpaudit.core.views import user
 
 __all__ = ["JointGlmProtocol"]
 

@@ -149,16 +149,16 @@ class FiniteFamily:
         return [part / total for part in parts]
 
     def at(self, score: arb) -> Derivatives:
-        """b as a sum, the others as moments of the law; with more bits inside where the law is nearly
-        degenerate, and a variance as small as exp(-R abs(z)) has to come out of differences."""
+        """b as a sum, the others as moments of the distribution; with more bits inside where the distribution
+        is nearly degenerate, and a variance as small as exp(-R abs(z)) has to come out of differences."""
         far = int(6 * self.largest_reward * (int(abs(float(score.mid()))) + 1))
         with precision(ctx.prec + far):
             pairs = list(zip(self.support, self.weights, strict=True))
             total = sum((ball(w) * (ball(r) * score).exp() for r, w in pairs), arb(0))
-            law = list(zip(self.masses_at(score), map(ball, self.support), strict=True))
-            mean = sum((p * r for p, r in law), arb(0))
-            slope = sum((p * (r - mean) ** 2 for p, r in law), arb(0))
-            curvature = sum((p * (r - mean) ** 3 for p, r in law), arb(0))
+            distribution = list(zip(self.masses_at(score), map(ball, self.support), strict=True))
+            mean = sum((p * r for p, r in distribution), arb(0))
+            slope = sum((p * (r - mean) ** 2 for p, r in distribution), arb(0))
+            curvature = sum((p * (r - mean) ** 3 for p, r in distribution), arb(0))
             return Derivatives(total.log(), mean, slope, curvature)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.build import Proof, binomial_vectors
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.build import Proof, binomial_vectors
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.replay.domains import Ball, Columns, Interval, Values
 

@@ -131,11 +131,11 @@ def strategy(
     failure_prob: ExactLike,
     tail: Callable[[int], NoiseTail],
     growth: ExactLike = 2,
-    turnout: Sequence[bool] | None = None,
+    participation: Sequence[bool] | None = None,
 ) -> Strategy:
     """Algorithm 1 with the protocols given, one for each batch size.
 
-    ``turnout[t]`` says whether the user of round t sends a message (default: all do); it is public.
+    ``participation[t]`` says whether the user of round t sends a message (default: all do); it is public.
     """
 
     def run(coins: Coins, n_arms: int) -> Pulls:
@@ -145,7 +145,7 @@ def strategy(
             length = state.length
             for arm in np.flatnonzero(state.active).tolist():
                 batch = yield arm, length
-                rewards = _heard(batch, turnout)
+                rewards = _heard(batch, participation)
                 if rewards:
                     means[arm] = protocols(length)(coins, rewards) / len(rewards)
             state.update(means)
@@ -154,9 +154,9 @@ def strategy(
     return run
 
 
-def _heard(batch: Batch, turnout: Sequence[bool] | None) -> list[Any]:
+def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
     """The rewards of the users who send a message."""
-    sends = repeat(True) if turnout is None else map(turnout.__getitem__, batch.rounds)
+    sends = repeat(True) if participation is None else map(participation.__getitem__, batch.rounds)
     return [*compress(batch.values().tolist(), sends)]
 
 

@@ -180,7 +180,7 @@ def pull_cap(setting: Setting, gap: float) -> float:
 
 
 def cut_of(setting: Setting, means: Sequence[float]) -> Cut:
-    """Where to cut simulated regrets on arms of these means, and the price of the cut."""
+    """Where to cut simulated regrets on arms of these means, and the cost of the cut."""
     gaps = gaps_of(means)
     if not gaps:
         return Cut(0.0, 0.0, (0.0,))

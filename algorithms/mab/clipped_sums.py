@@ -1,8 +1,9 @@
-"""Sums of many clipped Gaussians without a loop over users, exact in law.
+"""Sums of many clipped Gaussians without a loop over users, exact in distribution.
 
 The density of N(location, deviation²) on (0, 1) is cut into equal blocks. Below it on each block lies a line:
 the chord, lowered by what the curve can sag. A line is a constant plus a ramp, density 2u or 2(1 - u) on the
-block, so that the clipped law is a mixture of constants, ramps, what is left above the lines, and two atoms.
+block, so that the clipped distribution is a mixture of constants, ramps, what is left above the lines, and
+two atoms.
 
 * How many of n users fall on each part is one multinomial draw.
 * A user on a constant is uniform on the block: the binary digits of the place are fair coins. A user on a

@@ -2,7 +2,8 @@
 
 With p = 1/10 as in the experiments, an aggregate's noise passes its margin τ with a probability near p/4 on
 each side, in every batch. For a mean near 1/2 the residue still decodes correctly; a mean of 1 comes out
-near 0, a mean of 0 near 1. The law of both decoded means is computed exactly, wraps included, for two arms.
+near 0, a mean of 0 near 1. The distribution of both decoded means is computed exactly, wraps included, for
+two arms.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dpaudit.reference.algorithms.mab.batched_elimination import confidence_radi
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
-__all__ = ["Exit", "decoded_law", "exits", "regret_between"]
+__all__ = ["Exit", "decoded_distribution", "exits", "regret_between"]
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +41,9 @@ class Exit:
     other: float
 
 
-def decoded_law(sheet: Sheet, mean: float, *, rate: float) -> Floats:
-    """The law of g times the decoded sum of ``sheet.users`` Bernoulli rewards of this mean, as masses on
+def decoded_distribution(sheet: Sheet, mean: float, *, rate: float) -> Floats:
+    """The distribution of g times the decoded sum of ``sheet.users`` Bernoulli rewards of this mean, as
+    masses on
     -τ, ..., n g + τ; the noise is Lap_Z(1/``rate``). Bernoulli rewards are encoded without rounding."""
     n, g, m = sheet.users, sheet.precision, sheet.modulus
     e = np.arange(m, dtype=np.float64)
@@ -58,8 +60,8 @@ def decoded_law(sheet: Sheet, mean: float, *, rate: float) -> Floats:
 
 
 def _exceeds(one: Floats, other: Floats, threshold: float) -> float:
-    """P(X > Y + threshold) for X and Y with laws ``one`` and ``other`` on the same integers; the margin on
-    the threshold makes it a lower bound."""
+    """P(X > Y + threshold) for X and Y with distributions ``one`` and ``other`` on the same integers; the
+    margin on the threshold makes it a lower bound."""
     shift = math.floor(threshold + 1e-6) + 1
     above = np.append(np.cumsum(one[::-1])[::-1], 0.0)  # P(X >= i)
     return float(other[: max(0, len(other) - shift)] @ above[shift : len(one)])
@@ -76,7 +78,7 @@ def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> tupl
         radius = float(
             confidence_radius(batch, 2, n, failure_prob=float(setting.p), tail=setting.variant.tail(n))
         )
-        best, other = (decoded_law(sheet, mean, rate=rate) for mean in means)
+        best, other = (decoded_distribution(sheet, mean, rate=rate) for mean in means)
         threshold = 2 * radius * n * sheet.precision
         out = Exit(batch, reached, _exceeds(other, best, threshold), _exceeds(best, other, threshold))
         found.append(out)

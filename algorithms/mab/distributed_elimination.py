@@ -251,17 +251,22 @@ def strategy(
     growth: ExactLike = 2,
     aggregator: Aggregator | None = None,
     grid: int | None = None,
-    turnout: Sequence[bool] | None = None,
+    participation: Sequence[bool] | None = None,
 ) -> Strategy:
     """Algorithm 1 as ``chosen``, user by user. ``aggregator`` replaces the variant's secure function,
-    ``grid`` declares the rewards' lattice, ``turnout`` who of the users sends (``batched_elimination``)."""
+    ``grid`` declares the rewards' lattice, ``participation`` who of the users sends
+    (``batched_elimination``)."""
     secure = chosen.aggregator if aggregator is None else aggregator
 
     def protocols(length: int) -> BatchProtocol:
         return BatchProtocol(sheet=chosen.sheet(length), aggregator=secure, grid=grid)
 
     return batched_elimination.strategy(
-        protocols, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=growth, turnout=turnout
+        protocols,
+        failure_prob=chosen.failure_prob,
+        tail=chosen.tail,
+        growth=growth,
+        participation=participation,
     )
 
 
@@ -271,7 +276,9 @@ def program(
     growth: ExactLike = 2,
     aggregator: Aggregator | None = None,
     grid: int | None = None,
-    turnout: Sequence[bool] | None = None,
+    participation: Sequence[bool] | None = None,
 ) -> Program:
     """``program(coins, data)`` for potential outcomes (T, K) in [0, 1]; returns the decisions."""
-    return bandit_program(strategy(chosen, growth=growth, aggregator=aggregator, grid=grid, turnout=turnout))
+    return bandit_program(
+        strategy(chosen, growth=growth, aggregator=aggregator, grid=grid, participation=participation)
+    )

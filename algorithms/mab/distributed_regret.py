@@ -1,7 +1,8 @@
 """Pseudo-regret of the distributed variants, all runs in step: a run costs its batches, not its users.
 
 A batch of all runs and arms is four array operations: the sums of encodings (``reward_models``), the total
-noise (one draw of the aggregate's law each), the residue modulo m, the analyzer. Decisions are taken by the
+noise (one draw of the aggregate's distribution each), the residue modulo m, the analyzer. Decisions are taken
+by the
 same ``Elimination`` as user by user; a run ends where its horizon cuts a batch, which is then not aggregated.
 """
 

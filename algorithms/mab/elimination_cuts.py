@@ -2,9 +2,9 @@
 beyond them, at any failure probability.
 
 A mean of simulated regrets has no useful upper confidence bound on the range [0, gap * T]; one on [0, cap]
-has, at the price of E max(0, regret - cap). The usual argument (``batched_regret.cut_of``) prices nothing at
+has, at the cost of E max(0, regret - cap). The usual argument (``batched_regret.cut_of``) costs nothing at
 a failure probability p of 0.1: it allows 3p of the runs to fail. Runs do far better where rewards deviate by
-less than the radius allows for. Bounded here, by Chernoff with the exact laws:
+less than the radius allows for. Bounded here, by Chernoff with the exact distributions:
 
 * ``leave_bounds``: some arm is put out in batch b by another. Either the other's decoded sum is too far
   above, or a sum left the analyzer's window [-τ, ng + τ] and wrapped, and the other one is off as well;

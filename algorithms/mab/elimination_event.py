@@ -4,8 +4,10 @@ The probability that E fails is bounded from both sides. From below: K arms that
 holds none of them goes out, so that the batches are independent, and one arm fails where its noise passes τ:
 the analyzer takes the wrap for a sum near the other end. What comes out is a product of tails.
 
-From above, for all reward laws in [0, 1]. A wrap needs noise below -τ - Σ x̂ or above τ + n g - Σ x̂; the sum
-of both chances is convex in Σ x̂ (so is the tail of a symmetric unimodal law), hence largest at an end.
+From above, for all reward distributions in [0, 1]. A wrap needs noise below -τ - Σ x̂ or above τ + n g - Σ
+x̂; the sum
+of both chances is convex in Σ x̂ (so is the tail of a symmetric unimodal distribution), hence largest at an
+end.
 Without a wrap Hoeffding's lemma covers sampling and rounding together, since x̂/g lies in [0, 1] and has the
 reward's mean, and the noise has Chernoff's bound; β is shared between the two.
 
@@ -124,7 +126,7 @@ def _variant(name: str, epsilon: Fraction, p: Fraction, s: int, arms: int | None
     return variant(name, epsilon=epsilon, failure_prob=p, scale_factor=s, margin_prob=level)
 
 
-# From above: all reward laws
+# From above: all reward distributions
 
 
 @lru_cache(maxsize=1024)
@@ -141,7 +143,7 @@ def failure_bound(race: Race) -> float:
 
 
 def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
-    """A bound on P(|μ̂_a(b) - μ_a| > β(b)) for any reward law in [0, 1] (and, if ``relaxed``, any S);
+    """A bound on P(|μ̂_a(b) - μ_a| > β(b)) for any reward distribution in [0, 1] (and, if ``relaxed``, any S);
     elementwise in ``n_active``."""
     n = race.length(batch)
     sheet = race.variant.sheet(n)
@@ -170,7 +172,7 @@ def _wrap_bound(race: Race, sheet: Sheet) -> float:
 
 def _chernoff(race: Race, sheet: Sheet, k: Floats) -> Floats:
     """A bound on P(N >= k), k >= 1, for a batch's total noise N: the discrete Laplace tail itself, Chernoff's
-    bound at its best exponent for the other laws."""
+    bound at its best exponent for the other distributions."""
     if race.design.noise == "gaussian":  # each share is sub-Gaussian with its own parameter (Fact 2)
         return np.asarray(np.exp(-(k**2) / (2 * (sheet.precision / float(race.epsilon)) ** 2)))
     if race.design.noise == "skellam":
@@ -211,13 +213,14 @@ def noise_tail(race: Race, sheet: Sheet, k: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _log_concave_tail(sheet: Sheet, k: int) -> tuple[float, float]:
-    """For a log-concave law: between two points log p lies above the chord, and beyond a point below the line
+    """For a log-concave distribution: between two points log p lies above the chord, and beyond a point below
+    the line
     through it and its right neighbour. ``PIECES`` stretches of about the length in which p falls by e."""
-    law = sheet.total_noise()
-    first, second = law.logp(np.array([k, k + 1]))
+    distribution = sheet.total_noise()
+    first, second = distribution.logp(np.array([k, k + 1]))
     step = max(1, round(1 / (first - second)))
     points = k + step * np.arange(PIECES + 1)
-    here, right = law.logp(points), law.logp(points + 1)
+    here, right = distribution.logp(points), distribution.logp(points + 1)
     fall, drop = here[:-1] - here[1:], here - right
     chords = np.exp(here[:-1]) * np.expm1(-fall) / np.expm1(-fall / step)
     lines = np.exp(here) * np.append(-np.expm1(-drop[:-1] * step), 1.0) / -np.expm1(-drop)
@@ -226,11 +229,13 @@ def _log_concave_tail(sheet: Sheet, k: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _gaussian_sum_tail(epsilon: Fraction, sheet: Sheet, k: int) -> tuple[float, float]:
-    """From the table of the sum's law; 0 and 1 where that would be too long."""
+    """From the table of the sum's distribution; 0 and 1 where that would be too long."""
     if sheet.precision / epsilon > LONGEST_TABLE:
         return 0.0, 1.0
-    law = DiscreteGaussianSum(sigma2=(sheet.precision / epsilon) ** 2 / sheet.users, terms=sheet.users)
-    chances = law.probabilities[min(law.reach + k, 2 * law.reach + 1) :]
+    distribution = DiscreteGaussianSum(
+        sigma2=(sheet.precision / epsilon) ** 2 / sheet.users, terms=sheet.users
+    )
+    chances = distribution.probabilities[min(distribution.reach + k, 2 * distribution.reach + 1) :]
     slack = 1e-15 * (1 + len(chances))  # the table is right to about 1e-16 each
     return max(0.0, float(chances.sum()) - slack), float(chances.sum()) + slack
 

@@ -3,7 +3,7 @@
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 4 and eqs. (32)-(35), logarithms base 2. Each arm has a
 hybrid counter (``mechanisms.hybrid_counter``), whose variants are this algorithm's: ``printed`` (costs up to
 1.5 epsilon), ``repaired`` and ``promoted`` (cost epsilon). Not event driven: the mean changes with every
-pull. ``HybridPolicy`` simulates many runs at once, with the same law.
+pull. ``HybridPolicy`` simulates many runs at once, with the same distribution.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class HybridPolicy:
     """The state of many runs, one row each (``algorithms.simulation.Policy``); ``epsilons`` has one value per
     run.
 
-    Exact in law. A round draws one reward and one node noise per run. The noisy mean needs, per arm, only
+    Exact in distribution. A round draws one reward and one node noise per run. The noisy mean needs, per arm,
+    only
     the sum of all rewards, the total noise of the closed arrays and the noise of the tree's current prefix.
     Leaf i adds one new node, at level ctz(i) (trailing zeros); the nodes below it leave the prefix.
     Slot l of a cell's ``_prefix`` keeps the noise of the nodes at level l and above, hence prefix(i) =

@@ -2,8 +2,8 @@
 
 A run needs 60 to 150 events up to a horizon of 10^12, most of them in Python in the reference
 (``algorithms.mab.lazy_ucb``). Here every step moves each run to its own next event: the end of its leader's
-array, or the round before a rival overtakes. Exact in law, not draw by draw: an array's sum is one Binomial
-draw when the array is full, and rounds within 2 of an overtake are played one by one.
+array, or the round before a rival overtakes. Exact in distribution, not draw by draw: an array's sum is one
+Binomial draw when the array is full, and rounds within 2 of an overtake are played one by one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def lazy_runs(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> RegretRuns:
-    """``simulate`` of Anytime-Lazy-UCB in law, faster; the same arguments."""
+    """``simulate`` of Anytime-Lazy-UCB in distribution, faster; the same arguments."""
     return lazy_runs_many(
         [means], epsilons=[epsilon], horizon=horizon, runs=runs, seed=seed, checkpoints=checkpoints
     )[0]

@@ -14,8 +14,8 @@ __all__ = ["cheapest_coupling", "dearest_change"]
 
 def cheapest_coupling(samples: int, gap: Fraction) -> Fraction:
     """The least expected number of differing places when ``samples`` rewards of mean 1/2 - Δ and of 1/2 + Δ
-    are coupled, from the exact laws of both by the dual: the expected number of ones is 1-Lipschitz in the
-    number of places, and the place-by-place maximal coupling attains its difference.
+    are coupled, from the exact distributions of both by the dual: the expected number of ones is 1-Lipschitz
+    in the number of places, and the place-by-place maximal coupling attains its difference.
 
     Raises ``ArithmeticError`` where the two sides disagree.
     """

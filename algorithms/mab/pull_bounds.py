@@ -3,7 +3,7 @@
 A simulated mean regret has no useful upper confidence bound by itself: one run in a million may pay gap * T,
 and no sample excludes that. What excludes it is the paper's own argument (Lemmas 11 and 12), with every O(1)
 worked out here as a number. The bounds hold for all rewards in [0, 1], for any other arms beside the best
-one, and at the stated horizon; they are used in two ways: as upper bounds of their own, and as the price of
+one, and at the stated horizon; they are used in two ways: as upper bounds of their own, and as the cost of
 cutting a simulated regret at a cap.
 
 Notation: arm j has gap ``gap``; arm 1 is the best. Sums of n rewards deviate like a variable with moment
@@ -214,7 +214,7 @@ def elimination_cap(
     return float(min(pulls, horizon))
 
 
-# Where to cut a simulated regret on arms of given means, and the price.
+# Where to cut a simulated regret on arms of given means, and the cost.
 
 
 def lazy_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
@@ -248,7 +248,7 @@ def _sum_cut(
     epsilon: float,
     horizon: int,
 ) -> Cut:
-    """Caps and prices of the arms, added up."""
+    """Caps and costs of the arms, added up."""
     trivial, gaps = trivial_cut(means, horizon=horizon), gaps_of(means)
     if not gaps or horizon < 2:
         return trivial

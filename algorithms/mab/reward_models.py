@@ -1,10 +1,11 @@
-"""Reward laws of many bandit instances at once, and their fixed-point sums without a loop over users.
+"""Reward distributions of many bandit instances at once, and their fixed-point sums without a loop over
+users.
 
 A model holds R instances of K arms. ``encoded_sums`` draws Σ x̂_i of n users, the sum of their randomly
 rounded rewards: encodings of independent users are independent with at most g + 1 values, so that the sum is
 Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n. Clipped Gaussians have a third
-route, of about n^(1/3) numbers (``clipped_sums``). All routes have the same law, and the cheapest one is
-taken. ``reward_sums`` draws Σ x itself.
+route, of about n^(1/3) numbers (``clipped_sums``). All routes have the same distribution, and the cheapest
+one is taken. ``reward_sums`` draws Σ x itself.
 
 ``SimulatedArms`` is one of the instances as an environment, for algorithms that pull by themselves.
 """

@@ -13,13 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.core.suite import Run
 from dpaudit.reference.algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from dpaudit.reference.algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cut
 from dpaudit.reference.algorithms.mab.reward_models import RewardLevels, bernoulli_arms
-from dpaudit.suite.regret import CUT_AND_PRICED, Interval, Seed, mean_interval, octave, root_of
 from dpaudit.suite import Expression, average, leaf
-from dpaudit.core.suite import Run
+from dpaudit.suite.regret import CUT_AND_CHARGED, Interval, Seed, mean_interval, octave, root_of
 
 __all__ = [
     "against_rate",
@@ -90,7 +90,7 @@ def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "", ti
     def bounding(run: Run, alpha: float) -> Interval:
         return interval(run, setting, means, runs=runs(run), alpha=alpha)
 
-    return leaf(f"{setting} {means} {times}", bounding, label=label, runs=runs, method=CUT_AND_PRICED)
+    return leaf(f"{setting} {means} {times}", bounding, label=label, runs=runs, method=CUT_AND_CHARGED)
 
 
 def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
@@ -99,7 +99,7 @@ def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = ""
     def bounding(run: Run, alpha: float) -> Interval:
         return baseline_interval(run, setting, means, runs=runs_of(run), alpha=alpha)
 
-    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of, method=CUT_AND_PRICED)
+    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of, method=CUT_AND_CHARGED)
 
 
 def noise_cells(

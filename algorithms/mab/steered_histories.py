@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit.coins import Choice
 from dpaudit.distributions import WrappedMod
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
 from dpaudit.replay.aggregate_histories import Steering
@@ -28,15 +28,15 @@ def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | 
         sheet = chosen.sheet(users)
         tops[sheet.modulus] = users * sheet.precision + sheet.noise_margin
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         direction = up(occurrence)
-        if direction is None or not isinstance(law, WrappedMod) or law.modulus not in tops:
+        if direction is None or not isinstance(distribution, WrappedMod) or distribution.modulus not in tops:
             return None
         # the analyzer takes residues above n g + τ for negative sums, the next one for the most negative
-        wanted = tops[law.modulus] + (0 if direction else 1)
-        if not law.batch_shape:
+        wanted = tops[distribution.modulus] + (0 if direction else 1)
+        if not distribution.batch_shape:
             return wanted
-        messages = np.zeros(law.batch_shape, dtype=np.int64)
+        messages = np.zeros(distribution.batch_shape, dtype=np.int64)
         messages[0] = wanted
         return messages
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from dpaudit.coins.base import Coins, Program
 from dpaudit.core.exact import ExactLike, positive
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.play import Pulls, Strategy, full_information_program
 from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
-from dpaudit.core.views import SERVER
 
 __all__ = ["Selector", "epochs", "follow_the_leader", "naive", "naive_program", "program", "strategy"]
 

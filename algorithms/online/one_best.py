@@ -1,5 +1,5 @@
-"""Learners on instances where one action has the larger mean and all others are alike: the exact law of the
-leader, and the regret it gives.
+"""Learners on instances where one action has the larger mean and all others are alike: the exact distribution
+of the leader, and the regret it gives.
 
 Action j has Bernoulli rewards of mean 1/2 + gap, all others of mean 1/2. Epochs have 1, 2, 4, ... rounds, the
 first one with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's
@@ -115,10 +115,10 @@ def _log1m(x: Floats) -> Floats:
 def _sides(n: int, mean: float, rate: float) -> tuple[Floats, Floats, Floats]:
     """At i = 0..n: sum over k <= i of p_k exp(-(i - k) rate), over k > i of p_k exp(-(k - i) rate), and P(B
     <= i)."""
-    law = binom.pmf(np.arange(n + 1), n, mean)
+    distribution = binom.pmf(np.arange(n + 1), n, mean)
     decay = math.exp(-rate)
-    below = lfilter([1.0], [1.0, -decay], law)
-    above = lfilter([0.0, decay], [1.0, -decay], law[::-1])[::-1]
+    below = lfilter([1.0], [1.0, -decay], distribution)
+    above = lfilter([0.0, decay], [1.0, -decay], distribution[::-1])[::-1]
     return np.asarray(below), np.asarray(above), np.asarray(binom.cdf(np.arange(n + 1), n, mean))
 
 

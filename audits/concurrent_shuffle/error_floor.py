@@ -13,8 +13,8 @@ from scipy import special
 
 from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_len
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.distributions import Binomial
+from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import (
@@ -65,8 +65,8 @@ class Floor:
 
 
 def chance_above(noise: Binomial, level: arb) -> arb:
-    """At most P(|X - T p| >= level) for X of law Bin(T, p): the normal law's, less Berry and Esseen's error
-    on both sides."""
+    """At most P(|X - T p| >= level) for X of distribution Bin(T, p): the normal distribution's, less Berry
+    and Esseen's error on both sides."""
     p, spread = Fraction(noise.p), _spread(noise)
     normal: arb = (level / spread / arb(2).sqrt()).erfc()
     return normal - 2 * ball(BERRY_ESSEEN * (p**2 + (1 - p) ** 2)) / spread

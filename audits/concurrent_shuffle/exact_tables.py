@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 Bits = tuple[int, ...]
-#: A law: outcomes with their probabilities.
-Law = dict[object, Fraction]
-#: A mechanism: the law of its output on every data set.
-Table = dict[Bits, Law]
+#: A distribution: outcomes with their probabilities.
+Distribution = dict[object, Fraction]
+#: A mechanism: the distribution of its output on every data set.
+Table = dict[Bits, Distribution]
 #: Transcripts of positive probability, each with the whole weight of every value of the hidden bits.
 Joint = dict[object, dict[Bits, int]]
 
@@ -44,7 +44,7 @@ def _bits(n: int) -> Iterator[Bits]:
     return itertools.product((0, 1), repeat=n)
 
 
-# Laws
+# Distributions
 
 
 def divergence(
@@ -73,14 +73,15 @@ def outside(first: Mapping[object, Fraction], second: Mapping[object, Fraction],
     return max(p_out, q_out)
 
 
-def mixed(table: Table, weights: Mapping[Bits, Fraction], *, index: int, value: int) -> Law:
-    """The law of M(D) where D is drawn with ``weights`` and entry ``index`` is overwritten by ``value``."""
-    law: Law = {}
+def mixed(table: Table, weights: Mapping[Bits, Fraction], *, index: int, value: int) -> Distribution:
+    """The distribution of M(D) where D is drawn with ``weights`` and entry ``index`` is overwritten by
+    ``value``."""
+    distribution: Distribution = {}
     for data, weight in weights.items():
         changed = (*data[:index], value, *data[index + 1 :])
         for y, p in table[changed].items():
-            law[y] = law.get(y, Fraction(0)) + weight * p
-    return law
+            distribution[y] = distribution.get(y, Fraction(0)) + weight * p
+    return distribution
 
 
 def bit_table(n: int, *, outcomes: int, seed: int, floor: int = 0) -> Table:
@@ -108,8 +109,8 @@ def sum_table(n: int, *, trials: int) -> Table:
 def released_with(table: Table, indices: Callable[[object], Iterable[int]]) -> Table:
     """(M(D), D_I): the output with the data at ``indices(output)``."""
     return {
-        data: {(y, tuple((i, data[i]) for i in indices(y))): p for y, p in law.items()}
-        for data, law in table.items()
+        data: {(y, tuple((i, data[i]) for i in indices(y))): p for y, p in distribution.items()}
+        for data, distribution in table.items()
     }
 
 
@@ -122,7 +123,7 @@ def public_protocol(
     """A random protocol of n parties, each with a biased bit x and a fair private coin r that it keeps.
 
     In each round the history names a speaker, who publishes a bit that is 1 with a probability (in quarters)
-    that depends on the history, its x and its r. The joint law of all messages and x, coins
+    that depends on the history, its x and its r. The joint distribution of all messages and x, coins
     summed out.
     ``shared_coin`` gives all parties one coin, ``correlated`` makes the bits equal with extra weight: what
     Lemma B.1 excludes.
@@ -182,7 +183,8 @@ MOST_TRIALS = 8
 
 
 def small_transcripts(member: HardInputs, marked: Sequence[int], next_batch: NextBatch) -> Joint:
-    """The joint law of the marked bits and the transcript of M': all batch outputs in the order in which
+    """The joint distribution of the marked bits and the transcript of M': all batch outputs in the order in
+    which
     batches close, and all fair bits that are not marked. Every run has the same number of batches, of at most
     8 fair bits each."""
     numbers = [int(member.blocks[user - 1]) for user in marked]

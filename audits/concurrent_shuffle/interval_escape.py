@@ -34,40 +34,42 @@ class Sum:
         return f"{self.n} bits of mean {self.p}"
 
 
-def _chance(law: Sum, j: int) -> arb:
+def _chance(distribution: Sum, j: int) -> arb:
     """P(X = j)."""
-    n, p = law.n, ball(law.p)
+    n, p = distribution.n, ball(distribution.p)
     logarithm = arb(n + 1).lgamma() - arb(j + 1).lgamma() - arb(n - j + 1).lgamma()
     result: arb = (logarithm + j * p.log() + (n - j) * (1 - p).log()).exp()
     return result
 
 
 @lru_cache(maxsize=4096)
-def _tail(law: Sum, start: int, step: int) -> arb:
+def _tail(distribution: Sum, start: int, step: int) -> arb:
     """At most P(X >= start), or with ``step`` -1 P(X <= start): the first terms of it."""
-    if not 0 <= start <= law.n:
+    if not 0 <= start <= distribution.n:
         return arb(1 if (start < 0) == (step > 0) else 0)
-    term = _chance(law, start)
+    term = _chance(distribution, start)
     total, j = arb(0), start
-    odds = ball(law.p / (1 - law.p))
+    odds = ball(distribution.p / (1 - distribution.p))
     for _ in range(TERMS):
         total += term
-        if not 0 <= j + step <= law.n:
+        if not 0 <= j + step <= distribution.n:
             break
-        term *= odds * (law.n - j) / (j + 1) if step > 0 else j / (odds * (law.n - j + 1))
+        term *= odds * (distribution.n - j) / (j + 1) if step > 0 else j / (odds * (distribution.n - j + 1))
         j += step
     return total
 
 
-def escape(law: Sum, width: int) -> arb:
+def escape(distribution: Sum, width: int) -> arb:
     """At most the probability that X is outside any interval of ``width`` integers."""
-    start = round(law.n * law.p) - (width - 1) // 2
-    below, above = _tail(law, start - 1, -1), _tail(law, start - 1 + width, 1)
+    start = round(distribution.n * distribution.p) - (width - 1) // 2
+    below, above = _tail(distribution, start - 1, -1), _tail(distribution, start - 1 + width, 1)
     return below.min(above)
 
 
-def holds_on(law: Sum, *, a: Fraction, c: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction, arb]:
+def holds_on(
+    distribution: Sum, *, a: Fraction, c: Fraction, low: Fraction, high: Fraction
+) -> tuple[Fraction, arb]:
     """Both sides of β <= P(X outside I) for ALL β in [low, high] at once, 0 < low <= high <= a: ``high``, and
     the probability for intervals as long as ``low`` allows, c sqrt(Var log(a/low))."""
-    length = ball(c) * (ball(law.variance) * (ball(a) / ball(low)).log()).sqrt()
-    return high, escape(law, int(upper(length)) + 1)
+    length = ball(c) * (ball(distribution.variance) * (ball(a) / ball(low)).log()).sqrt()
+    return high, escape(distribution, int(upper(length)) + 1)

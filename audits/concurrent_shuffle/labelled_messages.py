@@ -39,8 +39,8 @@ def labelled_distance(*, users: int, labels: int) -> Fraction:
 
 
 def order_distance(*, users: int, labels: int) -> Fraction:
-    """Total variation distance between the joint law of (the labels by place, the sequences) and the product
-    of its marginals: 0 where places tell nothing about who sent what."""
+    """Total variation distance between the joint distribution of (the labels by place, the sequences) and the
+    product of its marginals: 0 where places tell nothing about who sent what."""
     joint = _orders(users, labels)
     total = math.factorial(users * labels)
     places: Counter[tuple[int, ...]] = Counter()

@@ -1,8 +1,9 @@
 """What one user's bit costs in a tree of shuffled sums: all nodes above the user, composed.
 
 The view is every completed shuffler output. Changing one bit moves the number of ones by 1 in each node above
-the user and in no other, and the nodes' noises are independent: an upper bound composes their loss laws, a
-lower bound adds the nodes' counts up, which is post-processing, to one binomial law moved by k.
+the user and in no other, and the nodes' noises are independent: an upper bound composes their loss
+distributions, a
+lower bound adds the nodes' counts up, which is post-processing, to one binomial distribution moved by k.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
+from dpaudit.certify.proof import accepted
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import ExactLike, exact_str
-from dpaudit.distributions import Binomial
-from dpaudit.certify.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
-from dpaudit.certify.proof import accepted
-from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
-from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.release import release_bound
+from dpaudit.distributions import Binomial
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 
 __all__ = ["any_node", "any_nodes", "claim_of", "fair_nodes", "fair_witness", "nodes_proof", "summed_witness"]
 
@@ -78,7 +79,7 @@ def summed_witness(claim: ApproxDP, counter: ConcurrentSum) -> Witness:
     node's bits are not fair."""
     if any(node.p != Fraction(1, 2) for node in counter.mechanisms):
         raise InvalidParameterError(
-            "nodes must have fair bits to be added up to one binomial law; use fewer users."
+            "nodes must have fair bits to be added up to one binomial distribution; use fewer users."
         )
     return fair_witness(claim, [node.noise.trials for node in counter.mechanisms])
 
@@ -87,7 +88,7 @@ def fair_witness(claim: ApproxDP, trials: Sequence[int]) -> Witness:
     """How private the sum of the reports of nodes with so many fair bits each is at best: Bin(total, 1/2)
     against its shift by the number of nodes."""
     k, total = len(trials), sum(trials)
-    law, other = Binomial(trials=total, p="1/2").shift(0), Binomial(trials=total, p="1/2").shift(k)
+    distribution, other = Binomial(trials=total, p="1/2").shift(0), Binomial(trials=total, p="1/2").shift(k)
     # the likelihood ratio falls in the count: above the middle nothing is gained
     middle = total // 2
     low = max(0, middle - REACH * math.isqrt(total) // 2)
@@ -96,7 +97,7 @@ def fair_witness(claim: ApproxDP, trials: Sequence[int]) -> Witness:
     body: dict[str, Any] = {
         "view": claim.view.to_json(),
         "inputs": written_inputs(0, 1),
-        "site": {**site, "law": law.to_json(), "law_neighbour": other.to_json()},
+        "site": {**site, "law": distribution.to_json(), "law_neighbour": other.to_json()},
         "parts": [part],
         "order": None,
     }

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.core.claims import ApproxDP, PrivacyClaim
-from dpaudit.coins import Coins
-from dpaudit.distributions import Sum
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import LossGrid, Proof, accounted, integer_noise
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Sum
 from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
@@ -34,8 +36,6 @@ from dpaudit.reference.mechanisms.concurrent_protocol import NodeRelease, concur
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
-from dpaudit.core.suite import Run
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = [
     "BITS",
@@ -67,20 +67,20 @@ def calibrated(tree: Tree, *, epsilon: Fraction, delta: Fraction, parts: int) ->
 
 def node_release(heights: Sequence[BinarySum]) -> NodeRelease:
     """The release of a node of bits: the mechanism of its height, shown at the site of its height. What users
-    with one bit send has one law."""
-    sent = [[one.user_law(0), one.user_law(1)] for one in heights]
+    with one bit send has one distribution."""
+    sent = [[one.user_distribution(0), one.user_distribution(1)] for one in heights]
 
     def release(coins: Coins, bits: NDArray[Any], node: Node) -> Any:
-        laws = [sent[node.height - 1][bit] for bit in bits.tolist()]
-        ones = coins.aggregate(laws, Sum(), site=f"height {node.height}", to=SHUFFLER_OUTPUT)
+        distributions = [sent[node.height - 1][bit] for bit in bits.tolist()]
+        ones = coins.aggregate(distributions, Sum(), site=f"height {node.height}", to=SHUFFLER_OUTPUT)
         return heights[node.height - 1].analyze(ones)
 
     return release
 
 
 def _noise(mechanism: BinarySum) -> Proof:
-    law = mechanism.noise
-    return integer_noise("binomial", sensitivity=1, trials=law.trials, probability=law.p)
+    distribution = mechanism.noise
+    return integer_noise("binomial", sensitivity=1, trials=distribution.trials, probability=distribution.p)
 
 
 def bit_pairs(horizon: int) -> list[Neighbours]:

@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import Coins, Program
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Binomial
 from dpaudit.kernel.ball import upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t2 import special_laws
-from dpaudit.distributions import Binomial
+from dpaudit.kernel.t2 import special_distributions
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["BITS", "TwoBatches", "in_turn", "overlapping"]
 
@@ -34,14 +34,16 @@ class TwoBatches:
 
     @property
     def node_delta(self) -> Fraction:
-        delta = lattice_delta(special_laws.Binomial(FEW, Fraction(1, 2)), shift=1, epsilon=Fraction(1))
+        delta = lattice_delta(
+            special_distributions.Binomial(FEW, Fraction(1, 2)), shift=1, epsilon=Fraction(1)
+        )
         return upper_short(delta)
 
 
 def _ones(coins: Coins, bits: Any, *, noise: int) -> int:
     """The number of ones that one shuffler shows: the users' bits and ``noise`` fair ones."""
-    law = Binomial(trials=noise, p="1/2")
-    return int(coins.release(int(sum(bits)), law, site="ones", to=SHUFFLER_OUTPUT))
+    distribution = Binomial(trials=noise, p="1/2")
+    return int(coins.release(int(sum(bits)), distribution, site="ones", to=SHUFFLER_OUTPUT))
 
 
 def _in_turn(coins: Coins, data: Any) -> tuple[int, int]:

@@ -18,9 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, mixture_body
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.coins.base import Coins, Program
+from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Witness
+from dpaudit.core.views import SERVER
 from dpaudit.reference.algorithms.mab import batched_elimination
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
@@ -28,9 +31,6 @@ from dpaudit.reference.algorithms.play import bandit_program
 from dpaudit.reference.mechanisms.fixed_point import encode
 from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import SERVER
-from dpaudit.certify.witnesses.mixture import Draw, End, Event, mixture_body
-from dpaudit.certify.witnesses.recompute import recompute
 
 __all__ = [
     "EPSILON",
@@ -100,10 +100,14 @@ def decision_tree(sheet: Sheet, event: NDArray[np.bool_], totals: tuple[int, int
         if not row.any():
             return End(reached=False)
         ends = [(y, End(reached=bool(row[y]))) for y in range(sheet.modulus) if complete or row[y]]
-        return Draw(site="aggregate of arm 2", law=sheet.aggregate_law(totals[1]), branches=ends)
+        return Draw(
+            site="aggregate of arm 2", distribution=sheet.aggregate_distribution(totals[1]), branches=ends
+        )
 
     branches = [(y, second(event[y])) for y in range(sheet.modulus) if complete or event[y].any()]
-    return Draw(site="aggregate of arm 1", law=sheet.aggregate_law(totals[0]), branches=branches)
+    return Draw(
+        site="aggregate of arm 1", distribution=sheet.aggregate_distribution(totals[0]), branches=branches
+    )
 
 
 # The view of the server
@@ -120,7 +124,7 @@ def literal_program() -> Program:
         def run(coins: Coins, rewards: Sequence[Any]) -> Any:
             total = sum(encode(coins, rewards, precision=sheet.precision, grid=1)) % sheet.modulus
             shown = coins.reveal(total, site="exact sum", to=SERVER)
-            noisy = coins.observe(sheet.aggregate_law(shown), site="aggregate", to=SERVER)
+            noisy = coins.observe(sheet.aggregate_distribution(shown), site="aggregate", to=SERVER)
             return decoded_sum(noisy, sheet)
 
         return run

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.build import Proof, compose_parallel, discrete_gaussian_sum
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core.claims import ZeroConcentratedDP
 from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import ball, upper_short
-from dpaudit.certify.build import Proof, compose_parallel, discrete_gaussian_sum
 from dpaudit.reference.mechanisms.parameter_sheet import rounded_up_root
-from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = ["NEAR_ONE", "concentrated_bound", "gaussian_batch", "gaussian_batches", "sum_witness"]
 

@@ -1,8 +1,8 @@
 """Small protocols summed out exactly: fractional rewards with their rounding, and masked secure aggregation.
 
 Where a hidden draw comes before what is seen (the bit that rounds a reward, a masked message) no single
-transcript has an exact loss. These programs are small enough for the law of everything that the server sees,
-arms included, with all hidden draws summed out along every path.
+transcript has an exact loss. These programs are small enough for the distribution of everything that the
+server sees, arms included, with all hidden draws summed out along every path.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpaudit.coins import enumerate_view, max_log_ratio
 from dpaudit.coins.base import Program
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import decode_value
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import arb, lower, precision
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, secure_sum
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["SERVER_VIEW", "masked_deviation", "masked_loss", "masked_program", "rounding_loss"]
 
@@ -42,14 +42,14 @@ def rounding_loss(
     Two arms, p = 1. After 3 rounds the horizon cuts batch 1 of arm 2, after 5 batch 2 of arm 1.
     """
     chosen = variant("dist_dp_se", epsilon=epsilon, failure_prob=1)
-    laws = []
+    distributions = []
     with precision(BITS):
         for reward in (before, after):
             data = np.full((rounds, 2), float(background))
             data[0] = float(reward)
-            laws.append(enumerate_view(program(chosen), data, view=SERVER_VIEW))
+            distributions.append(enumerate_view(program(chosen), data, view=SERVER_VIEW))
         worst = arb(0)
-        for left, right in (laws, laws[::-1]):
+        for left, right in (distributions, distributions[::-1]):
             worst = worst.max(max_log_ratio(left, right)[0])
     return worst
 
@@ -59,7 +59,7 @@ def masked_program(chosen: Variant, aggregator: Aggregator) -> Program:
     return program(chosen, grid=1, aggregator=aggregator)
 
 
-def _laws(epsilon: Fraction, rewards: Sequence[int], aggregator: Aggregator) -> Any:
+def _distributions(epsilon: Fraction, rewards: Sequence[int], aggregator: Aggregator) -> Any:
     chosen = variant("dist_dp_se", epsilon=epsilon, failure_prob=1)
     data = np.array([[float(x), 0.0] for x in (*rewards, 0)])
     with precision(BITS):
@@ -72,7 +72,7 @@ def masked_deviation(epsilon: Fraction, first: int, second: int, aggregator: Any
     view is ŷ and messages that are uniform given it. ``first`` and ``second`` are the users' rewards."""
     modulus = variant("dist_dp_se", epsilon=epsilon, failure_prob=1).sheet(2).modulus
     sums = {decode_value(json.loads(key)[0]): p for key, p in _plain(epsilon, first, second).items()}
-    seen = _laws(epsilon, (first, second), aggregator)
+    seen = _distributions(epsilon, (first, second), aggregator)
     worst, count = arb(0), 0
     for key, p in seen.probabilities.items():
         values = [decode_value(value) for value in json.loads(key)]
@@ -83,19 +83,19 @@ def masked_deviation(epsilon: Fraction, first: int, second: int, aggregator: Any
 
 
 def _plain(epsilon: Fraction, first: int, second: int) -> dict[str, Any]:
-    found: dict[str, Any] = _laws(epsilon, (first, second), secure_sum).probabilities
+    found: dict[str, Any] = _distributions(epsilon, (first, second), secure_sum).probabilities
     return found
 
 
 def masked_loss(epsilon: Fraction) -> Estimate:
     """The largest log-ratio over all that the server receives, hidden draws summed out."""
-    laws = [_laws(epsilon, (x, 0), masked_sum) for x in (0, 1)]
+    distributions = [_distributions(epsilon, (x, 0), masked_sum) for x in (0, 1)]
     return Estimate(
         quantity="epsilon",
-        lower=lower(max_log_ratio(*laws)[0]),
+        lower=lower(max_log_ratio(*distributions)[0]),
         upper=None,
         confidence=1.0,
         samples=1,
-        method="exact laws of the server's view, in balls",
+        method="exact distributions of the server's view, in balls",
         scope="one batch of two users, p = 1, the first one's reward 0 against 1",
     )

@@ -17,9 +17,9 @@ from audits.distributed_mab.experiment_settings import (
 )
 from dpaudit.core import plots
 from dpaudit.core.exact import exact
+from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.reference.algorithms.mab.competitors import Competitor
 from dpaudit.suite import evidence
-from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["at_most", "compared", "comparison", "difference", "falling"]
 

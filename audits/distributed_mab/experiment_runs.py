@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from audits.distributed_mab.experiment_settings import FAILURE_PROB, instances
 from dpaudit.core.evidence import Estimate
+from dpaudit.core.suite import Run
 from dpaudit.reference.algorithms.mab.competitors import Competitor, simulated
 from dpaudit.reference.algorithms.mab.elimination_cuts import cut_of
 from dpaudit.reference.algorithms.mab.reward_models import RewardLevels, RewardModel, bernoulli_arms
 from dpaudit.suite.regret import Cut, combination_interval
-from dpaudit.core.suite import Run
 
 __all__ = ["Cell", "Combination", "corner_arms", "cut", "decided", "regrets"]
 

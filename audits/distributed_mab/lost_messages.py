@@ -1,4 +1,4 @@
-"""Lost messages and cut batches: what one run aggregates, and shares for a turnout below one."""
+"""Lost messages and cut batches: what one run aggregates, and shares for a participation below one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def unfinished_batches(program_of: Program, horizon: int, *, rng: np.random.Gene
 
 
 def oversized(chosen: Variant, ratio: Fraction) -> Variant:
-    """``chosen`` with shares Pólya(1/(r n)) for a turnout of at least r = ``ratio``."""
+    """``chosen`` with shares Pólya(1/(r n)) for a participation of at least r = ``ratio``."""
 
     def sheet(users: int) -> Sheet:
         printed = chosen.sheet(users)

@@ -18,14 +18,14 @@ from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.core.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Witness
-from dpaudit.kernel.ball import arb, precision
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import SERVER, View
+from dpaudit.kernel.ball import arb, precision
 from dpaudit.reference.mechanisms.broken_protocols import Make
-from dpaudit.reference.mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
+from dpaudit.reference.mechanisms.decoded_sum_distribution import declared_sum, distance, enumerated_sum
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replay.breaches import Target
-from dpaudit.replay.shifted_noise import moved_noise
-from dpaudit.core.views import SERVER, View
+from dpaudit.replay.shifted_noise import shifted_noise
 
 __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 
@@ -59,16 +59,16 @@ def divergence_witness_of(target: Target, pairs: list[Neighbours], claim: Privac
     """The largest divergence that the pairs give; ``None`` for a pure claim, or where nothing moves."""
     if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
         return None
-    moved = [moved_noise(target.program, pair, seed=0) for pair in pairs]
+    moved = [shifted_noise(target.program, pair, seed=0) for pair in pairs]
     worst = max((item for item in moved if item), key=lambda item: item.signal, default=None)
     return None if worst is None else worst.witness(claim)
 
 
 def sum_distance(make: Make, *, users: int, reward: float) -> tuple[Any, Any]:
-    """Balls: the total variation distance between the decoded sum of a batch and Theorem 1's law, and the
-    probability of an error above τ/g in the noisy sum (for a reward on the grid of 1/g)."""
+    """Balls: the total variation distance between the decoded sum of a batch and Theorem 1's distribution,
+    and the probability of an error above τ/g in the noisy sum (for a reward on the grid of 1/g)."""
     sheet = REFERENCES["polya"].sheet(users)
     g, rewards = sheet.precision, [reward] * users
-    law, left_out = enumerated_sum(make(REFERENCES["polya"].sheet, None)(users), rewards, g)
-    far = [p for v, p in law.items() if abs(v - users * reward * g) > sheet.noise_margin]
-    return distance(law, declared_sum(sheet, rewards, EPSILON), left_out), sum(far, arb(0))
+    distribution, left_out = enumerated_sum(make(REFERENCES["polya"].sheet, None)(users), rewards, g)
+    far = [p for v, p in distribution.items() if abs(v - users * reward * g) > sheet.noise_margin]
+    return distance(distribution, declared_sum(sheet, rewards, EPSILON), left_out), sum(far, arb(0))

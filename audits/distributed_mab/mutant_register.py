@@ -5,7 +5,7 @@
 * ``loss``: a transcript of the server whose loss exceeds ε;
 * ``leak``: something shown depends on the data without fresh noise;
 * ``divergence``: the Rényi divergence of the first batch's aggregates exceeds the theorem's;
-* ``law``: privacy holds and the decoded sum is wrong.
+* ``distribution``: privacy holds and the decoded sum is wrong.
 
 Of the mistakes that every audit has to know, a level count off by one does not exist here, for there are no
 trees: the length of a batch takes its place (``overlapping-batches``, ``one-user-more``).
@@ -87,7 +87,7 @@ def _everywhere(mechanism: Mechanism) -> dict[str, Mutant]:
     special: dict[str, dict[str, int]] = {
         # g is 2 for 2 and 4 users, where g - 1 is half of g: look at a batch of 8 as well
         ONE_LESS: {"horizon": 29, "record": 12} if numeric == "loss" else {},
-        # the second arm's first user: what precedes the leak has the same law on both sides
+        # the second arm's first user: what precedes the leak has the same distribution on both sides
         SHARED: {"record": 2} if mechanism == "gaussian" else {},
     }
     return {

@@ -1,7 +1,7 @@
 """Privacy of one batch's aggregate under pure DP: the sheets' noise, its certificates and exact losses.
 
 The server sees (Σ x̂ + noise) mod m. Rounding and the other users only average, the modulus only
-post-processes; what decides is the law of the noise against a shift of at most g.
+post-processes; what decides is the distribution of the noise against a shift of at most g.
 """
 
 from __future__ import annotations
@@ -11,10 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import PureDP
-from dpaudit.core.evidence import Witness
-from dpaudit.kernel.ball import arb, ball, lower_short, precision
-from dpaudit.distributions import WrappedMod
 from dpaudit.certify.build import (
     Proof,
     compose_parallel,
@@ -22,9 +18,13 @@ from dpaudit.certify.build import (
     polya_noise,
     post_processing,
 )
-from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet
-from dpaudit.core.views import SERVER
 from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Witness
+from dpaudit.core.views import SERVER
+from dpaudit.distributions import WrappedMod
+from dpaudit.kernel.ball import arb, ball, lower_short, precision
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet
 
 __all__ = [
     "BATCHES",
@@ -58,21 +58,21 @@ def laplace_batches(epsilon: Fraction, function: str) -> Proof:
     return post_processing(compose_parallel(parts), function=function)
 
 
-def largest_log_ratio(law: WrappedMod, neighbour: WrappedMod) -> Any:
+def largest_log_ratio(distribution: WrappedMod, neighbour: WrappedMod) -> Any:
     """max over residues y and both directions of log P(y)/P'(y), as a ball."""
     worst = arb(0)
-    for y in range(law.modulus):
-        worst = worst.max(abs(law.logp_ball(y) - neighbour.logp_ball(y)))
+    for y in range(distribution.modulus):
+        worst = worst.max(abs(distribution.logp_ball(y) - neighbour.logp_ball(y)))
     return worst
 
 
 def worst_shift(sheet: Sheet, noise: Any, epsilon: Fraction) -> Any:
     """The largest log-ratio over all residues and all shifts 1, ..., g, over ε."""
-    law = WrappedMod(noise, modulus=sheet.modulus)
-    logs = [law.logp_ball(y) for y in range(law.modulus)]
+    distribution = WrappedMod(noise, modulus=sheet.modulus)
+    logs = [distribution.logp_ball(y) for y in range(distribution.modulus)]
     worst = arb(0)
     for shift in range(1, sheet.precision + 1):
-        for y in range(law.modulus):
+        for y in range(distribution.modulus):
             worst = worst.max(abs(logs[y] - logs[y - shift]))  # a negative index wraps, as the residue does
     return worst / ball(epsilon)
 
@@ -81,8 +81,10 @@ def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
     """The aggregate of all present users' zeros against one reward of 1, at the outcome ŷ = 0, wraps
     included."""
     sheet = batch_sheet(users, Fraction(claim.epsilon))
-    here, there = (sheet.aggregate_law(total, present=present) for total in (0, sheet.precision))
-    site = WitnessSite(site="aggregate", to=frozenset([SERVER]), law=here, law_neighbour=there, value=0)
+    here, there = (sheet.aggregate_distribution(total, present=present) for total in (0, sheet.precision))
+    site = WitnessSite(
+        site="aggregate", to=frozenset([SERVER]), distribution=here, distribution_neighbour=there, value=0
+    )
     with precision(256):
         bound = lower_short(site.loss_ball())
     rewards = np.zeros((2, present), dtype=int)  # of the users who are there

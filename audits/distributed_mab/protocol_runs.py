@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from audits.public_refusals import GAME, PROTOCOL, TURNOUT
+from audits.public_refusals import GAME, PARTICIPATION, PROTOCOL
+from dpaudit.certify.build import post_processing
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact import ExactLike
-from dpaudit.certify.build import post_processing
-from dpaudit.certify.sites import Site
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SERVER, Principal, View
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
@@ -18,8 +20,6 @@ from dpaudit.reference.algorithms.mab.steered_histories import steered
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
-from dpaudit.core.suite import Run
-from dpaudit.core.views import SERVER, Principal, View
 
 __all__ = [
     "PUBLIC_CHOICES",
@@ -31,7 +31,7 @@ __all__ = [
 PUBLIC_CHOICES = {
     **GAME,
     **PROTOCOL,
-    **TURNOUT,
+    **PARTICIPATION,
     "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
     "BatchProtocol._local": "many runs at once, which no audit makes",
     "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.build import Proof, compose_parallel, integer_noise
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core.claims import RenyiDP
 from dpaudit.core.evidence import Witness
 from dpaudit.kernel.ball import ball
-from dpaudit.certify.build import Proof, compose_parallel, integer_noise
 from dpaudit.reference.mechanisms.parameter_sheet import rounded_up_root
-from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = [
     "lemma_3",

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
-from dpaudit.core.claims import PureDP, Unit
-from dpaudit.coins.base import Coins, Program
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, compose_parallel
 from dpaudit.certify.sites import Site
+from dpaudit.coins.base import Coins, Program
+from dpaudit.core.claims import PureDP, Unit
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import SERVER, View
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
@@ -26,7 +27,6 @@ from dpaudit.reference.algorithms.mab.steered_histories import steered
 from dpaudit.reference.algorithms.play import Decisions
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
-from dpaudit.core.views import SERVER, View
 
 __all__ = [
     "ASSUMPTION_2",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Witness
-from dpaudit.kernel.ball import arb, lower_short, precision
-from dpaudit.distributions import DiscreteLaplace
 from dpaudit.core.views import SERVER
-from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
+from dpaudit.distributions import DiscreteLaplace
+from dpaudit.kernel.ball import arb, lower_short, precision
 
 __all__ = ["returning_witness"]
 
@@ -19,7 +19,11 @@ def returning_witness(claim: PureDP, batches: int, epsilon: Fraction) -> Witness
     noise = DiscreteLaplace(scale=4 / epsilon)
     sites = [
         WitnessSite(
-            site=f"aggregate {b}", to=frozenset([SERVER]), law=noise, law_neighbour=noise.shift(4), value=0
+            site=f"aggregate {b}",
+            to=frozenset([SERVER]),
+            distribution=noise,
+            distribution_neighbour=noise.shift(4),
+            value=0,
         )
         for b in range(batches)
     ]

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
 from dpaudit.coins import Choice, Coins, Program, force
 from dpaudit.coins.enumerator import visible_values
+from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Witness
+from dpaudit.distributions import Distribution, WrappedMod
 from dpaudit.kernel.ball import ball
-from dpaudit.distributions import Law, WrappedMod
-from dpaudit.certify.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import steered
@@ -153,11 +153,11 @@ class _LeakyOnce:
 
     waiting = True
 
-    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def __call__(self, coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         leaks = self.waiting and sheet.users == LEAKY
         self.waiting = self.waiting and not leaks
         chosen: Aggregator = LeakySum(secagg_epsilon=EPSILON / 4) if leaks else secure_sum
-        return chosen(coins, laws, sheet)
+        return chosen(coins, distributions, sheet)
 
 
 def algorithm_witness(claim: PureDP, noise: ShuffleVariant) -> Witness:
@@ -173,7 +173,7 @@ def algorithm_witness(claim: PureDP, noise: ShuffleVariant) -> Witness:
     one[LEAKY, 0] = 1.0
     shown = {("aggregate", 2): chosen.sheet(LEAKY).precision, ("coin", 0): 1}
 
-    def choice(site: str, occurrence: int, law: Law) -> Any:
+    def choice(site: str, occurrence: int, distribution: Distribution) -> Any:
         return shown.get((site, occurrence), 0 if site == "aggregate" else None)
 
     recording = force(run, one, choice, rng=np.random.default_rng(0))
@@ -186,7 +186,9 @@ def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
     """The history in which arm ``best`` of two has the largest decoded sum of every batch and the other the
     smallest: the other goes out."""
     ways = steered(_chosen(noise), BATCHES, lambda k: k % 2 == best)
-    return lambda site, occurrence, law: ways(site, occurrence, law) if site == "aggregate" else None
+    return lambda site, occurrence, distribution: (
+        ways(site, occurrence, distribution) if site == "aggregate" else None
+    )
 
 
 # Assumption 1

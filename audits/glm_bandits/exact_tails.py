@@ -17,7 +17,9 @@ __all__ = ["binomial_at_least", "binomial_below", "chi_square_above", "crossing_
 @cache
 def _masses(n: int, p: Fraction) -> tuple[Fraction, ...]:
     if n < 1 or not 0 < p < 1:
-        raise InvalidParameterError(f"a binomial law needs n >= 1 and 0 < p < 1, got {n} and {p}; mend them.")
+        raise InvalidParameterError(
+            f"a binomial distribution needs n >= 1 and 0 < p < 1, got {n} and {p}; mend them."
+        )
     return tuple(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1))
 
 

@@ -16,9 +16,9 @@ from scipy import special
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, constants_of, runs_of
 from dpaudit.core import plots
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.suite import Run
 from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns
 from dpaudit.suite.regret import Interval
-from dpaudit.core.suite import Run
 
 __all__ = ["branch_counts", "branch_words", "median_interval", "printed_mean", "rerun", "rerun_table"]
 
@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 
 
 def median_interval(values: Floats, *, alpha: float) -> Interval:
-    """A median of the law of independent ``values``, by order statistics: wrong with probability ``alpha`` at
-    most. Infinite on both sides where the values are too few."""
+    """A median of the distribution of independent ``values``, by order statistics: wrong with probability
+    ``alpha`` at most. Infinite on both sides where the values are too few."""
     if not len(values) or not 0 < alpha < 1:
         raise InvalidParameterError(
             f"a median needs values and an error level in (0, 1), got {len(values)} values and {alpha}; "

@@ -1,6 +1,8 @@
-"""Information between hidden signs and what a learner shows, exactly: laws on finite alphabets, in nats.
+"""Information between hidden signs and what a learner shows, exactly: distributions on finite alphabets, in
+nats.
 
-A ``SignLaw`` is the joint law of V, uniform on {-1, 1}^d, and X: for each V the masses of X.
+A ``SignDistribution`` is the joint distribution of V, uniform on {-1, 1}^d, and X: for each V the masses of
+X.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from typing import Any
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
-__all__ = ["SignLaw", "Signs", "divergence", "entropy", "half_mixture", "jensen_shannon", "noisy_signs"]
+__all__ = [
+    "SignDistribution",
+    "Signs",
+    "divergence",
+    "entropy",
+    "half_mixture",
+    "jensen_shannon",
+    "noisy_signs",
+]
 
 Signs = tuple[int, ...]
 
@@ -41,13 +51,13 @@ def half_mixture(first: Sequence[arb], second: Sequence[arb]) -> list[arb]:
 
 
 def jensen_shannon(first: Sequence[arb], second: Sequence[arb]) -> arb:
-    """(KL(P | M) + KL(Q | M))/2: the information that a draw has about which law it is from."""
+    """(KL(P | M) + KL(Q | M))/2: the information that a draw has about which distribution it is from."""
     middle = half_mixture(first, second)
     return (divergence(first, middle) + divergence(second, middle)) / 2
 
 
 @dataclass(frozen=True)
-class SignLaw:
+class SignDistribution:
     """``given[V][x]`` = P(X = x | V) for each V in {-1, 1}^d, all of one length; V is uniform."""
 
     given: Mapping[Signs, Sequence[arb]]
@@ -98,7 +108,7 @@ class SignLaw:
         return total
 
 
-def noisy_signs(dim: int, *, correct: arb) -> SignLaw:
+def noisy_signs(dim: int, *, correct: arb) -> SignDistribution:
     """X is V with each sign kept with probability ``correct``, independently."""
     every = list(product((-1, 1), repeat=dim))
 
@@ -107,4 +117,4 @@ def noisy_signs(dim: int, *, correct: arb) -> SignLaw:
             (correct if a == b else 1 - correct for a, b in zip(signs, shown, strict=True)), start=arb(1)
         )
 
-    return SignLaw({signs: [mass(signs, shown) for shown in every] for signs in every})
+    return SignDistribution({signs: [mass(signs, shown) for shown in every] for signs in every})

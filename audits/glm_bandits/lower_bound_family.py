@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from audits.glm_bandits.information import SignLaw, Signs
+from audits.glm_bandits.information import SignDistribution, Signs
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, Regularity, regularity
@@ -126,8 +126,8 @@ class Played:
         """E Ham(V, V̂), V̂ the MAP decoder of the full transcript."""
         return sum((p for j in range(self.family.dim) for _, p in self._wrong(j)), arb(0))
 
-    def law(self, *, actions_only: bool) -> SignLaw:
-        """The joint law of V and the transcript, or the actions."""
+    def distribution(self, *, actions_only: bool) -> SignDistribution:
+        """The joint distribution of V and the transcript, or the actions."""
         found: dict[History, dict[Signs, arb]] = {}
         for one in self.transcripts:
             shown = tuple((j, s, 0 if actions_only else y) for j, s, y in one.history)
@@ -135,7 +135,7 @@ class Played:
             for signs, mass in one.masses.items():
                 into[signs] += mass
         every = product((-1, 1), repeat=self.family.dim)
-        return SignLaw({signs: [masses[signs] for masses in found.values()] for signs in every})
+        return SignDistribution({signs: [masses[signs] for masses in found.values()] for signs in every})
 
 
 def play(family: SignFamily, policy: Policy, *, horizon: int) -> Played:

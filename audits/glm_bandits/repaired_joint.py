@@ -13,8 +13,8 @@ from fractions import Fraction
 from audits.glm_bandits.shuffled_descent import Descent
 from audits.glm_bandits.shuffled_sums import sums
 from audits.glm_bandits.tree_privacy import instance, tree_proof
-from dpaudit.kernel.ball import arb, lower_short, upper_short
 from dpaudit.certify.build import Proof, billboard, compose_sequential
+from dpaudit.kernel.ball import arb, lower_short, upper_short
 from dpaudit.reference.mechanisms.matrix_tree import levels, node_mu_squared, printed_variance
 
 __all__ = ["joint_proof"]

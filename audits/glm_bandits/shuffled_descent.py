@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from audits.glm_bandits.shuffled_sums import Input, sheet_of, sums
+from dpaudit.certify.build import Proof, compose_sequential
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact
 from dpaudit.core.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, precision, upper_short
-from dpaudit.certify.build import Proof, compose_sequential
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["Descent", "batch_proof", "descent"]

@@ -17,16 +17,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
+from dpaudit.certify.binomial_sums import BinomialSum
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Binomial
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.distributions import Binomial
-from dpaudit.certify.binomial_sums import BinomialSum
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
 from dpaudit.reference.mechanisms.binomial_witness import OneEntry
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["Input", "diagonal_delta", "entry", "half_line_delta", "sheet_of", "stated", "sums"]
 
@@ -34,7 +34,7 @@ Input = Literal["vector", "rank-one", "symmetric"]
 
 #: Shevtsova (2011): |F - Φ| <= 0.4748 E|X|³/(σ³ √N) for a normalised sum of N independent copies of X.
 BERRY_ESSEEN = Fraction(4748, 10_000)
-#: Shevtsova (2010): 0.56 Σ E|X_i|³/σ³ where the summands' laws differ.
+#: Shevtsova (2010): 0.56 Σ E|X_i|³/σ³ where the summands' distributions differ.
 UNEQUAL = Fraction(56, 100)
 
 
@@ -80,7 +80,7 @@ def half_line_delta(
 ) -> Fraction:
     """A lower bound on delta of Bin(``trials``, ``chance``), plus a sum of up to ``coins`` independent coins
     of any chances, against the same moved by ``move``, any numbers of them: a half-line beyond the threshold
-    of the normal law, with the Berry-Esseen error on both sides."""
+    of the normal distribution, with the Berry-Esseen error on both sides."""
     e = exact(epsilon)
     with precision(160 + 2 * int(e)):
         least = chance * (1 - chance) * trials

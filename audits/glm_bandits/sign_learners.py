@@ -12,12 +12,12 @@ from itertools import product
 from typing import NamedTuple
 
 from audits.glm_bandits.lower_bound_family import Arm, History, Policy
-from dpaudit.core.claims import PureDP
-from dpaudit.coins.base import Coins
-from dpaudit.core.errors import CertificateError, InvalidParameterError
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions import Laplace
 from dpaudit.certify.build import laplace_mechanism
+from dpaudit.coins.base import Coins
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.distributions import Laplace
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 
 __all__ = [

@@ -8,17 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP
-from dpaudit.core.evidence import Witness
-from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
-from dpaudit.kernel.t2.gaussian import gaussian_delta
-from dpaudit.distributions import Gaussian
 from dpaudit.certify.build import Proof, compose_sequential, gaussian_mechanism
-from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
-from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, node_mu_squared
-from dpaudit.core.views import PUBLIC, View
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.whole_release import whole_release_witness
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Witness
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.distributions import Gaussian
+from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
+from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
+from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, node_mu_squared
 
 __all__ = ["SHOWN", "Instance", "costs", "instance", "prefix_witness", "tree_proof"]
 
@@ -59,7 +59,7 @@ def prefix_witness(
     noise = Gaussian(variance=above / 2 if symmetrise == "half" else above)
     return whole_release_witness(
         claim,
-        laws=[noise.shift(np.full(nodes, value)) for value in (float(size), 0.0)],
+        distributions=[noise.shift(np.full(nodes, value)) for value in (float(size), 0.0)],
         site="prefixes",
         to=PUBLIC.name,
         inputs=written_inputs([1.0, 1.0], [1.0, -1.0]),

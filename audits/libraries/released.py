@@ -27,8 +27,8 @@ import numpy as np
 
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.errors import CertificateError, InvalidParameterError, NotAuditedError
-from dpaudit.suite.words import Words, words_of
 from dpaudit.core.suite import Group, Outcome, Role, Row, Run
+from dpaudit.suite.words import Words, words_of
 
 if TYPE_CHECKING:  # a suite whose packages are missing must load at once
     from dpaudit.blackbox.adapters import Adapted

@@ -12,12 +12,12 @@ from typing import Any
 
 from flint import arb
 
+from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 from dpaudit.core.claims import ApproxDP, PrivacyClaim
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact
 from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
-from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 
 __all__ = ["Probability", "classical_gaussian", "event", "laplace_tail", "laplaces_apart"]
 

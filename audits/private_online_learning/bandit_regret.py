@@ -19,12 +19,12 @@ import numpy as np
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.core import plots
 from dpaudit.core.claims import RegretRate
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs
 from dpaudit.reference.algorithms.mab.pull_bounds import hybrid_pull_bound, lazy_pull_bound, worst_gap_regret
 from dpaudit.reference.algorithms.simulation import simulate_many
-from dpaudit.suite.regret import Interval, RegretRuns, gaps_of, mean_interval
 from dpaudit.suite import Grid, Measured, evidence, full, in_words, only_quick, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import Interval, RegretRuns, gaps_of, mean_interval
 
 __all__ = [
     "BUDGETS",

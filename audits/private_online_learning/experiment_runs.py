@@ -14,11 +14,11 @@ from audits.private_online_learning.variants import VARIANTS
 from dpaudit.core import plots
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact
+from dpaudit.core.suite import Run
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs_many
 from dpaudit.reference.algorithms.simulation import simulate_many
-from dpaudit.suite.regret import Cut, RegretRuns, at_horizon, difference_interval, over_time, plus_minus
 from dpaudit.suite import Measured
-from dpaudit.core.suite import Run
+from dpaudit.suite.regret import Cut, RegretRuns, at_horizon, difference_interval, over_time, plus_minus
 
 __all__ = [
     "CELLS",

@@ -1,6 +1,6 @@
 """The experiments of Hu, Huang and Mehta (arXiv 2102.07929), section 6 and appendix I.
 
-The paper prints no numbers and does not state the reward law;
+The paper prints no numbers and does not state the reward distribution;
 Bernoulli rewards are assumed."""
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpaudit.core import plots
-from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
-from dpaudit.suite import Measured
 from dpaudit.core.suite import Run
+from dpaudit.reference.algorithms.online.leader_distribution import Actions, ExactRegret, exact_regret
+from dpaudit.suite import Measured
 
 __all__ = [
     "METHOD",
@@ -35,7 +35,7 @@ Bound = Callable[[Actions, Fraction], float]
 Premise = Callable[[Actions, Fraction], bool]
 Regret = Callable[[Actions, Fraction], ExactRegret]
 
-METHOD = "exact law of every epoch's leader by quadrature, remainder bounded"
+METHOD = "exact distribution of every epoch's leader by quadrature, remainder bounded"
 
 #: From tiny to huge; 1/1000 is far below every gap.
 EPSILONS = tuple(Fraction(e) for e in ("1/1000", "1/64", "1/4", "1", "8", "128"))

@@ -1,8 +1,8 @@
 """The instances of Theorem 10 (appendix H), in exact numbers: their distances, the smallest error of a
 private selector, and a certified-private learner's regret at the end of the range.
 
-Instance j is a product of K Bernoulli laws: action j has mean ``base + gap``, every other one mean ``base``;
-the paper's base is 1/2. With gap 1 one action always pays 1 and all others 0.
+Instance j is a product of K Bernoulli distributions: action j has mean ``base + gap``, every other one mean
+``base``; the paper's base is 1/2. With gap 1 one action always pays 1 and all others 0.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpaudit.certify.build import certify, compose_parallel, report_noisy_max
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, upper
-from dpaudit.certify.build import certify, compose_parallel, report_noisy_max
 from dpaudit.suite.regret.selectors import smallest_selection_error
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Outcome = tuple[int, ...]
-Law = dict[Outcome, Fraction]
+Distribution = dict[Outcome, Fraction]
 HALF = Fraction(1, 2)
 
 #: Learner -> scale of the Laplace noise on each epoch's sums; 0 for none.
@@ -46,8 +46,8 @@ SCALES: dict[str, Callable[[int, float], float]] = {
 CERTIFIED = ("repaired FTNL", "naive FTNL")
 
 
-def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Law:
-    """The law of one reward vector under instance ``best`` (from 0), on {0, 1}^K.
+def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Distribution:
+    """The distribution of one reward vector under instance ``best`` (from 0), on {0, 1}^K.
 
     Raises ``InvalidParameterError`` where ``base + gap`` is no probability.
     """
@@ -64,20 +64,20 @@ def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF)
     }
 
 
-def total_variation(first: Law, second: Law) -> Fraction:
+def total_variation(first: Distribution, second: Distribution) -> Fraction:
     """The largest difference of probability over all events: half the l1 distance."""
     return sum((abs(first[x] - second[x]) for x in first), Fraction(0)) / 2
 
 
-def witness_gap(first: Law, second: Law) -> Fraction:
+def witness_gap(first: Distribution, second: Distribution) -> Fraction:
     """P_1(A) - P_2(A) for the paper's event A: action 1 pays, action 2 does not."""
     return sum((first[x] - second[x] for x in first if x[0] == 1 and x[1] == 0), Fraction(0))
 
 
 def smallest_private_error(*, n_actions: int, n: int, gap: Fraction, epsilon: float) -> float:
     """The smallest worst-case error of any epsilon-DP selector of the instance from ``n`` reward vectors."""
-    laws = [instance(j, n_actions=n_actions, gap=gap) for j in range(n_actions)]
-    return smallest_selection_error(laws, n=n, epsilon=epsilon)
+    distributions = [instance(j, n_actions=n_actions, gap=gap) for j in range(n_actions)]
+    return smallest_selection_error(distributions, n=n, epsilon=epsilon)
 
 
 def point_mass_bound(*, log_actions: int, epsilon: Fraction) -> Any:

@@ -15,12 +15,12 @@ Y1 is the first leaf and Y2 the root of the tree with two leaves (released befor
 full), Z1 the array that replaces it, Y3 to Y6 are nodes of the tree with four leaves. The changed reward
 stands under Y1, Y2 and Z1. Bonuses grow with t, so arm 1 waits only while its sum is far below 0. It is
 pulled in round 10, which keeps Z0 from being very low; it waits until round 160 on N_2 and in round 161 on
-N_3, so Y1 and Y2 are far below 0; then N_4, N_5 and N_7 are as low, by Z1 at the price epsilon/2 for each
+N_3, so Y1 and Y2 are far below 0; then N_4, N_5 and N_7 are as low, by Z1 at the cost epsilon/2 for each
 unit or by Y3, Y4 and Y6 together at 3/4 epsilon, so Z1 is far below 0. From D' each of the three must be
-lower by 1, each at the price epsilon/2: P(E|D') is about exp(-3/2 epsilon) P(E|D). Arm 2 cannot bring E about
+lower by 1, each at the cost epsilon/2: P(E|D') is about exp(-3/2 epsilon) P(E|D). Arm 2 cannot bring E about
 instead: its index is an average over 8 and later over 150 pulls, and costs as many times more to move.
-``dpaudit.certify.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the loss is at
-least 1.499999997 epsilon, where P(E|D) is exp(-635 - 12.5 epsilon) or more.
+``dpaudit.certify.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the loss is
+at least 1.499999997 epsilon, where P(E|D) is exp(-635 - 12.5 epsilon) or more.
 
 No decision sequence loses more. The changed reward is seen at one pull of one arm, or never. Each released
 sum with it in contains exactly one noise whose block covers it, so moving all the used noises that cover it
@@ -41,13 +41,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dpaudit.core.evidence import Witness
-from dpaudit.core.exact import ExactLike, exact_str, positive
-from dpaudit.reference.mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
-from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
-from dpaudit.core.views import PUBLIC, View
 from dpaudit.certify.witnesses.window_event import window_event_loss
 from dpaudit.certify.witnesses.window_search import with_proof
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import ExactLike, exact_str, positive
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.reference.mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
+from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
 
 __all__ = [
     "DECISIONS",

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.core.claims import PureDP
 from dpaudit.coins import Choice
-from dpaudit.distributions import Law
+from dpaudit.core.claims import PureDP
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.distributions import Distribution
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replay.domains import Interval
 
@@ -34,7 +34,7 @@ def _stay_with(arm: int) -> Choice:
     """The history in which ``arm`` of two is pulled in every round: its initial release far up, the other's
     far down, its later ones far up."""
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         return -FAR if site == "array" and occurrence == 1 - arm else FAR
 
     return choose

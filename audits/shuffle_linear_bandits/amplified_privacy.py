@@ -17,12 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, PrivacyClaim
-from dpaudit.core.evidence import Witness
-from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower_exact
-from dpaudit.kernel.t2.gaussian import gaussian_delta
-from dpaudit.distributions import Gaussian
 from dpaudit.certify.build import (
     LossGrid,
     Proof,
@@ -32,6 +26,15 @@ from dpaudit.certify.build import (
     shuffled_gaussian,
 )
 from dpaudit.certify.shuffled_noise import good_split
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
+from dpaudit.core.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact_functions import ln
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Gaussian
+from dpaudit.kernel.ball import arb, ball, lower_exact
+from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
@@ -39,9 +42,6 @@ from dpaudit.reference.mechanisms.gaussian_randomiser import (
     squared_sensitivity,
     worst_pair,
 )
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
-from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = [
     "BATCH_VIEW",
@@ -142,7 +142,7 @@ def gaussian_witness(
     people = [{"features": [float(x) for x in user[0]], "reward": user[1]} for user in (here, there)]
     return whole_release_witness(
         claim,
-        laws=[noise.shift(values) for values in sums],
+        distributions=[noise.shift(values) for values in sums],
         site="sums",
         to=audience.name,
         inputs=written_inputs(*people),

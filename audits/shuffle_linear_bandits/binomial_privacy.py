@@ -11,10 +11,10 @@ from typing import Any
 from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact import ExactLike, exact
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.binomial_witness import one_entry
 from dpaudit.suite import Measured
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
 

@@ -12,8 +12,8 @@ from scipy import special
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, figure_table
 from dpaudit.core.plots import Plot, table
 from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
-from dpaudit.suite.regret import plus_minus
 from dpaudit.suite import Measured
+from dpaudit.suite.regret import plus_minus
 
 __all__ = ["Curve", "Pair", "between", "compared", "fading", "measured_curves", "nearer", "regret_table"]
 

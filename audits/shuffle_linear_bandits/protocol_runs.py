@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import PrivacyClaim
-from dpaudit.coins import Choice
-from dpaudit.distributions import Shifted, ShuffledMultiset
-from dpaudit.distributions.base import Law
-from dpaudit.distributions.multiset import canonical_rows
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import Proof
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Choice
+from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.distributions import Shifted, ShuffledMultiset
+from dpaudit.distributions.base import Distribution
+from dpaudit.distributions.multiset import canonical_rows
 from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, USERS, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Domain
-from dpaudit.core.suite import Run
 
 __all__ = [
     "SQUARES",
@@ -57,12 +57,12 @@ def message_histories() -> dict[str, Choice]:
     the better one in the next batch. Quantiles, which other sites are forced to, do not exist for lists."""
 
     def moved(by: Sequence[float]) -> Choice:
-        def choose(site: str, occurrence: int, law: Law) -> Any:
-            if not isinstance(law, ShuffledMultiset):
+        def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
+            if not isinstance(distribution, ShuffledMultiset):
                 return None
             rows = [
                 np.asarray(one.offset) + by
-                for one, times in law.groups
+                for one, times in distribution.groups
                 if isinstance(one, Shifted)
                 for _ in range(times)
             ]

@@ -26,9 +26,7 @@ from hypothesis.strategies import SearchStrategy
 
 from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
-from dpaudit.blackbox.state_leak_test import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.deadline import Clock
-from dpaudit.blackbox.recorded_draws import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
@@ -44,20 +42,22 @@ from dpaudit.blackbox.notes import (
     power_notes,
     telling_event,
 )
+from dpaudit.blackbox.recorded_draws import hear
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.core.claims import Model, PrivacyClaim, PureDP
+from dpaudit.blackbox.state_leak_test import copies_in_both_orders, keeps_its_first
+from dpaudit.blackbox.statistics.blocks import Workers
+from dpaudit.blackbox.statistics.cluster import TlsScheduler
 from dpaudit.coins.outside import noting_outside
+from dpaudit.core.claims import Model, PrivacyClaim, PureDP
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import ExactLike, exact, rounded_up
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.processes.ending import no_silent_end
-from dpaudit.blackbox.statistics.blocks import Workers
-from dpaudit.blackbox.statistics.cluster import TlsScheduler
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.core.views import PUBLIC, View
 
@@ -166,7 +166,7 @@ def check(
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
     if reason or rounded:  # nothing holds with any confidence
         estimate = replace(estimate, lower=None, confidence=0.0)
-    judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
+    judgement = judge(claim, [estimate], unmet=[why for why in (reason, rounded) if why])
     notes += ([rounded] if rounded else []) + found.notes
     warnings = notes[:]
     notes += notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
@@ -241,7 +241,7 @@ def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: 
         seed=seed,
         details={"not_audited": blind},
     )
-    judgement = judge(claim, [estimate], obstacles=[blind])
+    judgement = judge(claim, [estimate], unmet=[blind])
     return CheckResult(claim, estimate, judgement, "", (), not_audited=blind)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.state_leak_test import carries_over
 from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fork_test import FreshCopies
@@ -20,6 +19,7 @@ from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
 from dpaudit.blackbox.runs import Chunk, can_limit_time
 from dpaudit.blackbox.search import Search, Target
+from dpaudit.blackbox.state_leak_test import carries_over
 from dpaudit.blackbox.words import at_most
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.neighbours import Neighbours

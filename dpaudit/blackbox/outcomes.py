@@ -28,11 +28,11 @@ from dpaudit.blackbox.hashes import hash_rows
 from dpaudit.blackbox.integers import BEYOND, are_huge, both_numbers, is_huge
 from dpaudit.blackbox.objects import are_alike, parts_of_object
 from dpaudit.blackbox.rounding import Rounded, differ_by_rounding
+from dpaudit.blackbox.statistics.blocks import Failure
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
 from dpaudit.blackbox.words import array_shape, checksum, in_words, kind_in_words, number_range, short
 from dpaudit.core.errors import MechanismError
-from dpaudit.blackbox.statistics.blocks import Failure
 from dpaudit.core.tables import table_parts
 
 __all__ = ["CLOSED", "LABEL_BASE", "OutcomeEncoder", "Outcomes"]

@@ -9,8 +9,8 @@ from dpaudit.blackbox.experts import CELLS, Experts
 from dpaudit.blackbox.grids import Guesses
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.replay import Played
-from dpaudit.core.errors import DpauditError
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
+from dpaudit.core.errors import DpauditError
 
 __all__ = ["FIRST_BLOCK", "PairAttack", "next_block"]
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.mutation import original
+from dpaudit.blackbox.recorded.findings import findings, recorded_in_words
+from dpaudit.blackbox.recorded.recording import Recording, record_draws
 from dpaudit.blackbox.runs import Chunk
 from dpaudit.blackbox.search import Target
+from dpaudit.blackbox.statistics.blocks import Failure
 from dpaudit.blackbox.words import in_words
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.blackbox.recorded.findings import findings, heard_in_words
-from dpaudit.blackbox.recorded.recording import Recording, record_draws
-from dpaudit.blackbox.statistics.blocks import Failure
 
 __all__ = ["hear"]
 
@@ -50,7 +50,7 @@ def hear(
             found.setdefault(item.kind, []).append(f"heard{where}: {item.text}")
         for kind, texts in found.items():
             kinds.setdefault(kind, texts)
-    return [text for texts in kinds.values() for text in texts], heard_in_words(recordings[0])
+    return [text for texts in kinds.values() for text in texts], recorded_in_words(recordings[0])
 
 
 def _record(target: Target, pairs: Sequence[Neighbours], deadline: float | None) -> list[Recording]:

@@ -25,8 +25,8 @@ import numpy as np
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from dpaudit.blackbox.outcomes import OutcomeEncoder
-from dpaudit.core.errors import DpauditError, MechanismError
 from dpaudit.blackbox.statistics.blocks import Failure, LostWorkersError, Workers
+from dpaudit.core.errors import DpauditError, MechanismError
 
 __all__ = [
     "CallTooLongError",

@@ -24,11 +24,11 @@ from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.rounding import largest_number
 from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
-from dpaudit.blackbox.words import in_words
-from dpaudit.core.errors import MechanismError
 from dpaudit.blackbox.statistics.blocks import Failure, Workers
 from dpaudit.blackbox.statistics.capital import log_average
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, log_gains
+from dpaudit.blackbox.words import in_words
+from dpaudit.core.errors import MechanismError
 
 __all__ = ["EXPLORED", "Candidate", "Search", "Target"]
 

@@ -23,9 +23,9 @@ from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.neighbours import as_pair, unequal
 from dpaudit.blackbox.runs import OutOfTimeError
 from dpaudit.blackbox.search import Search, Target
+from dpaudit.blackbox.statistics.blocks import Workers
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.blackbox.statistics.blocks import Workers
 
 __all__ = ["smallest"]
 

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from dpaudit.certify.mechanisms import binomial_vectors, vector_noise
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact, in_figures, positive, probability
 from dpaudit.kernel import check
-from dpaudit.certify.mechanisms import binomial_vectors, vector_noise
-from dpaudit.certify.proof import Proof
 
 __all__ = ["BinomialSum", "linear_statistics"]
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike
 from dpaudit.certify.mechanisms import (
     above_threshold,
     binomial_vectors,
@@ -36,6 +34,8 @@ from dpaudit.certify.parameters import BoundedSum, LossGrid, exact_text, with_gr
 from dpaudit.certify.proof import Proof, accepted, certify
 from dpaudit.certify.shuffled_noise import shuffled_gaussian
 from dpaudit.certify.sites import Site
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike
 
 __all__ = [
     "BoundedSum",

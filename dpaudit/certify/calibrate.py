@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import Claim
 from dpaudit.core.errors import CertificateError, DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Certificate
 from dpaudit.core.exact import ExactLike, exact, exact_str, in_figures, nearest_float, positive
-from dpaudit.certify.proof import Proof
 
 __all__ = ["Answer", "Calibration", "Question", "answer", "smallest_parameter"]
 

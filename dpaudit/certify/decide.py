@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.certify.proof import Proof, accepted
 from dpaudit.core.claims import SubExponential, SubGaussian, TailBound
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.evidence import Certificate, Witness
 from dpaudit.core.exact import ExactLike, decode_value, dyadic, exact, exact_str
-from dpaudit.kernel.ball import ball, lower_exact, lower_short, upper_short
-from dpaudit.kernel.kernel_t0 import Parameters
-from dpaudit.kernel.t2.noise import Noise
-from dpaudit.kernel.t2.noise_law import read_noise
-from dpaudit.kernel.t2.proxies import is_proxy, ratio
-from dpaudit.kernel.t2.tail import enclosed_tail, read_tail
-from dpaudit.distributions import Law
+from dpaudit.distributions import Distribution
 from dpaudit.distributions.convolution import ConvolvedIntegers
 from dpaudit.distributions.finite import Categorical
 from dpaudit.distributions.point_mass import PointMass
 from dpaudit.distributions.shifted import Shifted
-from dpaudit.certify.proof import Proof, accepted
+from dpaudit.kernel.ball import ball, lower_exact, lower_short, upper_short
+from dpaudit.kernel.kernel_t0 import Parameters
+from dpaudit.kernel.t2.noise import Noise
+from dpaudit.kernel.t2.noise_distribution import read_noise
+from dpaudit.kernel.t2.proxies import is_proxy, ratio
+from dpaudit.kernel.t2.tail import enclosed_tail, read_tail
 
 __all__ = [
     "NoiseSum",
@@ -74,17 +74,17 @@ class NoiseSum:
         return NoiseSum(self.parts, self.shift - self.noise.mean)
 
 
-def noise_sum(terms: Sequence[tuple[Law, int]], *, shift: ExactLike = 0) -> NoiseSum:
-    """The sum of independent laws, each as often as given, plus ``shift``.
+def noise_sum(terms: Sequence[tuple[Distribution, int]], *, shift: ExactLike = 0) -> NoiseSum:
+    """The sum of independent distributions, each as often as given, plus ``shift``.
 
-    Laws: Laplace, Gaussian, exponential, discrete Laplace, Polya difference, Skellam, discrete Gaussian,
-    Bernoulli, binomial, categorical, point masses, shifts and exact convolutions of these. Raises
-    ``CertificateError`` for another law.
+    Distributions: Laplace, Gaussian, exponential, discrete Laplace, Polya difference, Skellam, discrete
+    Gaussian, Bernoulli, binomial, categorical, point masses, shifts and exact convolutions of these. Raises
+    ``CertificateError`` for another distribution.
     """
     parts: list[dict[str, Any]] = []
     total = exact(shift, name="shift")
-    for law, count in terms:
-        for part, number, moved in _flattened(law, count):
+    for distribution, count in terms:
+        for part, number, moved in _flattened(distribution, count):
             total += moved
             if part is not None:
                 parts.append({"law": part, "count": str(number)})
@@ -94,34 +94,38 @@ def noise_sum(terms: Sequence[tuple[Law, int]], *, shift: ExactLike = 0) -> Nois
 
 
 def bounded_noise(lower: ExactLike, upper: ExactLike, *, count: int = 1) -> NoiseSum:
-    """``count`` independent variables of any law on [lower, upper], each minus its mean."""
-    law = {
+    """``count`` independent variables of any distribution on [lower, upper], each minus its mean."""
+    distribution = {
         "law": "bounded",
         "lower": exact_str(exact(lower, name="lower")),
         "upper": exact_str(exact(upper, name="upper")),
     }
-    return NoiseSum(({"law": law, "count": str(count)},), Fraction(0))
+    return NoiseSum(({"law": distribution, "count": str(count)},), Fraction(0))
 
 
-def _flattened(law: Law, count: int) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
-    if isinstance(law, Shifted):
-        if law.batch_shape:
-            raise InvalidParameterError("noise must be one scalar law, got copies; pass a count instead.")
-        yield from _flattened(law.base, count)
-        yield None, 0, count * exact(law.to_json()["offset"])
-    elif isinstance(law, ConvolvedIntegers):
-        for part, times in law.groups:
+def _flattened(
+    distribution: Distribution, count: int
+) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
+    if isinstance(distribution, Shifted):
+        if distribution.batch_shape:
+            raise InvalidParameterError(
+                "noise must be one scalar distribution, got copies; pass a count instead."
+            )
+        yield from _flattened(distribution.base, count)
+        yield None, 0, count * exact(distribution.to_json()["offset"])
+    elif isinstance(distribution, ConvolvedIntegers):
+        for part, times in distribution.groups:
             yield from _flattened(part, times * count)
-    elif isinstance(law, PointMass):
-        yield None, 0, count * dyadic(decode_value(law.to_json()["value"]))
+    elif isinstance(distribution, PointMass):
+        yield None, 0, count * dyadic(decode_value(distribution.to_json()["value"]))
     else:
-        yield _law_json(law), count, Fraction(0)
+        yield _distribution_json(distribution), count, Fraction(0)
 
 
-def _law_json(law: Law) -> dict[str, Any]:
-    data = law.to_json()
-    if isinstance(law, Categorical):
-        return {"law": "categorical", "weights": [str(w) for w in law.weights]}
+def _distribution_json(distribution: Distribution) -> dict[str, Any]:
+    data = distribution.to_json()
+    if isinstance(distribution, Categorical):
+        return {"law": "categorical", "weights": [str(w) for w in distribution.weights]}
     return data
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpaudit.core.claims import Adjacency
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.certify import build
 from dpaudit.certify.binomial_sums import linear_statistics
 from dpaudit.certify.build import LossGrid
 from dpaudit.certify.proof import Proof
+from dpaudit.core.claims import Adjacency
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["MECHANISMS", "Mechanism", "Shape", "vector_precision"]
 

@@ -1,8 +1,8 @@
 """In which measure the touches of one record are added up while a program is replayed, and how much of it a
 mechanism allows.
 
-A claim has a quantity (epsilon, rho, mu, delta); a replay shows laws at two offsets. Between them stands a
-measure that adds up over touches and that both have:
+A claim has a quantity (epsilon, rho, mu, delta); a replay shows distributions at two offsets. Between them
+stands a measure that adds up over touches and that both have:
 
 * ``loss``: the worst privacy loss, for pure claims, and for (epsilon, delta) where every mechanism is pure;
 * ``square``: the squared change over the variance, for noise with Gaussian tails (Gaussian, discrete
@@ -18,15 +18,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP, PrivacyClaim, PureDP
 from dpaudit.core.exact import exact
 from dpaudit.kernel import check
 from dpaudit.kernel.kernel_t0 import Guarantee, Setting, zcdp
 from dpaudit.kernel.t1.readout import renyi_bound
 from dpaudit.kernel.t2.rules import T2
-from dpaudit.certify.proof import Proof
 
-__all__ = ["Measure", "allowance_of", "measure_for", "noise_variance", "price_in"]
+__all__ = ["Measure", "allowance_of", "cost_in", "measure_for", "noise_variance"]
 
 Measure = Literal["loss", "square", "count"]
 
@@ -101,8 +101,8 @@ def noise_variance(parameters: Any) -> Fraction:
     return exact(parameters["variance"]) * int(parameters.get("count", 1))
 
 
-def price_in(guarantee: Guarantee, claim: PrivacyClaim) -> Fraction | None:
-    """What a guarantee costs where prices add up under ``claim``: epsilon, rho, mu squared, the Rényi
+def cost_in(guarantee: Guarantee, claim: PrivacyClaim) -> Fraction | None:
+    """What a guarantee costs where costs add up under ``claim``: epsilon, rho, mu squared, the Rényi
     divergence of the claim's order; ``None`` where it has no such bound, and for (epsilon, delta)."""
     if claim.type == "pure-dp":
         return guarantee.pure

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, exact, exact_str
-from dpaudit.distributions.base import Law
-from dpaudit.distributions.exact_weights import exact_weights
 from dpaudit.certify.parameters import (
     BoundedSum,
     Moves,
@@ -19,6 +15,10 @@ from dpaudit.certify.parameters import (
     written_weight,
 )
 from dpaudit.certify.proof import Proof, accepted
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, exact_str
+from dpaudit.distributions.base import Distribution
+from dpaudit.distributions.exact_weights import exact_weights
 
 __all__ = [
     "above_threshold",
@@ -222,30 +222,32 @@ def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
 
 
 def finite_mechanism(
-    rows: Sequence[Sequence[ExactLike]] | None = None, *, laws: Sequence[Law] | None = None
+    rows: Sequence[Sequence[ExactLike]] | None = None, *, distributions: Sequence[Distribution] | None = None
 ) -> Proof:
     """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs
     are neighbours.
 
-    Instead of rows, finite ``laws`` with exact chances, one an input: categorical ones, randomised response,
+    Instead of rows, finite ``distributions`` with exact chances, one an input: categorical ones, randomised
+    response,
     the argmax of scores with Gumbel or exponential noise (of at most 8 candidates). Then a largest log-ratio
-    that is rational, such as their own epsilon, is found exactly. Raises ``InvalidParameterError`` for a law
-    without such chances.
+    that is rational, such as their own epsilon, is found exactly. Raises ``InvalidParameterError`` for a
+    distribution without such chances.
     """
-    if (rows is None) == (laws is None):
-        raise InvalidParameterError("exactly one of rows and laws must be given; pass one.")
+    if (rows is None) == (distributions is None):
+        raise InvalidParameterError("exactly one of rows and distributions must be given; pass one.")
     if rows is not None:
         return accepted(
             "finite", {"rows": [[exact_text(entry, "probability") for entry in row] for row in rows]}
         )
-    return accepted("finite", {"weights": [_weights(law) for law in laws or ()]})
+    return accepted("finite", {"weights": [_weights(distribution) for distribution in distributions or ()]})
 
 
-def _weights(law: Law) -> list[list[list[str]]]:
-    weights = exact_weights(law)
+def _weights(distribution: Distribution) -> list[list[list[str]]]:
+    weights = exact_weights(distribution)
     if weights is None:
         raise InvalidParameterError(
-            f"a law of a table must be finite with exact chances, got {law!r}; pass probabilities as rows."
+            f"a distribution of a table must be finite with exact chances, got {distribution!r}; pass "
+            "probabilities as rows."
         )
     return [written_weight(weight) for weight in weights]
 

@@ -1,5 +1,5 @@
-"""Lower loss laws that are nearly as tight as the upper ones: outcomes are merged until their loss is on the
-grid.
+"""Lower loss distributions that are nearly as tight as the upper ones: outcomes are merged until their loss
+is on the grid.
 
 ``certpld`` bounds a composition from below by rounding each loss down, which costs up to a step in each of
 the k steps. Here the rounding is a post-processing instead, so that only the spread within a cell is lost, an
@@ -7,12 +7,13 @@ error of second order.
 
 Statement. Let a pair (P, Q) have atoms (p, q). Sorted by p/q, they are cut into consecutive groups, atoms
 being split in proportion where a group ends inside one, such that the group's masses satisfy P_g >= exp(i
-step) Q_g for an integer i; then P_g is put at loss i * step. The result is a lower law: its delta is at most
-that of the pair, also after composition.
+step) Q_g for an integer i; then P_g is put at loss i * step. The result is a lower distribution: its delta is
+at most that of the pair, also after composition.
 
 Proof. Showing the group instead of the outcome (an atom split in proportion falls at random into either
 group) is a post-processing of one step, hence of a product of steps, and lowers delta. Lowering the loss of
-the group to i * step lowers it again: delta of any law grows with its losses. Masses are rounded down. ∎
+the group to i * step lowers it again: delta of any distribution grows with its losses. Masses are rounded
+down. ∎
 
 Groups are closed as soon as their ratio reaches the next grid point above their first loss. How they are
 chosen costs tightness if it is bad, never truth.
@@ -28,11 +29,11 @@ from flint import arb
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_losses
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_losses
 from dpaudit.kernel.t1.lattice import LogConcave, bulk
 from dpaudit.kernel.t2.subsampled_gaussian import Step
 
-__all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law", "subsampled_lower"]
+__all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_distribution", "subsampled_lower"]
 
 Atoms = Iterable[tuple[arb, arb]]
 Upto = Callable[[arb], arb]
@@ -41,14 +42,18 @@ Upto = Callable[[arb], arb]
 FINER = 4
 
 
-def merged_law(grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[arb, Fraction]] = ()) -> LossLaw:
-    """The lower law of a pair with the given ``atoms``, sorted by rising p/q, and of atoms ``kept`` as they
-    are, with their P mass and exact loss. Mass that is not listed, or has q = 0, is dropped.
+def merged_distribution(
+    grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[arb, Fraction]] = ()
+) -> LossDistribution:
+    """The lower distribution of a pair with the given ``atoms``, sorted by rising p/q, and of atoms ``kept``
+    as they are, with their P mass and exact loss. Mass that is not listed, or has q = 0, is dropped.
 
-    Raises ``InvalidParameterError`` for a grid of upper laws.
+    Raises ``InvalidParameterError`` for a grid of upper distributions.
     """
     if grid.upper:
-        raise InvalidParameterError("merging gives lower laws, got an upper grid; pass Grid(upper=False).")
+        raise InvalidParameterError(
+            "merging gives lower distributions, got an upper grid; pass Grid(upper=False)."
+        )
     with precision(grid.precision):
         return from_losses(grid, [*_groups(grid, atoms), *kept])
 
@@ -74,13 +79,13 @@ def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[arb, Fraction]]:
         yield group_p, math.floor(lower_exact((group_p / group_q).log()) / grid.step) * grid.step
 
 
-def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossLaw:
+def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossDistribution:
     """N(0, 1) against N(mu, 1), from below; the tails beyond the grid's ``tail`` are dropped."""
     with precision(grid.precision):
         mean, scale = ball(mu_squared / 2), (2 * ball(mu_squared)).sqrt()
         reach = upper_exact(mean + ball(mu_squared).sqrt() * arb(2 * grid.tail).sqrt())
         end = int(reach / grid.step) + 2
-        return merged_law(
+        return merged_distribution(
             grid,
             _cells(
                 grid,
@@ -92,7 +97,7 @@ def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossLaw:
         )
 
 
-def laplace_lower(epsilon: Fraction, grid: Grid) -> LossLaw:
+def laplace_lower(epsilon: Fraction, grid: Grid) -> LossDistribution:
     """Laplace noise of scale b against its shift by epsilon * b, from below (``pairs.laplace_pair``)."""
     with precision(grid.precision):
         e, half = ball(epsilon), arb(1) / 2
@@ -104,7 +109,7 @@ def laplace_lower(epsilon: Fraction, grid: Grid) -> LossLaw:
             return -((-x.min(e).max(-e) - e) / 2).exp() / 2
 
         end = math.ceil(epsilon / grid.step)
-        return merged_law(
+        return merged_distribution(
             grid,
             _cells(grid, -end, end, p_upto, q_upto),
             kept=[(half, epsilon), ((-e).exp() / 2, -epsilon)],
@@ -122,7 +127,9 @@ def _cells(grid: Grid, low: int, high: int, p_upto: Upto, q_upto: Upto) -> Itera
         last = here
 
 
-def subsampled_lower(mu_squared: Fraction, rate: Fraction, grid: Grid) -> tuple[LossLaw, LossLaw]:
+def subsampled_lower(
+    mu_squared: Fraction, rate: Fraction, grid: Grid
+) -> tuple[LossDistribution, LossDistribution]:
     """One Poisson-subsampled Gaussian step from below: (with, without) the record, and the other way round.
 
     The pairs are attained, by the one record against no record; so their products bound what many steps cost.
@@ -140,16 +147,16 @@ def subsampled_lower(mu_squared: Fraction, rate: Fraction, grid: Grid) -> tuple[
 
         forth = _cells(grid, -near, far, lambda x: up(x)[0], lambda x: up(x)[1])
         back = _cells(grid, -far, near, lambda x: down(x)[1], lambda x: down(x)[0])
-        return merged_law(grid, forth), merged_law(grid, back)
+        return merged_distribution(grid, forth), merged_distribution(grid, back)
 
 
-def lattice_lower(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
+def lattice_lower(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
     """p against p_shift for log-concave noise on the integers, from below: the loss falls in x, so the atoms
     come from above.
     """
     with precision(grid.precision):
-        low, high, _, _ = bulk(law, 2 * grid.tail)
-        masses = law.masses(low - shift, high)
-        return merged_law(
+        low, high, _, _ = bulk(distribution, 2 * grid.tail)
+        masses = distribution.masses(low - shift, high)
+        return merged_distribution(
             grid, ((masses[j], masses[j - shift]) for j in range(len(masses) - 1, shift - 1, -1))
         )

@@ -58,8 +58,8 @@ def written_weight(weight: ExpSum) -> list[list[str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class LossGrid:
-    """How a composition by loss laws is computed: ``step`` of losses, masses in units of 2^-``bits``,
-    cut-off 2^-``tail``.
+    """How a composition by loss distributions is computed: ``step`` of losses, masses in units of
+    2^-``bits``, cut-off 2^-``tail``.
     """
 
     step: ExactLike = "1/1000"

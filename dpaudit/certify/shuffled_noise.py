@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, exact, exact_str, in_figures
 from dpaudit.certify.parameters import LossGrid, exact_text, with_grid
 from dpaudit.certify.proof import Proof, accepted
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import ExactLike, exact, exact_str, in_figures
 
 __all__ = ["good_local_epsilon", "good_split", "shuffled_gaussian"]
 

@@ -1,5 +1,5 @@
 """What a proof declares of a program's releases: which of them one record can touch, how often, at what
-price.
+cost.
 
 One declaration serves both sides: the kernel adds the mechanisms up to a certificate (``build.accounted``),
 and replays hold what a changed record did touch against it (``replays.accounting``), in a measure that adds
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from dpaudit.certify.measures import Measure, allowance_of, cost_in, measure_for
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP, PrivacyClaim, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact
 from dpaudit.kernel import check
 from dpaudit.kernel.kernel_t0 import Setting
-from dpaudit.certify.measures import Measure, allowance_of, measure_for, price_in
-from dpaudit.certify.proof import Proof
 
-__all__ = ["Site", "allowed_by", "priced_sites", "total_of"]
+__all__ = ["Site", "allowed_by", "charged_sites", "total_of"]
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Site:
     """Releases of one kind: one record touches at most ``touches`` of them and pays at most ``total``.
 
     ``pattern`` is a shell-style pattern on site names. ``mechanism`` is the proof of a single release; from
-    it follows the total, ``touches`` times its price, where that is not stated. A record touches one site
+    it follows the total, ``touches`` times its cost, where that is not stated. A record touches one site
     of each ``group`` only (the tree of one size or of another); sites without a group add up.
 
-    ``total`` is in the unit in which prices add up under the claim: epsilon for pure and (epsilon, delta)
+    ``total`` is in the unit in which costs add up under the claim: epsilon for pure and (epsilon, delta)
     claims, rho for zCDP, mu squared for GDP, the Rényi divergence of the claim's order. ``measure`` and
-    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``priced``;
+    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``charged``;
     ``derived`` says that the total does too, and is taken anew for another claim.
     """
 
@@ -64,14 +64,14 @@ class Site:
         """Whether a release of this name is meant."""
         return fnmatch.fnmatchcase(site, self.pattern)
 
-    def priced(self, claim: PrivacyClaim, *, measure: Measure | None = None) -> Site:
+    def charged(self, claim: PrivacyClaim, *, measure: Measure | None = None) -> Site:
         """The same with its total stated, and its allowance in ``measure`` (the finest one, if not given), in
         the setting of ``claim``.
 
-        Raises ``InvalidParameterError`` where the mechanism has no price there and no total is stated.
+        Raises ``InvalidParameterError`` where the mechanism has no cost there and no total is stated.
         """
         if self.derived:
-            return replace(self, total=None, allowance=None, derived=False).priced(claim, measure=measure)
+            return replace(self, total=None, allowance=None, derived=False).charged(claim, measure=measure)
         try:
             measure = measure_for(self.mechanism, claim) if measure is None else measure
             allowance = self._allowance(claim, measure)
@@ -83,7 +83,7 @@ class Site:
             ) from error
         if total is None or allowance is None:
             raise InvalidParameterError(
-                f"a site without a total must have a mechanism with {_priced_in(claim)}, got "
+                f"a site without a total must have a mechanism with {_charged_in(claim)}, got "
                 f"{self.pattern!r} without; state the total."
             )
         derived = self.total is None
@@ -107,36 +107,36 @@ class Site:
             return None if self.total is None else exact(self.total)
         if isinstance(claim, ApproxDP):
             return allowance  # delta does not add up; the certificate composes the mechanisms
-        price = price_in(check.derive(self.mechanism.to_json(), claim), claim)
-        return None if price is None else self.touches * price
+        cost = cost_in(check.derive(self.mechanism.to_json(), claim), claim)
+        return None if cost is None else self.touches * cost
 
     @property
-    def price(self) -> Fraction:
-        """The stated total; raises ``InvalidParameterError`` before ``priced``."""
+    def cost(self) -> Fraction:
+        """The stated total; raises ``InvalidParameterError`` before ``charged``."""
         if self.total is None:
             raise InvalidParameterError(
-                f"a site's total must be stated, got none for {self.pattern!r}; pass total, or call priced."
+                f"a site's total must be stated, got none for {self.pattern!r}; pass total, or call charged."
             )
         return exact(self.total)
 
     @property
     def allowed(self) -> Fraction:
-        """What replays are held against, in ``measure``: the total, unless ``priced`` said otherwise."""
-        return self.price if self.allowance is None else self.allowance
+        """What replays are held against, in ``measure``: the total, unless ``charged`` said otherwise."""
+        return self.cost if self.allowance is None else self.allowance
 
     def describe(self) -> str:
         """The declaration in words."""
         releases = f"{self.touches} release{'s' if self.touches > 1 else ''}"
-        return f"{self.pattern}: at most {releases}, {self.price} in total"
+        return f"{self.pattern}: at most {releases}, {self.cost} in total"
 
 
-def priced_sites(sites: Sequence[Site], claim: PrivacyClaim) -> list[Site]:
-    """All sites priced, in one measure as far as they have one: ``square`` for all where one of them has no
+def charged_sites(sites: Sequence[Site], claim: PrivacyClaim) -> list[Site]:
+    """All sites charged, in one measure as far as they have one: ``square`` for all where one of them has no
     worst loss, so that they add up."""
-    found = [site.priced(claim) for site in sites]
+    found = [site.charged(claim) for site in sites]
     if {site.measure for site in found} >= {"loss", "square"}:
         return [
-            site.priced(claim, measure="square") if new.measure == "loss" else new
+            site.charged(claim, measure="square") if new.measure == "loss" else new
             for site, new in zip(sites, found, strict=True)
         ]
     return found
@@ -151,15 +151,15 @@ def _squares_in(total: Fraction, claim: PrivacyClaim) -> Fraction:
     return total**2 if isinstance(claim, ApproxDP) else total
 
 
-def _priced_in(claim: PrivacyClaim) -> str:
+def _charged_in(claim: PrivacyClaim) -> str:
     words = {"pure-dp": "a pure epsilon", "zcdp": "a rho", "gdp": "a mu", "renyi-dp": "a Rényi divergence"}
-    return words.get(claim.type, "a price")
+    return words.get(claim.type, "a cost")
 
 
 def total_of(sites: Sequence[Site]) -> Fraction:
-    """What one record pays at most by declaration: the dearest site of each group, and every site without a
-    group."""
-    return _summed([(site.group, site.price) for site in sites])
+    """What one record pays at most by declaration: the most expensive site of each group, and every site
+    without a group."""
+    return _summed([(site.group, site.cost) for site in sites])
 
 
 def allowed_by(sites: Sequence[Site]) -> Fraction:
@@ -167,8 +167,8 @@ def allowed_by(sites: Sequence[Site]) -> Fraction:
     return _summed([(site.group, site.allowed) for site in sites])
 
 
-def _summed(prices: Sequence[tuple[str, Fraction]]) -> Fraction:
-    alone = sum((price for group, price in prices if not group), Fraction(0))
-    groups = {group for group, _ in prices if group}
-    dearest = (max(price for group, price in prices if group == name) for name in groups)
-    return alone + sum(dearest, Fraction(0))
+def _summed(costs: Sequence[tuple[str, Fraction]]) -> Fraction:
+    alone = sum((cost for group, cost in costs if not group), Fraction(0))
+    groups = {group for group, _ in costs if group}
+    most_expensive = (max(cost for group, cost in costs if group == name) for name in groups)
+    return alone + sum(most_expensive, Fraction(0))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.exact import exact_str
-from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.certify.parameters import written_weight
 from dpaudit.certify.proof import Proof, accepted
+from dpaudit.core.exact import exact_str
+from dpaudit.kernel.t1.exponentials import ExpSum
 
 __all__ = ["enumerated_tables", "enumerated_weights"]
 
@@ -26,7 +26,7 @@ def enumerated_tables(
 
     ``domain`` says in words which data sets these are, in those of the claim; ``program`` what was
     enumerated; ``records`` what else is said of a record. All are in the assumption of every certificate.
-    Raises ``CertificateError`` for tables that no laws fit into, or that are too large.
+    Raises ``CertificateError`` for tables that no distributions fit into, or that are too large.
     """
     low, high = ([[exact_str(ends[side]) for ends in row] for row in rows] for side in (0, 1))
     said = _said(neighbours, domain=domain, program=program, records=records)

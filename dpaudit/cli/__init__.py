@@ -29,7 +29,7 @@ __all__ = ["main"]
 USAGE, CRASHED = 2, 3
 BROKEN_PIPE = 128 + 13  # as a shell reports SIGPIPE
 
-#: The module of each command, which is imported when the command is used: some load all the laws.
+#: The module of each command, which is imported when the command is used: some load all the distributions.
 COMMANDS = {
     "run": "run",
     "list": "inspect",

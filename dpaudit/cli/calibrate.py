@@ -22,7 +22,9 @@ from click.core import ParameterSource
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.core.claims import ApproxDP, Claim, PureDP
+from dpaudit.certify import build
+from dpaudit.certify.families import MECHANISMS, Mechanism, Shape, vector_precision
+from dpaudit.certify.proof import Proof
 from dpaudit.cli.calibrate_options import (
     checked_delta,
     checked_epsilon,
@@ -33,11 +35,9 @@ from dpaudit.cli.calibrate_options import (
 )
 from dpaudit.cli.calibrate_search import search, within
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
+from dpaudit.core.claims import ApproxDP, Claim, PureDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.exact import exact, in_figures, positive
-from dpaudit.certify import build
-from dpaudit.certify.families import MECHANISMS, Mechanism, Shape, vector_precision
-from dpaudit.certify.proof import Proof
 from dpaudit.report.terminal import one_line
 from dpaudit.run.plan import BrokenSuite, calibrate_suites
 from dpaudit.run.process import Pool

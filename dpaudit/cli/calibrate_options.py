@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import exact, positive
 from dpaudit.certify.build import LossGrid
 from dpaudit.certify.families import MECHANISMS, Mechanism, Shape
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.exact import exact, positive
 
 __all__ = [
     "checked_delta",
@@ -113,7 +113,8 @@ def checked_shape(given: Mapping[str, Any]) -> Shape:
 
 
 def _used(kind: Mechanism) -> tuple[str, ...]:
-    """The options that count for a mechanism. The grid serves compositions by loss laws, with a delta."""
+    """The options that count for a mechanism. The grid serves compositions by loss distributions, with a
+    delta."""
     return (*COMMON, *sorted(kind.uses), *(() if kind.adds_up else ("grid",)))
 
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 from rich.console import Console
 
+from dpaudit.certify.calibrate import Calibration, smallest_parameter
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import Claim
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import in_figures
-from dpaudit.certify.calibrate import Calibration, smallest_parameter
-from dpaudit.certify.proof import Proof
 
 __all__ = ["search", "within"]
 

@@ -19,6 +19,7 @@ import click
 import numpy as np
 from rich.text import Text
 
+from dpaudit.cli.console import make_console, show_error
 from dpaudit.core.claims import (
     Adjacency,
     ApproxDP,
@@ -28,7 +29,6 @@ from dpaudit.core.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.cli.console import make_console, show_error
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.harness import hide_checkout
 from dpaudit.core.neighbours import Neighbours

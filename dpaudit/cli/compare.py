@@ -9,8 +9,8 @@ import click
 from rich.text import Text
 
 from dpaudit.cli.console import make_console
-from dpaudit.report.file.document import read_report
 from dpaudit.report.comparison import got_better, got_worse
+from dpaudit.report.file.document import read_report
 from dpaudit.report.terminal import one_line
 
 __all__ = ["compare_command"]

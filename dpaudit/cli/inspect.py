@@ -18,8 +18,8 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import shown_strength
-from dpaudit.report.file.document import read_report
 from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.file.document import read_report
 from dpaudit.report.notation import clean
 from dpaudit.report.roles import mended_by
 from dpaudit.report.terminal import bounds_in_words, duration, one_line, result_line

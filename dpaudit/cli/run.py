@@ -21,9 +21,10 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.report.file.document import journal_path, write_report, write_text
+from dpaudit.core.suite import Profile
 from dpaudit.report.annotations import github_annotations
 from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.file.document import journal_path, write_report, write_text
 from dpaudit.report.markdown import markdown_summary
 from dpaudit.report.notation import clean
 from dpaudit.report.sarif import sarif
@@ -33,7 +34,6 @@ from dpaudit.run.plan import BrokenSuite, Settings, plan_run, run_command_of
 from dpaudit.run.remote import Asking, RemoteError
 from dpaudit.run.session import Session
 from dpaudit.run.targets import AUDITS, PAPERS, default_paths
-from dpaudit.core.suite import Profile
 
 if TYPE_CHECKING:
     from dpaudit.blackbox.statistics.cluster import TlsScheduler
@@ -234,7 +234,9 @@ def _address(
 ) -> str | TlsScheduler | None:
     if (scheduler, ca, cert, key) == (None, None, None, None):
         return None
-    from dpaudit.blackbox.statistics.cluster import scheduler_of  # loads the laws, which the workers have
+    from dpaudit.blackbox.statistics.cluster import (
+        scheduler_of,  # loads the distributions, which the workers have
+    )
 
     return scheduler_of(scheduler, ca=ca, cert=cert, key=key)
 

@@ -2,7 +2,7 @@
 
 from dpaudit.coins.base import ChannelSession, Coins, Program
 from dpaudit.coins.enumerator import (
-    ViewLaw,
+    ViewDistribution,
     enumerate_view,
     hockey_stick,
     max_log_ratio,
@@ -30,7 +30,7 @@ __all__ = [
     "Sampler",
     "SiteLoss",
     "SiteRecord",
-    "ViewLaw",
+    "ViewDistribution",
     "enumerate_view",
     "fingerprint",
     "force",

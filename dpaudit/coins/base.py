@@ -1,13 +1,14 @@
 """Coins: the one object through which a program under audit takes all of its randomness and shows all of its
 outcomes.
 
-Theory of operation. A program is a function ``program(coins, data)``. At each *site* it names the **law** of
+Theory of operation. A program is a function ``program(coins, data)``. At each *site* it names the
+**distribution** of
 what comes out and **who sees it**. The same program then runs under different interpreters:
 
 * ``Sampler`` samples, and nothing else: the fast path for simulations;
 * ``Recorder`` samples and writes the transcript;
-* ``Replayer`` runs on a neighbouring input, is fed the recorded outcomes, and evaluates each site's law
-  there;
+* ``Replayer`` runs on a neighbouring input, is fed the recorded outcomes, and evaluates each site's
+  distribution there;
 * ``Forcer`` runs along a chosen history;
 * ``Enumerator`` sums a small finite program out exactly.
 
@@ -23,8 +24,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import PUBLIC, SERVER, Principal
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["ChannelSession", "Coins", "Program", "To"]
 
@@ -36,7 +37,7 @@ Program = Callable[["Coins", Any], Any]
 
 class ChannelSession(ABC):
     """An open interactive channel: ``ask`` a query, get its outcome. The outcomes of one session have one
-    joint law."""
+    joint distribution."""
 
     @abstractmethod
     def ask(self, query: Any) -> Any:
@@ -50,18 +51,20 @@ class Coins(ABC):
     replicates: int | None = None
 
     @abstractmethod
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        """Draw from ``law``, which may depend on the data, and show the outcome to ``to``."""
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        """Draw from ``distribution``, which may depend on the data, and show the outcome to ``to``."""
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         """Show ``value + noise`` to ``to``: ``observe(noise.shift(value))``. An array gets independent noise
         per entry."""
         return self.observe(noise.shift(value), site=site, to=to)
 
     @abstractmethod
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-        """Draw one outcome per user from ``laws``, push them through the image ``through``, show the image to
-        ``to``.
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
+        """Draw one outcome per user from ``distributions``, push them through the image ``through``, show the
+        image to ``to``.
 
         ``through`` is ``Sum()``, ``SumMod(m)``, ``Counts(outcomes)`` or ``Shuffle()``
         (``dpaudit.distributions.images``). Nobody sees the parts.
@@ -69,11 +72,11 @@ class Coins(ABC):
 
     @abstractmethod
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        """Open an interactive kernel with a joint law (``AboveThreshold``, ``BinaryTree``) whose answers
-        ``to`` sees."""
+        """Open an interactive kernel with a joint distribution (``AboveThreshold``, ``BinaryTree``) whose
+        answers ``to`` sees."""
 
     @abstractmethod
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         """Hidden randomness, such as randomised rounding: nobody sees it."""
 
     @abstractmethod

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.transcript import Recording, SiteRecord, same_value
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import EVERYTHING, View
+from dpaudit.distributions.base import Distribution
 
 __all__ = [
     "HiddenChoice",
@@ -57,7 +57,7 @@ class SiteLoss:
 
     index: int
     record: SiteRecord
-    law_neighbour: Law
+    distribution_neighbour: Distribution
     loss: NDArray[np.float64]
     moved: bool
 
@@ -65,12 +65,13 @@ class SiteLoss:
 @dataclass(frozen=True)
 class HiddenChoice:
     """A random choice of the neighbour's that is not compared: its site and occurrence (``key``), its record
-    if there is one, its law and outcome. It ``moved`` where the law is another one, or it is made there only.
+    if there is one, its distribution and outcome. It ``moved`` where the distribution is another one, or it
+    is made there only.
     """
 
     key: tuple[str, int]
     record: SiteRecord | None
-    law: Law
+    distribution: Distribution
     value: Any
     moved: bool
 
@@ -139,7 +140,7 @@ class Replay:
     sessions: tuple[SessionPair, ...]
     leaks: tuple[Leak, ...]
     renamed: tuple[str, ...]
-    obstacles: tuple[str, ...]
+    unmet: tuple[str, ...]
     reached: int
     data: Any = field(default=None, compare=False, repr=False)
     view: View = EVERYTHING
@@ -168,7 +169,7 @@ class Replay:
         for index, record in enumerate(self.recording.sites[:end]):
             if record.random and not (view.sees(record.to) and is_compared(record, self.view, self.counted)):
                 return index
-            if record.kind == "aggregate" and record.law is None:
+            if record.kind == "aggregate" and record.distribution is None:
                 return index
         return end
 

@@ -4,11 +4,11 @@ The program is run again and again along every path of its random outcomes (dept
 prefix of choices and takes the first outcome at every new site. The probability of a path is the product, in
 balls, of the conditional probabilities along it. Two uses:
 
-* ``enumerate_view``: the exact law of what a view sees, decisions included, for programs whose laws have
-  atoms;
+* ``enumerate_view``: the exact distribution of what a view sees, decisions included, for programs whose
+  distributions have atoms;
 * ``sum_out``: the density of a *given* visible transcript with everything hidden from the view summed out,
-  which also serves programs whose visible laws have densities. Its paths are what a ``mixture`` witness
-  holds.
+  which also serves programs whose visible distributions have densities. Its paths are what a ``mixture``
+  witness holds.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from dpaudit.coins.transcript import (
 )
 from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.core.exact import decode_value, encode_value
+from dpaudit.core.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
+from dpaudit.distributions.base import Distribution
 from dpaudit.kernel.ball import arb, upper
 from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.distributions.base import Law
-from dpaudit.core.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 
 __all__ = [
     "Path",
     "PathSite",
-    "ViewLaw",
+    "ViewDistribution",
     "enumerate_view",
     "hockey_stick",
     "max_log_ratio",
@@ -60,8 +60,8 @@ _Outcome = tuple[Any, Any, Share | None]
 
 @dataclass(frozen=True)
 class _Site:
-    """A site that branches, as the first path that came to it found it: the law or the question, what the
-    view has seen since the site before, and the outcomes."""
+    """A site that branches, as the first path that came to it found it: the distribution or the question,
+    what the view has seen since the site before, and the outcomes."""
 
     asked: Any
     shown: tuple[Any, ...]
@@ -77,9 +77,10 @@ class _Site:
 
 
 def _same_question(left: Any, right: Any) -> bool:
-    """Whether two sites have the same law, or put the same query to the same channel. A law without an
+    """Whether two sites have the same distribution, or put the same query to the same channel. A distribution
+    without an
     equality of its own is compared as it is written; a channel or a query without one is not compared."""
-    if isinstance(left, Law) and isinstance(right, Law):
+    if isinstance(left, Distribution) and isinstance(right, Distribution):
         return bool(left == right) or left.to_json() == right.to_json()
     if type(left) is not type(right):
         return False
@@ -91,10 +92,10 @@ def _same_question(left: Any, right: Any) -> bool:
 
 @dataclass(frozen=True)
 class PathSite:
-    """One random site on a path: its law and outcome, and whether the view sees it."""
+    """One random site on a path: its distribution and outcome, and whether the view sees it."""
 
     site: str
-    law: Law | None
+    distribution: Distribution | None
     value: Any
     visible: bool
 
@@ -115,8 +116,9 @@ class Path:
 
 
 @dataclass(frozen=True)
-class ViewLaw:
-    """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass
+class ViewDistribution:
+    """The exact distribution of a view: a ball for each transcript, keyed by its canonical JSON text, and the
+    mass
     left out (a float upper bound). ``weights`` are in proportion to the chances, where these are known as
     sums of exponentials. ``ended`` says whether the program returned on any path, rather than raised."""
 
@@ -160,21 +162,26 @@ class _Enumerated(Coins):
         self.impossible = False
         self.refused: DpauditError | None = None
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        return self._random(law, site, self.view.sees(audience(to)))
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        return self._random(distribution, site, self.view.sees(audience(to)))
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
         visible = self.view.sees(audience(to))
         try:
-            image = through.image_law(laws)
+            image = through.image_distribution(distributions)
         except NotTractableError:
             if self.given is not None:
                 raise
-            # No law for the image: enumerate the users one by one and push each combination through.
+            # No distribution for the image: enumerate the users one by one and push each combination through.
             value = through.apply(
-                [self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)]
+                [
+                    self._random(distribution, f"{site}/{i}", visible=False)
+                    for i, distribution in enumerate(distributions)
+                ]
             )
-            value = value.item() if value.ndim == 0 else value  # as the atoms of an image law
+            value = value.item() if value.ndim == 0 else value  # as the atoms of an image distribution
             if visible:
                 self.seen.append(frozen_copy(value))
             return value
@@ -184,8 +191,8 @@ class _Enumerated(Coins):
         with self._kept():
             return _EnumeratedSession(self, kernel, site, self.view.sees(audience(to)))
 
-    def draw(self, law: Law, *, site: str) -> Any:
-        return self._random(law, site, self.view.sees(audience(NOBODY)))
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
+        return self._random(distribution, site, self.view.sees(audience(NOBODY)))
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if self.view.sees(audience(to)):
@@ -204,24 +211,24 @@ class _Enumerated(Coins):
             self.seen.append(raised_by(error))
         return True
 
-    def _random(self, law: Law, site: str, visible: bool) -> Any:
+    def _random(self, distribution: Distribution, site: str, visible: bool) -> Any:
         if visible and self.given is not None:
             value = self._next_given(site)
             with self._kept():
-                probability = law.logp_ball(value).exp()
+                probability = distribution.logp_ball(value).exp()
         else:
             with self._kept():
-                value, probability, share = self._branch(law, lambda: self._outcomes(law))
+                value, probability, share = self._branch(distribution, lambda: self._outcomes(distribution))
             self._take(share)
         self.weight = self.weight * probability
-        self.sites.append(PathSite(site, law, value, visible))
+        self.sites.append(PathSite(site, distribution, value, visible))
         if visible:
             self.seen.append(value)
         return frozen_copy(value)
 
-    def _outcomes(self, law: Law) -> list[_Outcome]:
-        atoms = list(law.atoms(tail=self.tail))
-        shares = None if self.shares is None else shares_of(law)
+    def _outcomes(self, distribution: Distribution) -> list[_Outcome]:
+        atoms = list(distribution.atoms(tail=self.tail))
+        shares = None if self.shares is None else shares_of(distribution)
         return [(value, p, None if shares is None else shares[int(value)]) for value, p in atoms]
 
     def _take(self, share: Share | None) -> None:
@@ -238,7 +245,8 @@ class _Enumerated(Coins):
         elif not self.cache[key].repeats(asked, shown):
             self.refused = MechanismError(
                 "a program must do the same when it is enumerated again, on a path that was run before it "
-                "had another law or showed something else; draw all randomness from the coins, and keep "
+                "had another distribution or showed something else; draw all randomness from the "
+                "coins, and keep "
                 "nothing from run to run."
             )
             raise self.refused
@@ -281,7 +289,7 @@ class _ImpossibleError(BaseException):
 
 
 class _EnumeratedSession(ChannelSession):
-    """Conditional probabilities of a channel's answers, as ratios of its joint law."""
+    """Conditional probabilities of a channel's answers, as ratios of its joint distribution."""
 
     def __init__(self, coins: _Enumerated, kernel: Any, site: str, visible: bool) -> None:
         if getattr(kernel, "answers", None) is None:
@@ -357,12 +365,13 @@ def _paths(
 
 def enumerate_view(
     program: Program, data: Any, *, view: View = EVERYTHING, tail: float = 0.0, max_paths: int = MAX_PATHS
-) -> ViewLaw:
-    """The exact law of what ``view`` sees when ``program`` runs on ``data``.
+) -> ViewDistribution:
+    """The exact distribution of what ``view`` sees when ``program`` runs on ``data``.
 
-    ``tail`` is the mass that each law with infinite support may leave out; ``left_out`` bounds what the whole
-    enumeration misses. Raises ``NotTractableError`` for laws with densities, or for more than ``max_paths``
-    paths.
+    ``tail`` is the mass that each distribution with infinite support may leave out; ``left_out`` bounds what
+    the whole
+    enumeration misses. Raises ``NotTractableError`` for distributions with densities, or for more than
+    ``max_paths`` paths.
     """
     probabilities: dict[str, Any] = {}
     transcripts: dict[str, tuple[Any, ...]] = {}
@@ -377,7 +386,7 @@ def enumerate_view(
         ended = ended or not path.raised
         exact.add(key, path.shares)
     left_out = 0.0 if tail == 0.0 else max(0.0, upper(1 - total))
-    return ViewLaw(probabilities, transcripts, left_out, exact.weights(), ended)
+    return ViewDistribution(probabilities, transcripts, left_out, exact.weights(), ended)
 
 
 def _beyond_json(value: Any) -> Any:
@@ -404,8 +413,8 @@ def sum_out(
     """Density of the visible transcript ``seen`` (values in order, the return value last), with everything
     hidden from ``view`` summed out.
 
-    Returns the ball and the paths that it is the sum of. Hidden laws must have atoms; with ``tail`` > 0 the
-    ball is a lower bound only.
+    Returns the ball and the paths that it is the sum of. Hidden distributions must have atoms; with ``tail``
+    > 0 the ball is a lower bound only.
     """
     if not len(seen):
         raise InvalidParameterError(
@@ -418,16 +427,17 @@ def sum_out(
     return total, paths
 
 
-def max_log_ratio(left: ViewLaw, right: ViewLaw) -> tuple[Any, str | None]:
+def max_log_ratio(left: ViewDistribution, right: ViewDistribution) -> tuple[Any, str | None]:
     """The largest log P(o)/P'(o) over transcripts, as a ball, and the transcript's key. ``inf`` where only
     one side is possible.
 
-    Both laws must be complete (nothing left out): otherwise an absent transcript proves nothing, and
+    Both distributions must be complete (nothing left out): otherwise an absent transcript proves nothing, and
     ``NotTractableError`` is raised.
     """
     if left.left_out or right.left_out:
         raise NotTractableError(
-            "the largest log-ratio needs complete laws; enumerate with tail=0, or bound delta instead."
+            "the largest log-ratio needs complete distributions; enumerate with tail=0, or bound "
+            "delta instead."
         )
     best, where = arb("-inf"), None
     for key, p in left.probabilities.items():
@@ -440,7 +450,7 @@ def max_log_ratio(left: ViewLaw, right: ViewLaw) -> tuple[Any, str | None]:
     return best, where
 
 
-def hockey_stick(left: ViewLaw, right: ViewLaw, exp_epsilon: Any) -> Any:
+def hockey_stick(left: ViewDistribution, right: ViewDistribution, exp_epsilon: Any) -> Any:
     """delta(epsilon) = sum over transcripts of (P - e^epsilon P')+, as a ball that also covers what either
     enumeration left out."""
     total = arb(0)

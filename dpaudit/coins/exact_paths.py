@@ -1,6 +1,7 @@
-"""The chances of enumerated transcripts as exact numbers, where every law along every path has them.
+"""The chances of enumerated transcripts as exact numbers, where every distribution along every path has them.
 
-A path's chance is the product of its outcomes' weights over that of their laws' sums (``exact_weights``).
+A path's chance is the product of its outcomes' weights over that of their distributions' sums
+(``exact_weights``).
 Brought to one denominator, the paths of a transcript add up, and the transcripts are in proportion to sums of
 exponentials, between which equality is decided.
 """
@@ -13,16 +14,16 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 
-from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.exact_weights import exact_weights
+from dpaudit.kernel.t1.exponentials import ExpSum
 
 __all__ = ["ExactPaths", "Share", "shares_of"]
 
 #: More paths than this, or more terms in a sum, are left to balls.
 MAX_PATHS, MAX_TERMS = 5000, 500
 
-#: The weight of an outcome, and the sum of the weights of its law.
+#: The weight of an outcome, and the sum of the weights of its distribution.
 Share = tuple[ExpSum, ExpSum]
 _Terms = frozenset[tuple[Fraction, Fraction]]
 
@@ -31,9 +32,9 @@ class _TooLongError(Exception):
     """A sum has more terms than are written out."""
 
 
-def shares_of(law: Law) -> list[Share] | None:
-    """The shares of the outcomes 0, 1, ... of ``law``; ``None`` where it has no exact weights."""
-    weights = exact_weights(law)
+def shares_of(distribution: Distribution) -> list[Share] | None:
+    """The shares of the outcomes 0, 1, ... of ``distribution``; ``None`` where it has no exact weights."""
+    weights = exact_weights(distribution)
     if weights is None:
         return None
     whole = reduce(ExpSum.__add__, weights)

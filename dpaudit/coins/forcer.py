@@ -12,17 +12,19 @@ from dpaudit.coins.base import Program
 from dpaudit.coins.levels import uniform_of
 from dpaudit.coins.limits import Limits, size_of
 from dpaudit.coins.recorder import RecordedSession, Recorder, plain, recorded
-from dpaudit.coins.sampler import sample_law
+from dpaudit.coins.sampler import sample_distribution
 from dpaudit.coins.transcript import Recording
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import BaseMeasure, Law
+from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = ["Choice", "Forcer", "ImpossibleHistoryError", "QuantileRng", "force"]
 
-#: Chooses the outcome at a random site: ``choice(site, occurrence, law)`` returns a value, or None to sample.
+#: Chooses the outcome at a random site: ``choice(site, occurrence, distribution)`` returns a value, or None
+#: to sample.
 #: Occurrences count from 0, hidden draws of a name apart from its other sites. At a channel whose next answer
-#: has a law of its own (a node of a tree) ``law`` is that law, at others the kernel.
-Choice = Callable[[str, int, Law], Any]
+#: has a distribution of its own (a node of a tree) ``distribution`` is that distribution, at others the
+#: kernel.
+Choice = Callable[[str, int, Distribution], Any]
 
 
 class ImpossibleHistoryError(InvalidParameterError):
@@ -33,9 +35,10 @@ class Forcer(Recorder):
     """Records a run along a chosen history: worst-case prefixes, rare branches.
 
     ``choice`` picks outcomes, of hidden draws and of channels too; where it returns None the site is sampled.
-    A chosen outcome of a law with a density is moved by a uniform in ``[-radius, radius]``: the forced
+    A chosen outcome of a distribution with a density is moved by a uniform in ``[-radius, radius]``: the
+    forced
     transcript then has a density, so that what it shows holds with positive probability, not on a null set
-    that the adversary never sees. An outcome off the support of a counting law raises
+    that the adversary never sees. An outcome off the support of a counting distribution raises
     ``ImpossibleHistoryError``. After a forced answer a channel's later ones are drawn given those before.
     ``hidden`` maps (site, occurrence) of hidden draws to the uniform that they get; ``levels`` maps the names
     of channels to the quantile at which all their noise is drawn.
@@ -64,30 +67,32 @@ class Forcer(Recorder):
         self._seen: dict[str, int] = {}
         self._drawn: dict[str, int] = {}
 
-    def _outcome(self, law: Law, site: str) -> tuple[Any, bool]:
-        chosen = self.choice(site, self._next(self._seen, site), law)
-        self._admit(size_of(law))
+    def _outcome(self, distribution: Distribution, site: str) -> tuple[Any, bool]:
+        chosen = self.choice(site, self._next(self._seen, site), distribution)
+        self._admit(size_of(distribution))
         if chosen is None:
-            return sample_law(law, self.rng, None), False
-        return self._possible(law, site, chosen), True
+            return sample_distribution(distribution, self.rng, None), False
+        return self._possible(distribution, site, chosen), True
 
-    def _hidden(self, law: Law, site: str) -> tuple[Any, Any, bool]:
+    def _hidden(self, distribution: Distribution, site: str) -> tuple[Any, Any, bool]:
         occurrence = self._next(self._drawn, site)
-        value, uniform, _ = super()._hidden(law, site)  # drawn in any case: other sites stay what they were
+        value, uniform, _ = super()._hidden(
+            distribution, site
+        )  # drawn in any case: other sites stay what they were
         level = self._levels_of_draws.get((site, occurrence))
         if level is not None:
             uniform = np.full(np.shape(uniform), level)[()]
-            return law.ppf(uniform), uniform, True
-        chosen = self.choice(site, occurrence, law)
+            return distribution.ppf(uniform), uniform, True
+        chosen = self.choice(site, occurrence, distribution)
         if chosen is None:
             return value, uniform, False
-        chosen = self._possible(law, site, chosen)
-        return chosen, uniform_of(law, chosen), True
+        chosen = self._possible(distribution, site, chosen)
+        return chosen, uniform_of(distribution, chosen), True
 
     def _answer(self, session: RecordedSession, query: Any) -> tuple[Any, bool]:
         kernel, site = session.kernel, session.site
-        law = kernel.answer_law(session.state, query)
-        chosen = self.choice(site, self._next(self._seen, site), law)
+        distribution = kernel.answer_distribution(session.state, query)
+        chosen = self.choice(site, self._next(self._seen, site), distribution)
         if chosen is None:
             rng: Any = self._levels.get(site, self.rng)
             if session.forced:
@@ -95,8 +100,8 @@ class Forcer(Recorder):
             else:
                 answer = kernel.respond(session.state, query, rng)
             return answer, False
-        if isinstance(law, Law):
-            chosen = self._possible(law, site, chosen)
+        if isinstance(distribution, Distribution):
+            chosen = self._possible(distribution, site, chosen)
         elif not np.isfinite(kernel.log_joint(session.queries, [*session.answers, chosen])).all():
             raise self._impossible(site, chosen)
         kernel.take(session.state, query, chosen)
@@ -107,13 +112,13 @@ class Forcer(Recorder):
         counts[site] = counts.get(site, 0) + 1
         return counts[site] - 1
 
-    def _possible(self, law: Law, site: str, chosen: Any) -> Any:
+    def _possible(self, distribution: Distribution, site: str, chosen: Any) -> Any:
         """A chosen outcome in its box; raises where it has probability 0."""
-        if law.base_measure is BaseMeasure.LEBESGUE:
+        if distribution.base_measure is BaseMeasure.LEBESGUE:
             # Far out the floats are coarse: the box must hold many of them.
             radius = np.maximum(self.radius, 2.0**-30 * np.abs(chosen))
             chosen = plain(chosen + radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0))
-        if not np.all(np.isfinite(law.logp(chosen))):
+        if not np.all(np.isfinite(distribution.logp(chosen))):
             raise self._impossible(site, chosen)
         return chosen
 

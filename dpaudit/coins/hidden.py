@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit.coins.levels import outcome_at
 from dpaudit.coins.transcript import SiteRecord, same_shown
 from dpaudit.core.errors import DpauditError, InvalidParameterError
-from dpaudit.distributions.base import BaseMeasure, Law
+from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = ["Key", "Unseen", "nearly_equal", "possible_outcome", "shifted_to"]
 
@@ -61,16 +61,16 @@ class Unseen:
         return site, number
 
 
-def possible_outcome(law: Law, record: SiteRecord | None) -> Any:
-    """An outcome of ``law``: the recorded one where it is possible, else the median, or the atom there;
-    ``None`` where none is known."""
+def possible_outcome(distribution: Distribution, record: SiteRecord | None) -> Any:
+    """An outcome of ``distribution``: the recorded one where it is possible, else the median, or the atom
+    there; ``None`` where none is known."""
     if record is not None:
         try:
-            if np.all(np.isfinite(law.logp(record.value))):
+            if np.all(np.isfinite(distribution.logp(record.value))):
                 return record.value
         except (DpauditError, ValueError, TypeError, IndexError):
             pass  # an outcome of another shape or kind
-    return outcome_at(law, 0.5)
+    return outcome_at(distribution, 0.5)
 
 
 def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
@@ -87,17 +87,18 @@ def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
     return bool(np.all(np.abs(one - other) <= most))
 
 
-def shifted_to(law: Law, shown: Any, value: Any) -> Law:
-    """The law of what is shown as ``shown`` where the outcome of ``law`` in it is ``value``: a shift.
+def shifted_to(distribution: Distribution, shown: Any, value: Any) -> Distribution:
+    """The distribution of what is shown as ``shown`` where the outcome of ``distribution`` in it is
+    ``value``: a shift.
 
     Raises ``InvalidParameterError`` where integers are shifted by no integer.
     """
     offset = np.asarray(shown) - np.asarray(value)
-    if law.base_measure is BaseMeasure.COUNTING:
+    if distribution.base_measure is BaseMeasure.COUNTING:
         whole = np.rint(offset).astype(np.int64)
         if not np.array_equal(whole, offset):
             raise InvalidParameterError(
-                f"an integer law must be shifted by integers, got {offset}; round it."
+                f"an integer distribution must be shifted by integers, got {offset}; round it."
             )
         offset = whole
-    return law.shift(offset.item() if offset.ndim == 0 else offset)
+    return distribution.shift(offset.item() if offset.ndim == 0 else offset)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.coins.transcript import count_of
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 try:
     import resource
@@ -44,8 +44,9 @@ class Limits:
 
 
 def size_of(outcome: Any) -> int:
-    """How many numbers a shown value, or one outcome of a law, holds; lists count all the way down."""
-    return math.prod(outcome.batch_shape) if isinstance(outcome, Law) else count_of(outcome)
+    """How many numbers a shown value, or one outcome of a distribution, holds; lists count all the way
+    down."""
+    return math.prod(outcome.batch_shape) if isinstance(outcome, Distribution) else count_of(outcome)
 
 
 def exhausted(error: BaseException | None) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 from dpaudit.coins.base import To
 from dpaudit.coins.comparison import HiddenChoice, Leak, SiteLoss, is_compared, none_counted
 from dpaudit.coins.equal_shifts import PendingLosses
+from dpaudit.coins.hidden import Key, Unseen
 from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import Kind, Recording, SiteRecord, raised_by
-from dpaudit.coins.hidden import Key, Unseen
 from dpaudit.core.errors import InvalidParameterError, MechanismError
-from dpaudit.distributions.base import BaseMeasure, Law
 from dpaudit.core.views import EVERYTHING, PUBLIC, Audience, View, audience
+from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = ["DivergedError", "Matching"]
 
@@ -45,7 +45,7 @@ class Matching:
         self.pending = PendingLosses()
         self.leaks: list[Leak] = []
         self.renamed: list[str] = []
-        self.obstacles: list[str] = []
+        self.unmet: list[str] = []
         self.choices: dict[Key, HiddenChoice] = {}
         self.kernels: list[Any] = []
         self.queries: dict[int, list[Any]] = {}
@@ -108,7 +108,7 @@ class Matching:
         raised = raised_by(error)
         entry = None if self._next >= len(self._shown) else self.recording.sites[self._shown[self._next]]
         if why:
-            self.obstacles.append(f"a replay on the neighbour ended early: {why}")
+            self.unmet.append(f"a replay on the neighbour ended early: {why}")
             self._diverged = True
         elif entry is None or entry.kind != "raise":
             text = f"{raised[0]}: {raised[1]}"
@@ -142,7 +142,9 @@ class Matching:
         self.leaks.append(leak)
         return DivergedError()
 
-    def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
+    def _match(
+        self, kind: Kind, site: str, to: To, distribution: Distribution | None = None
+    ) -> tuple[int, SiteRecord]:
         self._go_on()
         people = audience(to)
         if self._at_cut():
@@ -162,10 +164,11 @@ class Matching:
             names = [sorted(p.name for p in group) for group in (entry.to, people)]
             raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
         if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
-            # A revealed value against a law with a density: the adversary who sees the exact value is
-            # certain.
+            # A revealed value against a distribution with a density: the adversary who sees the exact value
+            # is certain.
             continuous = any(
-                law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law)
+                distribution is not None and distribution.base_measure is BaseMeasure.LEBESGUE
+                for distribution in (entry.distribution, distribution)
             )
             raise self._diverge(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
         return index, entry

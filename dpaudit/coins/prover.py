@@ -1,6 +1,7 @@
 """Proving coins: a run whose data, hidden noise and outcomes are symbols.
 
-The seventh interpreter. It knows the primitives and which laws a proof can follow, and nothing of symbols: a
+The seventh interpreter. It knows the primitives and which distributions a proof can follow, and nothing of
+symbols: a
 ``Followed`` run (``dpaudit/prover/explore.py``) makes the symbols and keeps the path. Whoever proves one
 generic step of a loop hands its own follower to the same class."""
 
@@ -10,18 +11,18 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
 from dpaudit.coins.base import ChannelSession, Coins, To
-from dpaudit.distributions.base import Law
+from dpaudit.core.views import PUBLIC, audience
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.binomial import Bernoulli
 from dpaudit.distributions.continuous import Exponential, Gaussian, Laplace
 from dpaudit.distributions.finite import Categorical
 from dpaudit.distributions.lattice import DiscreteLaplace
-from dpaudit.core.views import PUBLIC, audience
 
 __all__ = ["Followed", "GaussianCoins", "ProvingCoins"]
 
-#: Laws whose draw becomes a symbol, by exact type: a subclass may be another law.
+#: Distributions whose draw becomes a symbol, by exact type: a subclass may be another distribution.
 NOISE = (Laplace, Exponential, DiscreteLaplace)
-#: Laws that a value may be released with. One-sided noise has another support on the other side.
+#: Distributions that a value may be released with. One-sided noise has another support on the other side.
 RELEASED = (Laplace, DiscreteLaplace)
 FINITE = (Bernoulli, Categorical)
 
@@ -29,13 +30,13 @@ FINITE = (Bernoulli, Categorical)
 class Followed(Protocol):
     """What the coins need of whoever follows a run."""
 
-    def hidden(self, law: Law) -> Any:
+    def hidden(self, distribution: Distribution) -> Any:
         """A fresh noise symbol."""
 
-    def chosen(self, law: Law) -> int:
+    def chosen(self, distribution: Distribution) -> int:
         """The outcome of a hidden finite draw on this path: a plain integer."""
 
-    def released(self, value: Any, law: Law) -> Any:
+    def released(self, value: Any, distribution: Distribution) -> Any:
         """Show ``value`` plus noise; returns the outcome, a public value."""
 
     def shown(self, value: Any) -> None:
@@ -58,29 +59,33 @@ class ProvingCoins(Coins):
         """Refuse: the text would tell a proof from a run."""
         return self._follower.refuse("the coins were turned into text")
 
-    def draw(self, law: Law, *, site: str) -> Any:
-        if type(law) in NOISE:
-            return self._follower.hidden(law)
-        if type(law) in FINITE:
-            return self._follower.chosen(law)
-        return self._follower.refuse(f"the hidden draw {_text(site)} has a law that no shift is known for")
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
+        if type(distribution) in NOISE:
+            return self._follower.hidden(distribution)
+        if type(distribution) in FINITE:
+            return self._follower.chosen(distribution)
+        return self._follower.refuse(
+            f"the hidden draw {_text(site)} has a distribution that no shift is known for"
+        )
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)
         if type(noise) not in RELEASED:
             self._follower.refuse(f"the release {_text(site)} has noise other than (discrete) Laplace")
         return self._follower.released(value, noise)
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        """An outcome whose law the data do not touch: the same as a release of 0."""
-        return self.release(0, law, site=site, to=to)
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        """An outcome whose distribution the data do not touch: the same as a release of 0."""
+        return self.release(0, distribution, site=site, to=to)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)
         self._follower.shown(value)
         return value
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = PUBLIC) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = PUBLIC
+    ) -> Any:
         return self._follower.refuse(f"the aggregate {_text(site)} is not followed (write it as releases)")
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
@@ -96,12 +101,12 @@ class GaussianCoins(ProvingCoins):
 
     __slots__ = ()
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         return self._follower.refuse(
             f"the hidden draw {_text(site)} has no place among Gaussian releases (try a pure claim)"
         )
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)
         if type(noise) is not Gaussian:
             self._follower.refuse(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.limits import Limits, StepLimitError, exhausted, size_of
-from dpaudit.coins.sampler import outer_size, sample_aggregate, sample_law
+from dpaudit.coins.sampler import outer_size, sample_aggregate, sample_distribution
 from dpaudit.coins.transcript import (
     Kind,
     Recording,
@@ -22,8 +22,8 @@ from dpaudit.coins.transcript import (
 )
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.core.errors import InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import NOBODY, PUBLIC, SERVER, audience
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["RecordedSession", "Recorder", "plain", "record", "recorded"]
 
@@ -44,36 +44,42 @@ class Recorder(Coins):
         self._values = 0
 
     @unwatched
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        value, forced = self._outcome(law, site)
-        return self._keep("observe", site, to, value, law=law, forced=forced)
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        value, forced = self._outcome(distribution, site)
+        return self._keep("observe", site, to, value, distribution=distribution, forced=forced)
 
     @unwatched
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         return super().release(value, noise, site=site, to=to)
 
     @unwatched
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-        laws = list(laws)
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
+        distributions = list(distributions)
         try:
-            image = through.image_law(laws)
+            image = through.image_distribution(distributions)
         except NotTractableError as error:
-            self._admit(sum(size_of(law) for law in laws))
-            value = sample_aggregate(laws, through, self.rng, replicates=self.replicates, per_user=True)
-            details: dict[str, Any] = {"obstacle": str(error), "parts": tuple(laws)}
+            self._admit(sum(size_of(distribution) for distribution in distributions))
+            value = sample_aggregate(
+                distributions, through, self.rng, replicates=self.replicates, per_user=True
+            )
+            details: dict[str, Any] = {"obstacle": str(error), "parts": tuple(distributions)}
             return self._keep("aggregate", site, to, value, through=through, **details)
         value, forced = self._outcome(image, site)
-        return self._keep("aggregate", site, to, value, law=image, forced=forced, through=through)
+        return self._keep("aggregate", site, to, value, distribution=image, forced=forced, through=through)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         self.kernels.append(kernel)
         return RecordedSession(self, kernel, len(self.kernels) - 1, site, to)
 
     @unwatched
-    def draw(self, law: Law, *, site: str) -> Any:
-        self._admit(size_of(law))
-        value, uniform, forced = self._hidden(law, site)
-        return self._keep("draw", site, NOBODY, plain(value), law=law, uniform=uniform, forced=forced)
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
+        self._admit(size_of(distribution))
+        value, uniform, forced = self._hidden(distribution, site)
+        return self._keep(
+            "draw", site, NOBODY, plain(value), distribution=distribution, uniform=uniform, forced=forced
+        )
 
     @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
@@ -100,15 +106,15 @@ class Recorder(Coins):
         """Record that the program ended by ``error``."""
         self._keep("raise", "program", PUBLIC, raised_by(error))
 
-    def _outcome(self, law: Law, site: str) -> tuple[Any, bool]:
+    def _outcome(self, distribution: Distribution, site: str) -> tuple[Any, bool]:
         """The outcome at a site, and whether it was chosen rather than drawn."""
-        self._admit(size_of(law))
-        return sample_law(law, self.rng, self.replicates), False
+        self._admit(size_of(distribution))
+        return sample_distribution(distribution, self.rng, self.replicates), False
 
-    def _hidden(self, law: Law, site: str) -> tuple[Any, Any, bool]:
+    def _hidden(self, distribution: Distribution, site: str) -> tuple[Any, Any, bool]:
         """The outcome of a hidden draw, its uniform, and whether it was chosen."""
-        uniform = self.rng.random(outer_size(law, self.replicates) + law.batch_shape)
-        return law.ppf(uniform), uniform, False
+        uniform = self.rng.random(outer_size(distribution, self.replicates) + distribution.batch_shape)
+        return distribution.ppf(uniform), uniform, False
 
     def _answer(self, session: RecordedSession, query: Any) -> tuple[Any, bool]:
         """A channel's answer, and whether it was chosen."""

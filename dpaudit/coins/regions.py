@@ -33,9 +33,9 @@ from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.transcript import Recording, frozen_copy, raised_by, run_program, same_shown
 from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.kernel.ball import arb
-from dpaudit.distributions.base import BaseMeasure, Law
 from dpaudit.core.views import PUBLIC, SERVER, View, audience
+from dpaudit.distributions.base import BaseMeasure, Distribution
+from dpaudit.kernel.ball import arb
 
 __all__ = ["Beginning", "Interval", "Way", "beginning_of", "ways"]
 
@@ -44,7 +44,7 @@ Interval = tuple[Fraction | None, Fraction | None]
 LINE: Interval = (None, None)
 #: Most ways of one input, and most alternatives along one of them. More are not followed.
 MAX_WAYS, MAX_DEPTH = 256, 200
-#: The mass that a hidden law with infinitely many outcomes leaves out, which counts as open.
+#: The mass that a hidden distribution with infinitely many outcomes leaves out, which counts as open.
 TAIL = 2.0**-60
 #: Where the numbers lie that are tried inside an interval: the part of a finite one, and the distance to the
 #: only end or to zero.
@@ -54,8 +54,8 @@ TRIED = ((0.5, 2.0**-7), (2.0**-9, 1.0), (1 - 2.0**-9, 100.0))
 @dataclass(frozen=True)
 class Beginning:
     """What is shown first: ``("outcome", value)``, ``("interval", ends)`` or ``("value", value)`` each; and
-    then either a last value, or a release whose law the ways bring (``released``). ``raised`` says that the
-    last value is the error with which the program ends."""
+    then either a last value, or a release whose distribution the ways bring (``released``). ``raised`` says
+    that the last value is the error with which the program ends."""
 
     items: tuple[tuple[str, Any], ...]
     released: bool
@@ -64,30 +64,31 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Way:
-    """How an input may show a beginning. ``kind`` is "shown", "other" or "open"; ``law`` is that of the last
-    release. The probability is ``chance`` times that of the ``intervals``, each with its law."""
+    """How an input may show a beginning. ``kind`` is "shown", "other" or "open"; ``distribution`` is that of
+    the last
+    release. The probability is ``chance`` times that of the ``intervals``, each with its distribution."""
 
     kind: str
     chance: arb
-    intervals: tuple[tuple[Law, Interval], ...]
-    law: Law | None = None
+    intervals: tuple[tuple[Distribution, Interval], ...]
+    distribution: Distribution | None = None
 
     def mass(self) -> arb:
         """The probability of the way."""
         total = self.chance
-        for law, (low, high) in self.intervals:
-            total = total * mass_between(law, low, high)
+        for distribution, (low, high) in self.intervals:
+            total = total * mass_between(distribution, low, high)
         return total
 
 
-def mass_between(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
+def mass_between(distribution: Distribution, low: Fraction | None, high: Fraction | None) -> arb:
     """The probability of an interval, from the side on which it is small."""
     if low is None:
-        return arb(1) if high is None else law.cdf_ball(high)
+        return arb(1) if high is None else distribution.cdf_ball(high)
     if high is None:
-        return law.sf_ball(low)
-    left = law.cdf_ball(high) - law.cdf_ball(low)
-    right = law.sf_ball(low) - law.sf_ball(high)
+        return distribution.sf_ball(low)
+    left = distribution.cdf_ball(high) - distribution.cdf_ball(low)
+    right = distribution.sf_ball(low) - distribution.sf_ball(high)
     return left if left.rad() <= right.rad() else right
 
 
@@ -117,12 +118,12 @@ class _Run(Coins):
         self.widths: list[int] = []
         self.drawn: list[int] = []
         self.chance = arb(1)
-        self.spans: list[tuple[Law, Interval]] = []
+        self.spans: list[tuple[Distribution, Interval]] = []
         self.numbers: list[Fraction] = []
         self.items: list[tuple[str, Any]] = []
         self.place = 0
         self.kind = ""
-        self.law: Law | None = None
+        self.distribution: Distribution | None = None
 
     # How a run ends
 
@@ -136,7 +137,7 @@ class _Run(Coins):
             raise _Stop
 
     def way(self) -> Way:
-        return Way(self.kind or "other", self.chance, tuple(self.spans), self.law)
+        return Way(self.kind or "other", self.chance, tuple(self.spans), self.distribution)
 
     # Branching
 
@@ -153,7 +154,7 @@ class _Run(Coins):
     def above(self, index: int, place: Fraction) -> bool:
         """Whether span ``index`` is above ``place``; a place inside its interval cuts it."""
         self._go_on()
-        law, (low, high) = self.spans[index]
+        distribution, (low, high) = self.spans[index]
         if low is not None and place <= low:
             return True
         if high is not None and place >= high:
@@ -164,14 +165,14 @@ class _Run(Coins):
             over = self.numbers[index] > place
         else:
             over = self.branch(2) == 0
-        self.spans[index] = (law, (place, high) if over else (low, place))
+        self.spans[index] = (distribution, (place, high) if over else (low, place))
         return over
 
-    def _span(self, law: Law, ends: Interval, value: Any) -> Any:
+    def _span(self, distribution: Distribution, ends: Interval, value: Any) -> Any:
         """A draw with a density as an unknown number."""
-        if law.batch_shape or law.event_ndim:
+        if distribution.batch_shape or distribution.event_ndim:
             raise self.stop("open")
-        self.spans.append((law, ends))
+        self.spans.append((distribution, ends))
         if self.points is not None:
             if len(self.spans) > len(self.points):
                 raise self.stop("open")
@@ -181,18 +182,20 @@ class _Run(Coins):
 
     # The primitives
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._go_on()
-        return self._shown(law) if self.view.sees(audience(to)) else self._unseen(law)
+        return self._shown(distribution) if self.view.sees(audience(to)) else self._unseen(distribution)
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         self._go_on()
-        return self._unseen(law)
+        return self._unseen(distribution)
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
         self._go_on()
         try:
-            image = through.image_law(laws)
+            image = through.image_distribution(distributions)
         except NotTractableError:
             raise self.stop("open") from None
         return self._shown(image) if self.view.sees(audience(to)) else self._unseen(image)
@@ -235,15 +238,15 @@ class _Run(Coins):
             raise self.stop("shown")
         return self.guide.pop(0)
 
-    def _shown(self, law: Law) -> Any:
-        density = law.base_measure is BaseMeasure.LEBESGUE
+    def _shown(self, distribution: Distribution) -> Any:
+        density = distribution.base_measure is BaseMeasure.LEBESGUE
         if self.beginning is None:
             value = self._recorded()
             self.items.append(("interval", len(self.spans)) if density else ("outcome", value))
-            return self._span(law, LINE, value) if density else frozen_copy(value)
+            return self._span(distribution, LINE, value) if density else frozen_copy(value)
         items = self.beginning.items
         if self.place >= len(items):
-            self.law = law
+            self.distribution = distribution
             raise self.stop("shown")
         kind, value = items[self.place]
         if density and kind != "interval":
@@ -251,28 +254,28 @@ class _Run(Coins):
         if not density and kind == "interval":
             raise self.stop("open")
         if density:
-            found = self._span(law, value, None)
+            found = self._span(distribution, value, None)
         else:
             found = frozen_copy(value)
-            self.chance = self.chance * self._chance(law, value)
+            self.chance = self.chance * self._chance(distribution, value)
         self._next()
         return found
 
-    def _chance(self, law: Law, value: Any) -> arb:
+    def _chance(self, distribution: Distribution, value: Any) -> arb:
         try:
-            return law.logp_ball(value).exp()
+            return distribution.logp_ball(value).exp()
         except (DpauditError, ArithmeticError, ValueError, TypeError):
             raise self.stop("open") from None
 
-    def _unseen(self, law: Law) -> Any:
-        density = law.base_measure is BaseMeasure.LEBESGUE
+    def _unseen(self, distribution: Distribution) -> Any:
+        density = distribution.base_measure is BaseMeasure.LEBESGUE
         if self.guide is not None:
             value = self._recorded()
-            return self._span(law, LINE, value) if density else frozen_copy(value)
+            return self._span(distribution, LINE, value) if density else frozen_copy(value)
         if density:
-            return self._span(law, LINE, None)
+            return self._span(distribution, LINE, None)
         try:
-            atoms = _atoms(law)
+            atoms = _atoms(distribution)
         except NotTractableError:
             raise self.stop("open") from None
         choice = self.branch(len(atoms))
@@ -284,12 +287,12 @@ class _Run(Coins):
         return frozen_copy(value)
 
 
-def _atoms(law: Law) -> list[tuple[Any, arb]]:
+def _atoms(distribution: Distribution) -> list[tuple[Any, arb]]:
     """The outcomes with their probabilities, at most ``MAX_WAYS``, and as ``None`` what they leave out."""
     try:
-        found, rest = [*law.atoms()], False
+        found, rest = [*distribution.atoms()], False
     except NotTractableError:
-        found, rest = [*law.atoms(tail=TAIL)], True
+        found, rest = [*distribution.atoms(tail=TAIL)], True
     if len(found) > MAX_WAYS:
         found, rest = found[:MAX_WAYS], True
     if rest:
@@ -485,7 +488,11 @@ def _confirmed(program: Program, data: Any, run: _Run, way: Way) -> bool:
         # only the choices at hidden draws: numbers decide the comparisons
         again = _Run(run.view, run.beginning, run.alike, run.drawn, points=points)
         _ended(program, data, again)
-        if again.kind != way.kind or again.law != way.law or len(again.spans) != len(way.intervals):
+        if (
+            again.kind != way.kind
+            or again.distribution != way.distribution
+            or len(again.spans) != len(way.intervals)
+        ):
             return False
     return True
 

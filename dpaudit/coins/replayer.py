@@ -1,4 +1,5 @@
-"""Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every law there.
+"""Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every
+distribution there.
 
 Theory of operation. A replay is done in a view. The adversary who holds the view is handed what it sees of
 the recorded transcript; the program under replay must show it the same things in the same order, or it
@@ -8,9 +9,10 @@ releases that a proof pays for whether or not the view sees them.
 
 What is not compared goes on with the neighbour's own: a value that only others are shown, or a return value,
 may differ, be missing, or be shown on the neighbour alone. Hidden draws and other random sites that are not
-compared are matched by name and occurrence: where the law is equal on both sides the recorded value is used
-again; where it differs the stored uniform of a draw goes through the inverse cdf of the new law, any other
-site gets an outcome that it can have, and the replay says so (``open``).
+compared are matched by name and occurrence: where the distribution is equal on both sides the recorded value
+is used
+again; where it differs the stored uniform of a draw goes through the inverse cdf of the new distribution, any
+other site gets an outcome that it can have, and the replay says so (``open``).
 
 What comes out, for any view V that the claim is about:
 
@@ -20,15 +22,18 @@ What comes out, for any view V that the claim is about:
   be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
 * ``leaks``: a compared site missing, extra, of another shape or kind, to another audience, or another
   revealed value.
-* the observed accounting: which compared sites' laws moved (``SiteLoss.moved``).
+* the observed accounting: which compared sites' distributions moved (``SiteLoss.moved``).
 
 Why losses given hidden outcomes bound those of what is seen. At every hidden choice let the two runs draw
-their outcomes (h, h') together, from a law that has the right law of h and the right law of h' as its two
-marginals given the past: h' = h where the laws are equal, any pair otherwise. Summed over h' first, from the
-last choice back, the weights of the pairs give the law of the transcript on the one input; summed over h
-first, that on the other. So an adversary who is shown the pairs as well sees two laws whose marginals are
+their outcomes (h, h') together, from a distribution that has the right distribution of h and the right
+distribution of h' as its two
+marginals given the past: h' = h where the distributions are equal, any pair otherwise. Summed over h' first,
+from the
+last choice back, the weights of the pairs give the distribution of the transcript on the one input; summed
+over h first, that on the other. So an adversary who is shown the pairs as well sees two distributions whose
+marginals are
 those of the transcript, and the pairs are drawn alike on both sides and cost nothing: what is left are the
-laws of the compared sites given h and given h', which replays evaluate. Dropping the pairs is
+distributions of the compared sites given h and given h', which replays evaluate. Dropping the pairs is
 post-processing. The bound is the worst over all pairs that can come out; of an ``open`` choice a replay
 shows one, and only all of them together say something.
 """
@@ -44,6 +49,7 @@ from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.comparison import HiddenChoice, Leak, Replay, SessionPair, SiteLoss, none_counted
+from dpaudit.coins.hidden import Key, nearly_equal, possible_outcome, shifted_to
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.matching import DivergedError, Matching
 from dpaudit.coins.transcript import (
@@ -56,11 +62,10 @@ from dpaudit.coins.transcript import (
     same_shown,
     same_value,
 )
-from dpaudit.coins.hidden import Key, nearly_equal, possible_outcome, shifted_to
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, audience
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["Leak", "Replay", "Replayer", "SessionPair", "SiteLoss", "replay"]
 
@@ -69,31 +74,33 @@ class Replayer(Matching, Coins):
     """The interpreter behind ``replay``."""
 
     @unwatched
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         if not self.compares(audience(to), site):
-            return self._hidden(law, "observe", site)
-        return self._random(law, "observe", site, to)
+            return self._hidden(distribution, "observe", site)
+        return self._random(distribution, "observe", site, to)
 
     @unwatched
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         return super().release(value, noise, site=site, to=to)
 
     @unwatched
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-        laws = tuple(laws)
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
+        distributions = tuple(distributions)
         if not self.compares(audience(to), site):
-            return self._hidden_aggregate(laws, through, site)
+            return self._hidden_aggregate(distributions, through, site)
         index, entry = self._match("aggregate", site, to)
         if entry.kind == "aggregate" and entry.through != through:
-            self.obstacles.append(
+            self.unmet.append(
                 f"site {site!r}: the aggregate goes through {entry.through} and {through} on the two inputs"
             )
         try:
-            return self._random(through.image_law(laws), "aggregate", site, to)
+            return self._random(through.image_distribution(distributions), "aggregate", site, to)
         except NotTractableError as error:
-            if entry.parts != laws:
-                self.obstacles.append(
-                    f"site {site!r}: the law of the aggregate moved and is not tractable ({error})"
+            if entry.parts != distributions:
+                self.unmet.append(
+                    f"site {site!r}: the distribution of the aggregate moved and is not tractable ({error})"
                 )
             self._advance(index, entry, site)
             return frozen_copy(entry.value)
@@ -106,8 +113,8 @@ class Replayer(Matching, Coins):
         return _ReplayedSession(self, kernel, index, site, to)
 
     @unwatched
-    def draw(self, law: Law, *, site: str) -> Any:
-        return self._hidden(law, "draw", site)
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
+        return self._hidden(distribution, "draw", site)
 
     @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
@@ -123,12 +130,12 @@ class Replayer(Matching, Coins):
         self._advance(index, entry, site)
         return value
 
-    def _hidden(self, law: Law, kind: Kind, site: str) -> Any:
-        """An outcome that is not compared: the recorded one where the law is the same."""
+    def _hidden(self, distribution: Distribution, kind: Kind, site: str) -> Any:
+        """An outcome that is not compared: the recorded one where the distribution is the same."""
         key, entry = self.meet_hidden(site)
         if entry is None and kind == "draw":
             raise self.no_record_of(site)
-        moved = entry is None or entry.law != law
+        moved = entry is None or entry.distribution != distribution
         if key in self._chosen:
             value = self._chosen[key]
         elif entry is not None and not moved:
@@ -136,103 +143,120 @@ class Replayer(Matching, Coins):
         else:
             # One outcome is one case of many: what the others would show is not seen in this replay.
             what = "draw" if kind == "draw" else "outcome"
-            text = f"site {site!r}: the law of a hidden {what} moved; sum it out (coins.sum_out)"
-            self.obstacles.append(text)
-            value = self._moved_outcome(law, entry, site)
-        self.choices[key] = HiddenChoice(key, entry, law, frozen_copy(value), moved)
+            text = f"site {site!r}: the distribution of a hidden {what} moved; sum it out (coins.sum_out)"
+            self.unmet.append(text)
+            value = self._moved_outcome(distribution, entry, site)
+        self.choices[key] = HiddenChoice(key, entry, distribution, frozen_copy(value), moved)
         return frozen_copy(value)
 
-    def _moved_outcome(self, law: Law, entry: SiteRecord | None, site: str) -> Any:
-        """The outcome of a hidden law that moved: by the recorded uniform, if there is one that floats can
-        tell from 0 and 1."""
+    def _moved_outcome(self, distribution: Distribution, entry: SiteRecord | None, site: str) -> Any:
+        """The outcome of a hidden distribution that moved: by the recorded uniform, if there is one that
+        floats can tell from 0 and 1."""
         value = None
         if entry is not None and entry.uniform is not None:
-            if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
-                shapes = (np.shape(entry.uniform), law.batch_shape)
+            if distribution.batch_shape != np.shape(entry.uniform) and distribution.batch_shape:
+                shapes = (np.shape(entry.uniform), distribution.batch_shape)
                 raise self._diverge(Leak("hidden", self.reached, site, *shapes, refutes=False))
-            value = law.ppf(entry.uniform)
+            value = distribution.ppf(entry.uniform)
         if value is None or not np.all(np.isfinite(value)):
-            value = possible_outcome(law, entry)
+            value = possible_outcome(distribution, entry)
         if value is None:
             raise self.no_record_of(site)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
     def _release(self, index: int, entry: SiteRecord, value: Any, site: str) -> Any:
-        """A value that is a hidden outcome plus a number on both inputs, priced as the release that it is.
+        """A value that is a hidden outcome plus a number on both inputs, charged as the release that it is.
 
-        With h and h' = the neighbour's outcome, both show the same: the law of what is shown is the law of
-        the outcome, shifted by the shown value minus h here and minus h' there."""
+        With h and h' = the neighbour's outcome, both show the same: the distribution of what is shown is the
+        distribution of the outcome, shifted by the shown value minus h here and minus h' there."""
         choice = self.choices.get(self._released[index])
-        if choice is None or choice.record is None or choice.record.law is None:
+        if choice is None or choice.record is None or choice.record.distribution is None:
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
         if not nearly_equal(entry.value, value, beside=choice.value):
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
         try:
-            here = shifted_to(choice.record.law, entry.value, choice.record.value)
-            there = shifted_to(choice.law, entry.value, choice.value)
+            here = shifted_to(choice.record.distribution, entry.value, choice.record.value)
+            there = shifted_to(choice.distribution, entry.value, choice.value)
         except (DpauditError, ValueError, TypeError) as error:
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True)) from error
-        record = replace(entry, law=here)
+        record = replace(entry, distribution=here)
         loss = self._loss(record, here, there)
         self._append(index, record, there, loss, moved=here != there)
         self._advance(index, entry, site)
         return frozen_copy(entry.value)
 
-    def _hidden_aggregate(self, laws: tuple[Law, ...], through: Any, site: str) -> Any:
+    def _hidden_aggregate(self, distributions: tuple[Distribution, ...], through: Any, site: str) -> Any:
         try:
-            image = through.image_law(laws)
+            image = through.image_distribution(distributions)
         except NotTractableError as error:
             _, entry = self.meet_hidden(site)
             if entry is None:
                 raise self.no_record_of(site) from error
-            if entry.parts != laws or entry.through != through:
-                self.obstacles.append(
-                    f"site {site!r}: the law of a hidden aggregate moved and is not tractable ({error})"
+            if entry.parts != distributions or entry.through != through:
+                self.unmet.append(
+                    f"site {site!r}: the distribution of a hidden aggregate moved and is not "
+                    f"tractable ({error})"
                 )
             return frozen_copy(entry.value)
         return self._hidden(image, "aggregate", site)
 
-    def _random(self, law: Law, kind: Kind, site: str, to: To) -> Any:
-        index, entry = self._match(kind, site, to, law)
-        recorded = entry.law
+    def _random(self, distribution: Distribution, kind: Kind, site: str, to: To) -> Any:
+        index, entry = self._match(kind, site, to, distribution)
+        recorded = entry.distribution
         if recorded is None:
-            self.obstacles.append(f"site {site!r}: the recorded law is not tractable ({entry.obstacle})")
-        elif recorded == law:
-            self._append(index, entry, law, np.zeros(()), moved=False)
+            self.unmet.append(
+                f"site {site!r}: the recorded distribution is not tractable ({entry.unmet_condition})"
+            )
+        elif recorded == distribution:
+            self._append(index, entry, distribution, np.zeros(()), moved=False)
         else:
-            self._compare_shapes(index, entry, law, site)
-            if self.replicates is None and self.pending.takes(entry.value, recorded, law):
+            self._compare_shapes(index, entry, distribution, site)
+            if self.replicates is None and self.pending.takes(entry.value, recorded, distribution):
                 self.pending.add(len(self.losses))
-                self._append(index, entry, law, np.zeros(()), moved=True)
+                self._append(index, entry, distribution, np.zeros(()), moved=True)
             else:
-                self._append(index, entry, law, self._loss(entry, recorded, law), moved=True)
+                self._append(
+                    index, entry, distribution, self._loss(entry, recorded, distribution), moved=True
+                )
         self._advance(index, entry, site)
         return frozen_copy(entry.value)
 
     def _append(
-        self, index: int, entry: SiteRecord, law: Law, loss: NDArray[np.float64], *, moved: bool
+        self,
+        index: int,
+        entry: SiteRecord,
+        distribution: Distribution,
+        loss: NDArray[np.float64],
+        *,
+        moved: bool,
     ) -> None:
-        self.losses.append(SiteLoss(index, entry, law, loss, moved))
+        self.losses.append(SiteLoss(index, entry, distribution, loss, moved))
 
-    def _compare_shapes(self, index: int, entry: SiteRecord, law: Law, site: str) -> None:
-        """A law whose outcomes have another shape, or that has a density where the other has atoms, cannot
-        produce the recorded outcome."""
+    def _compare_shapes(self, index: int, entry: SiteRecord, distribution: Distribution, site: str) -> None:
+        """A distribution whose outcomes have another shape, or that has a density where the other has atoms,
+        cannot produce the recorded outcome."""
         shape = outcome_shape(entry.value)
-        outer = () if self.replicates is None or law.batch_shape else (self.replicates,)
-        expected = outer + law.batch_shape
-        if law.event_ndim == 0 and expected != shape:
+        outer = () if self.replicates is None or distribution.batch_shape else (self.replicates,)
+        expected = outer + distribution.batch_shape
+        if distribution.event_ndim == 0 and expected != shape:
             raise self._diverge(Leak("shape", index, site, shape, expected, refutes=True))
-        if entry.law is not None and entry.law.base_measure is not law.base_measure:
-            measures = (entry.law.base_measure.value, law.base_measure.value)
+        if (
+            entry.distribution is not None
+            and entry.distribution.base_measure is not distribution.base_measure
+        ):
+            measures = (entry.distribution.base_measure.value, distribution.base_measure.value)
             raise self._diverge(Leak("kind", index, site, *measures, refutes=True))
 
-    def _loss(self, entry: SiteRecord, recorded: Law, law: Law) -> NDArray[np.float64]:
-        """The loss at the recorded outcome. A law that cannot evaluate it says nothing about the program."""
+    def _loss(
+        self, entry: SiteRecord, recorded: Distribution, distribution: Distribution
+    ) -> NDArray[np.float64]:
+        """The loss at the recorded outcome. A distribution that cannot evaluate it says nothing about the
+        program."""
         try:
-            return self._per_replicate(recorded.logp(entry.value), law.logp(entry.value))
+            return self._per_replicate(recorded.logp(entry.value), distribution.logp(entry.value))
         except Exception as error:
-            self.obstacles.append(f"site {entry.site!r}: the loss could not be evaluated: {error}")
-            what = (recorded.name, law.name)
+            self.unmet.append(f"site {entry.site!r}: the loss could not be evaluated: {error}")
+            what = (recorded.name, distribution.name)
             raise self._diverge(Leak("kind", self.reached, entry.site, *what, refutes=False)) from error
 
     def _per_replicate(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -272,8 +296,8 @@ class _ReplayedSession(ChannelSession):
         return bound.get(self._index) == session
 
     def _ask_hidden(self, query: Any) -> Any:
-        """An answer that is not compared: the recorded one, which has the same law where kernel, queries and
-        answers were the same so far."""
+        """An answer that is not compared: the recorded one, which has the same distribution where kernel,
+        queries and answers were the same so far."""
         coins = self._coins
         _, entry = coins.meet_hidden(self._site)
         if entry is None or entry.session is None:
@@ -289,7 +313,7 @@ class _ReplayedSession(ChannelSession):
         )
         self._asked += 1
         if not self._follows:
-            coins.obstacles.append(f"site {self._site!r}: the law of a hidden channel's answers moved")
+            coins.unmet.append(f"site {self._site!r}: the distribution of a hidden channel's answers moved")
         return frozen_copy(entry.value)
 
 
@@ -307,7 +331,8 @@ def replay(
     """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``, in ``view``.
 
     A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
-    Without ``compare`` revealed values are not held against the recorded ones: only laws matter then.
+    Without ``compare`` revealed values are not held against the recorded ones: only distributions matter
+    then.
     ``counted`` names random sites that are compared although the view does not see them. ``hidden`` gives
     outcomes, by site and occurrence, of random sites that are not compared; ``released`` says, by position,
     which reveals are releases of one of these, with additive noise.
@@ -329,7 +354,7 @@ def replay(
         sessions=_sessions(coins),
         leaks=tuple(coins.leaks),
         renamed=tuple(coins.renamed),
-        obstacles=tuple(coins.obstacles),
+        unmet=tuple(coins.unmet),
         reached=coins.reached,
         data=data,
         view=view,

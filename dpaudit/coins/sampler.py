@@ -9,18 +9,18 @@ import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, To
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.distributions.base import Law
 from dpaudit.core.views import PUBLIC, SERVER
+from dpaudit.distributions.base import Distribution
 
-__all__ = ["Sampler", "sample_aggregate", "sample_law"]
+__all__ = ["Sampler", "sample_aggregate", "sample_distribution"]
 
 
 class Sampler(Coins):
-    """Draws every site from its law and keeps nothing.
+    """Draws every site from its distribution and keeps nothing.
 
     ``rng`` is the only source of randomness. With ``replicates=R`` outcomes have a leading axis of length R,
     which array-valued parameters must carry already. With ``per_user=True`` aggregates are drawn user by user
-    instead of from the image law: the same law, slower, for tests.
+    instead of from the image distribution: the same distribution, slower, for tests.
     """
 
     def __init__(
@@ -34,11 +34,12 @@ class Sampler(Coins):
         self.replicates = replicates
         self.per_user = per_user
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        return sample_law(law, self.rng, self.replicates)
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        return sample_distribution(distribution, self.rng, self.replicates)
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
-        # The same law as noise.shift(value), without building it: this is the hot path of every simulation.
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        # The same distribution as noise.shift(value), without building it: this is the hot path of every
+        # simulation.
         if noise.event_ndim:
             return self.observe(noise.shift(value), site=site, to=to)
         shape = np.shape(value)
@@ -46,14 +47,18 @@ class Sampler(Coins):
             shape = (self.replicates,)
         return _plain(value + noise.sample(self.rng, shape))
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-        return sample_aggregate(laws, through, self.rng, replicates=self.replicates, per_user=self.per_user)
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
+        return sample_aggregate(
+            distributions, through, self.rng, replicates=self.replicates, per_user=self.per_user
+        )
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         return _SampledSession(kernel, self.rng, self.replicates)
 
-    def draw(self, law: Law, *, site: str) -> Any:
-        return sample_law(law, self.rng, self.replicates)
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
+        return sample_distribution(distribution, self.rng, self.replicates)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         return value
@@ -68,18 +73,18 @@ class _SampledSession(ChannelSession):
         return self._kernel.respond(self._state, query, self._rng, self._replicates)
 
 
-def sample_law(law: Law, rng: np.random.Generator, replicates: int | None) -> Any:
-    """One outcome of ``law`` (a plain scalar where it is one), or ``replicates`` of them on a leading
-    axis."""
-    return _plain(law.sample(rng, outer_size(law, replicates)))
+def sample_distribution(distribution: Distribution, rng: np.random.Generator, replicates: int | None) -> Any:
+    """One outcome of ``distribution`` (a plain scalar where it is one), or ``replicates`` of them on a
+    leading axis."""
+    return _plain(distribution.sample(rng, outer_size(distribution, replicates)))
 
 
-def outer_size(law: Law, replicates: int | None) -> tuple[int, ...]:
+def outer_size(distribution: Distribution, replicates: int | None) -> tuple[int, ...]:
     """The sample size that gives one outcome per replicate: array-valued parameters carry the replicate axis
     themselves."""
     if replicates is None:
         return ()
-    shape = law.batch_shape
+    shape = distribution.batch_shape
     if not shape:
         return (replicates,)
     if shape[0] != replicates:
@@ -92,21 +97,21 @@ def outer_size(law: Law, replicates: int | None) -> tuple[int, ...]:
 
 
 def sample_aggregate(
-    laws: Sequence[Law],
+    distributions: Sequence[Distribution],
     through: Any,
     rng: np.random.Generator,
     *,
     replicates: int | None,
     per_user: bool = False,
 ) -> Any:
-    """Draw an aggregate from its image law, or user by user where there is no such law (or ``per_user`` asks
-    for it)."""
+    """Draw an aggregate from its image distribution, or user by user where there is no such distribution (or
+    ``per_user`` asks for it)."""
     if not per_user:
         try:
-            return sample_law(through.image_law(laws), rng, replicates)
+            return sample_distribution(through.image_distribution(distributions), rng, replicates)
         except NotTractableError:
-            pass  # the image's law has no closed form: draw the parts, which gives the same law
-    parts = [sample_law(law, rng, replicates) for law in laws]
+            pass  # the image's distribution has no closed form: draw the parts, which gives the same distribution
+    parts = [sample_distribution(distribution, rng, replicates) for distribution in distributions]
     if replicates is None:
         return _plain(through.apply(parts))
     return np.stack([np.asarray(through.apply([part[r] for part in parts])) for r in range(replicates)])

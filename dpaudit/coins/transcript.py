@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import DpauditError, InvalidParameterError, MechanismError
 from dpaudit.core.exact import encode_value
-from dpaudit.distributions.base import Law
 from dpaudit.core.raised import held_by
 from dpaudit.core.views import PUBLIC, Audience
+from dpaudit.distributions.base import Distribution
 
 if TYPE_CHECKING:
     from dpaudit.coins.base import Coins, Program, To
@@ -67,9 +67,10 @@ class Returned:
 class SiteRecord:
     """One site of one run.
 
-    ``law`` is ``None`` for a reveal, for a channel's answers (whose law is joint: see ``session``) and for an
-    aggregate without a tractable image law (``obstacle`` then says why, and ``parts`` keeps the users' laws).
-    ``through`` is the image that an aggregate was pushed through.
+    ``distribution`` is ``None`` for a reveal, for a channel's answers (whose distribution is joint: see
+    ``session``) and for an
+    aggregate without a tractable image distribution (``unmet_condition`` then says why, and ``parts`` keeps
+    the users' distributions). ``through`` is the image that an aggregate was pushed through.
     ``uniform`` is the stored uniform of a hidden draw.
     """
 
@@ -77,13 +78,13 @@ class SiteRecord:
     site: str
     to: Audience
     value: Any
-    law: Law | None = None
+    distribution: Distribution | None = None
     uniform: Any = None
     session: int | None = None
     query: Any = None
     forced: bool = False
-    obstacle: str = ""
-    parts: tuple[Law, ...] = ()
+    unmet_condition: str = ""
+    parts: tuple[Distribution, ...] = ()
     through: Any = None
 
     @property
@@ -279,18 +280,18 @@ def raised_by(error: Exception) -> tuple[str, str, str]:
 
 
 def fingerprint(recording: Recording) -> str:
-    """A digest of everything in a run: sites, audiences, laws, values. Equal seeds and data must give equal
-    digests in any process."""
+    """A digest of everything in a run: sites, audiences, distributions, values. Equal seeds and data must
+    give equal digests in any process."""
     digest = hashlib.sha256()
     for record in recording.sites:
-        law = None if record.law is None else record.law.to_json()
+        distribution = None if record.distribution is None else record.distribution.to_json()
         row = [
             record.kind,
             record.site,
             sorted(p.name for p in record.to),
-            law,
+            distribution,
             encode_value(record.value),
-            record.obstacle,
+            record.unmet_condition,
         ]
         digest.update(json.dumps(row, sort_keys=True).encode())
     return digest.hexdigest()

@@ -1,9 +1,10 @@
 """Primitives of the coins outside of the view of a tracer: what happens in there is the harness's own.
 
 A tracer slows every operation down, also of functions that it leaves out, and most of a watched run's time
-goes into laws. A primitive is therefore hidden where nothing of the program's own can run in it: its laws,
-images and kernels are the harness's, made of numbers, and so is all else that it is given. A law that the
-program defines is watched as any other code of it.
+goes into distributions. A primitive is therefore hidden where nothing of the program's own can run in it: its
+distributions,
+images and kernels are the harness's, made of numbers, and so is all else that it is given. A distribution
+that the program defines is watched as any other code of it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from flint import arb
 
+from dpaudit.core.views import Principal
 from dpaudit.distributions.base import BaseMeasure
 from dpaudit.distributions.identity import identity
-from dpaudit.core.views import Principal
 
 __all__ = ["HIDES", "unwatched"]
 
@@ -57,8 +58,8 @@ def unwatched(method: Method) -> Method:
 
 
 def _is_inert(whole: Any) -> bool:
-    """Whether a value is made of numbers, texts, plain arrays and the harness's own laws, all the way down.
-    Nothing of the value is called."""
+    """Whether a value is made of numbers, texts, plain arrays and the harness's own distributions, all the
+    way down. Nothing of the value is called."""
     waiting, seen = [whole], set()
     while waiting:
         value = waiting.pop()
@@ -68,7 +69,7 @@ def _is_inert(whole: Any) -> bool:
         if kind is np.ndarray:
             if value.dtype.hasobject:
                 return False
-        elif kind in _CONTAINERS:  # each object once: thousands of users share a few laws
+        elif kind in _CONTAINERS:  # each object once: thousands of users share a few distributions
             waiting += value if len(value) <= _FEW else {identity(item): item for item in value}.values()
         elif kind is dict:
             waiting += value.keys()
@@ -86,11 +87,15 @@ _KINDS: dict[type, bool] = {}
 
 
 def _is_of_the_harness(kind: type) -> bool:
-    """Whether a class is one of ``dpaudit.distributions``, and not only says so, and keeps its values in the open."""
+    """Whether a class is one of ``dpaudit.distributions``, and not only says so, and keeps its values in the
+    open."""
     known = _KINDS.get(kind)
     if known is None:
         module = sys.modules.get(kind.__module__)
-        inside = kind.__module__.startswith("dpaudit.distributions.") and getattr(module, kind.__name__, None) is kind
+        inside = (
+            kind.__module__.startswith("dpaudit.distributions.")
+            and getattr(module, kind.__name__, None) is kind
+        )
         known = inside and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
         if inside:
             _KINDS[kind] = known

@@ -1,1 +1,2 @@
-"""What all other rooms use: claims, views, data declarations, exact numbers, evidence, verdicts and errors."""
+"""What all other rooms use: claims, views, data declarations, exact numbers, evidence, verdicts and
+errors."""

@@ -5,7 +5,8 @@ An estimate is a statistic of runs that the file does not hold. That the runs to
 only running them again shows (``dpaudit verify --suite``). What arithmetic refuses: bounds that cross, no
 samples, a confidence outside (0, 1], no method or scope, samples without their seed.
 
-**How much n samples can say.** For any two laws P, Q and c = e^-epsilon, the mixtures (P + cQ)/(1 + c) and
+**How much n samples can say.** For any two distributions P, Q and c = e^-epsilon, the mixtures (P + cQ)/(1 +
+c) and
 (Q + cP)/(1 + c) are within epsilon of each other, and give to whatever n samples of P and Q may show at least
 (1 + c)^-n times its probability. A test at level a that rejects epsilon whenever P and Q differ enough has
 (1 + c)^-n <= a; no betting wealth exceeds (1 + c)^n. So a lower bound on epsilon from n samples at confidence

@@ -2,7 +2,8 @@
 
 * ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
 * ``ProgramProof``: a proof of the program itself, in a scope such as data of one size.
-* ``Witness``: an exact counterexample, as laws and values from which the loss is re-computed in balls.
+* ``Witness``: an exact counterexample, as distributions and values from which the loss is re-computed in
+  balls.
 * ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named
   grid.
 
@@ -93,7 +94,8 @@ class Witness:
     """An exact counterexample: one pair of neighbours and outcomes whose loss is at least ``bound``.
 
     ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed:
-    ``transcript`` (a sequence of sites with both laws and the value), ``mixture`` (the same with hidden draws
+    ``transcript`` (a sequence of sites with both distributions and the value), ``mixture`` (the same with
+    hidden draws
     summed out), ``leak``, ``tables`` (all that can be seen, enumerated). ``origin`` is ``sampled``,
     ``forced`` or ``enumerated``; ``description`` says in words what the pair and the event are.
     """

@@ -98,12 +98,12 @@ def judge_row(
     evidence: Sequence[Evidence],
     cells: Sequence[Cell],
     *,
-    obstacles: Sequence[str],
+    unmet: Sequence[str],
     alpha: float | None,
 ) -> JudgedRow:
     """Decide a row of error level ``alpha`` (``None``: every estimate counts) and each of its cells.
 
-    ``obstacles`` are the row's own: they keep it from being verified by any certificate, its cells' too.
+    ``unmet`` are the row's own: they keep it from being verified by any certificate, its cells' too.
     Raises ``InvalidParameterError`` for two cells with one name, for a deciding cell about something else
     than the row, for cells of a row about controls that its claim does not name and evidence beside them, and
     as ``judge`` does.
@@ -118,7 +118,7 @@ def judge_row(
     )
     if isinstance(claim, Controls):
         _require_named(claim, cells)
-        whole = _controls(evidence, cells, judgements, obstacles)
+        whole = _controls(evidence, cells, judgements, unmet)
         counted = [item for cell in cells for item in cell.evidence]
         return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
     parts = [
@@ -127,9 +127,9 @@ def judge_row(
         if cell.deciding or cell.error or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
     ]
     if evidence or not parts:
-        own = judge_at(level, claim, evidence, obstacles=obstacles)
+        own = judge_at(level, claim, evidence, unmet=unmet)
         parts.insert(0, _Part(claim, evidence, own))
-    whole = _composed(claim, parts, obstacles)
+    whole = _composed(claim, parts, unmet)
     counted = [item for part in parts for item in part.evidence]
     return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
 
@@ -138,7 +138,7 @@ def _cell_judged(level: SharedLevel, cell: Cell) -> Judgement:
     """A cell's verdict for its own claim; a cell with an error crashed, whatever it was to be."""
     if cell.error:
         return Judgement(VerdictKind.CRASHED, Strength.NONE, None, None, None, (cell.error,))
-    return judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles)
+    return judge_at(level, cell.claim, cell.evidence, unmet=cell.unmet)
 
 
 def as_expected(result: Mapping[str, Any]) -> bool:
@@ -222,7 +222,7 @@ def _require_named(claim: Controls, cells: Sequence[Cell]) -> None:
     )
 
 
-def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:
+def _composed(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> Judgement:
     """The verdict on parts that are judged."""
     verdict = min((part.judgement.verdict for part in parts), key=WORST_FIRST.index)
     deciding = [part for part in parts if part.judgement.verdict is verdict]
@@ -241,7 +241,7 @@ def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) ->
         broken=any(part.judgement.broken for part in parts),
         scope=_scopes(shared) if strength is Strength.IN_SCOPE else "",
     )
-    open_because = _why_not_verified(claim, parts, obstacles) if verdict in REACHED else ()
+    open_because = _why_not_verified(claim, parts, unmet) if verdict in REACHED else ()
     if open_because:
         return replace(
             whole,
@@ -260,10 +260,10 @@ def _scopes(parts: Sequence[_Part]) -> str:
     return found[0] + (f"; and {more} more scope{'s' * (more > 1)}, see the cells" if more else "")
 
 
-def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> tuple[str, ...]:
+def _why_not_verified(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> tuple[str, ...]:
     """Why a row is neither verified nor consistent although each of its parts is."""
-    if obstacles and any(part.judgement.strength in CERTIFIED for part in parts):
-        return tuple(obstacles)
+    if unmet and any(part.judgement.strength in CERTIFIED for part in parts):
+        return tuple(unmet)
     if isinstance(claim, LowerBound):
         return ("a lower bound is never verified by simulation",)
     if any(part.claim == claim for part in parts) or all(_implies(part.claim, claim) for part in parts):
@@ -358,7 +358,7 @@ def _controls(
     evidence: Sequence[Evidence],
     cells: Sequence[Cell],
     judgements: Sequence[Judgement],
-    obstacles: Sequence[str],
+    unmet: Sequence[str],
 ) -> Judgement:
     """The verdict on a row about controls: verified where every cell came out as it should."""
     if evidence:
@@ -375,12 +375,12 @@ def _controls(
             f"the control {cell.name} crashed{f': {cell.error}' if cell.error else ''}" for cell in crashed
         )
         return Judgement(VerdictKind.CRASHED, Strength.NONE, None, count, None, because, broken=True)
-    if cells and not wrong and not obstacles:
+    if cells and not wrong and not unmet:
         return Judgement(VerdictKind.VERIFIED, Strength.TESTED, count, count, None)
     reasons = tuple(f"{cell.name}: {verdict}, expected {cell.expect}" for cell, verdict in wrong)
     if not cells:
         reasons = ("there is no control: add cells",)
-    return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, None, count, None, (*obstacles, *reasons))
+    return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, None, count, None, (*unmet, *reasons))
 
 
 def _confidence(judgement: Judgement, evidence: Sequence[Evidence], level: SharedLevel) -> float | None:

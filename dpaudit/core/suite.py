@@ -100,7 +100,7 @@ class Cell:
     evidence: Sequence[Evidence]
     expect: str = "verified"
     notes: Sequence[str] = ()
-    obstacles: Sequence[str] = ()
+    unmet: Sequence[str] = ()
     samples: int = 0
     deciding: bool = True
     error: str = ""
@@ -138,7 +138,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
+    """What a row function found. ``plots`` are plain-data series that the report draws; ``unmet`` are
     reasons why a certificate does not verify the claim of this program; ``cells`` are the settings that the
     row's claim was looked at in, each with a verdict of its own.
 
@@ -149,7 +149,7 @@ class Outcome:
 
     evidence: Sequence[Evidence]
     notes: Sequence[str] = ()
-    obstacles: Sequence[str] = ()
+    unmet: Sequence[str] = ()
     plots: Sequence[dict[str, Any]] = ()
     samples: int = 0
     cells: Sequence[Cell] = ()
@@ -162,7 +162,7 @@ class Outcome:
             evidence=self.evidence,
             expect=expect,
             notes=self.notes,
-            obstacles=self.obstacles,
+            unmet=self.unmet,
             samples=self.samples,
         )
         return [whole, *(replace(cell, name=f"{name}: {cell.name}") for cell in self.cells)]
@@ -275,7 +275,7 @@ def _place_of_call() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _soberly(row: Row) -> RowFunction:
+def _with_clean_state(row: Row) -> RowFunction:
     """The row's function; a privacy row with a certificate that runs no program says so."""
     evaluate = row.evaluate
 
@@ -322,7 +322,7 @@ class Group:
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""
-        row = replace(row, evaluate=_soberly(row))
+        row = replace(row, evaluate=_with_clean_state(row))
         self._take(row)
         return row
 

@@ -98,30 +98,30 @@ class SharedLevel:
 
 
 def judge(
-    claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = (), alpha: float | None = None
+    claim: Claim, evidence: Sequence[Evidence], *, unmet: Sequence[str] = (), alpha: float | None = None
 ) -> Judgement:
     """Decide a claim from its evidence.
 
     ``alpha`` is the row's error level, which its estimates share: what they may err with, added up, is at
     most ``alpha``, and an estimate beyond that only describes (``only_describing``). Without it all count.
-    ``obstacles`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
+    ``unmet`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
     not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
     ``verified`` or ``consistent`` by a certificate into ``inconclusive``.
 
     A lower bound above an upper bound is never passed over. Above a proved bound it is a broken harness
     (``crashed``): where it is a witness, two rigorous statements contradict; where it is an estimate, the
     program is not what the proof speaks about, or the estimate erred, which ``alpha`` makes rare. Above any
-    other upper bound (a certificate under assumptions or with an obstacle, a test) that one does not hold
-    here: it is left out with a reason, and the rest is judged.
+    other upper bound (a certificate under assumptions or with an unmet condition, a test) that one does not
+    hold here: it is left out with a reason, and the rest is judged.
 
     Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim, or on a statement, that
     bounds another quantity than the claim.
     """
-    return judge_at(SharedLevel(alpha, evidence), claim, evidence, obstacles=obstacles)
+    return judge_at(SharedLevel(alpha, evidence), claim, evidence, unmet=unmet)
 
 
 def judge_at(
-    level: SharedLevel, claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = ()
+    level: SharedLevel, claim: Claim, evidence: Sequence[Evidence], *, unmet: Sequence[str] = ()
 ) -> Judgement:
     """``judge``, where ``evidence`` is a part of what shares the error level."""
     _require_quantity(claim, evidence)
@@ -132,10 +132,10 @@ def judge_at(
         clash = _clash(claim, counted, item)
         if clash is None:
             standing.append(item)
-        elif _is_proved(item) and not obstacles:
+        elif _is_proved(item) and not unmet:
             return _broken(clash)
         else:
-            notes.append(_set_aside(item, clash, obstacles))
+            notes.append(_set_aside(item, clash, unmet))
             if isinstance(item, Estimate):
                 standing.append(replace(item, upper=None))
     if len(counted) < len(evidence):
@@ -144,7 +144,7 @@ def judge_at(
     unbounded = any(
         isinstance(item, Estimate) and item.covers_claim and item.upper is None for item in counted
     )
-    judgement = _decide(claim, standing, obstacles, unbounded=unbounded)
+    judgement = _decide(claim, standing, unmet, unbounded=unbounded)
     return replace(judgement, reasons=(*judgement.reasons, *notes))
 
 
@@ -235,11 +235,11 @@ def _broken(clash: _Clash) -> Judgement:
     return Judgement(VerdictKind.CRASHED, Strength.NONE, clash.lower, clash.upper, None, reasons, broken=True)
 
 
-def _set_aside(item: Any, clash: _Clash, obstacles: Sequence[str]) -> str:
+def _set_aside(item: Any, clash: _Clash, unmet: Sequence[str]) -> str:
     if isinstance(item, Estimate):
         return f"a test at most {_shown(clash.upper)} and {clash.words}: the test does not count"
-    if obstacles:
-        return f"the certificate at {_shown(clash.upper)} is about another mechanism: {obstacles[0]}"
+    if unmet:
+        return f"the certificate at {_shown(clash.upper)} is about another mechanism: {unmet[0]}"
     return (
         f"{clash.words} shows that the certificate at {_shown(clash.upper)} assumes what does not hold here: "
         f"{'; '.join(item.assumptions)}"
@@ -261,7 +261,7 @@ def _shown(number: Fraction) -> str:
 
 
 def _decide(
-    claim: Claim, evidence: Sequence[Evidence], obstacles: Sequence[str], *, unbounded: bool
+    claim: Claim, evidence: Sequence[Evidence], unmet: Sequence[str], *, unbounded: bool
 ) -> Judgement:
     """The verdict on evidence that counts and does not contradict itself; ``unbounded`` where an estimate
     covers the claim and has no upper end."""
@@ -283,7 +283,7 @@ def _decide(
         return Judgement(VerdictKind.REFUTED, kind or Strength.NONE, lower, upper, slack)
     good, kind = (lower, lower_kind) if claim.at_least else (upper, upper_kind)
     if good is not None and kind is not None and (good >= bound if claim.at_least else good <= most):
-        accepted = _accept(claim, kind, lower, upper, slack, obstacles)
+        accepted = _accept(claim, kind, lower, upper, slack, unmet)
         if accepted.verdict is VerdictKind.VERIFIED and kind is Strength.ACCOUNTED:
             accepted = _consistent(claim, accepted, evidence)
         return replace(accepted, scope=_scope(claim, accepted.strength, evidence))
@@ -293,7 +293,7 @@ def _decide(
         lower,
         upper,
         slack,
-        (*obstacles, *_why_open(claim, bound, lower, upper)),
+        (*unmet, *_why_open(claim, bound, lower, upper)),
     )
 
 
@@ -421,10 +421,10 @@ def _accept(
     lower: Fraction | None,
     upper: Fraction | None,
     slack: float | None,
-    obstacles: Sequence[str],
+    unmet: Sequence[str],
 ) -> Judgement:
-    if kind in (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED) and obstacles:
-        return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, tuple(obstacles))
+    if kind in (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED) and unmet:
+        return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, tuple(unmet))
     if claim.type == "lower-bound":
         return Judgement(
             VerdictKind.INCONCLUSIVE,

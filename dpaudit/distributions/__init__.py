@@ -1,6 +1,13 @@
-"""Probability laws with exact parameters: in floats for speed, in balls for proof."""
+"""Probability distributions with exact parameters: in floats for speed, in balls for proof."""
 
-from dpaudit.distributions.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.distributions.base import (
+    BaseMeasure,
+    Distribution,
+    LogConcavity,
+    Support,
+    distribution_from_json,
+    register,
+)
 from dpaudit.distributions.binomial import Bernoulli, Binomial
 from dpaudit.distributions.channels import Kernel, kernel_from_json
 from dpaudit.distributions.continuous import Exponential, Gaussian, Gumbel, Laplace
@@ -9,7 +16,7 @@ from dpaudit.distributions.counts import CountVector
 from dpaudit.distributions.discrete_gaussian import DiscreteGaussian
 from dpaudit.distributions.finite import Categorical
 from dpaudit.distributions.images import Counts, Image, Shuffle, Sum, SumMod, image_from_json
-from dpaudit.distributions.lattice import DiscreteLaplace, LatticeLaw
+from dpaudit.distributions.lattice import DiscreteLaplace, LatticeDistribution
 from dpaudit.distributions.multiset import ShuffledMultiset
 from dpaudit.distributions.noisy_maximum import NoisyMaximum
 from dpaudit.distributions.point_mass import PointMass
@@ -17,7 +24,7 @@ from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.polya_difference import PolyaDifference
 from dpaudit.distributions.product import Product
 from dpaudit.distributions.randomised_response import RandomisedResponse
-from dpaudit.distributions.scalar import ScalarLaw
+from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.distributions.selection import NoisyArgmax
 from dpaudit.distributions.shifted import Shifted
 from dpaudit.distributions.skellam import Skellam
@@ -39,14 +46,14 @@ __all__ = [
     "Counts",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Distribution",
     "Exponential",
     "Gaussian",
     "Gumbel",
     "Image",
     "Kernel",
     "Laplace",
-    "LatticeLaw",
-    "Law",
+    "LatticeDistribution",
     "LogConcavity",
     "NoisyArgmax",
     "NoisyMaximum",
@@ -55,7 +62,7 @@ __all__ = [
     "PolyaDifference",
     "Product",
     "RandomisedResponse",
-    "ScalarLaw",
+    "ScalarDistribution",
     "Shifted",
     "Shuffle",
     "ShuffledMultiset",
@@ -66,8 +73,8 @@ __all__ = [
     "Support",
     "ValuesAboveThreshold",
     "WrappedMod",
+    "distribution_from_json",
     "image_from_json",
     "kernel_from_json",
-    "law_from_json",
     "register",
 ]

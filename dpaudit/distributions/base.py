@@ -1,12 +1,15 @@
-"""What a law is: the distribution of what comes out of a site, as a frozen value with exact parameters.
+"""What a distribution is: the distribution of what comes out of a site, as a frozen value with exact
+parameters.
 
-Shapes. A law describes independent scalars (``event_ndim == 0``) or one structured outcome such as a count
+Shapes. A distribution describes independent scalars (``event_ndim == 0``) or one structured outcome such as a
+count
 vector (``event_ndim == 1``). ``batch_shape`` is the shape of independent copies that the parameters call for
 (the shape of a vector offset, say). ``sample(rng, size)`` returns ``size + batch_shape + event_shape``;
 ``logp(x)`` returns one number for each independent copy: the shape of ``x`` without its event axes. Whoever
 holds the coins decides which axes to sum.
 
-Every law offers the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an enclosure of the
+Every distribution offers the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an
+enclosure of the
 total log-density of one whole outcome, for witnesses and certificates. ``dpaudit verify`` uses only the
 second.
 """
@@ -31,10 +34,10 @@ from dpaudit.core.exact import ExactLike, refuse_floats, require_written_so
 __all__ = [
     "Argument",
     "BaseMeasure",
-    "Law",
+    "Distribution",
     "LogConcavity",
     "Support",
-    "law_from_json",
+    "distribution_from_json",
     "register",
     "shift_by",
 ]
@@ -73,8 +76,8 @@ class LogConcavity:
     reason: str
 
 
-class Law(ABC):
-    """A probability law. Subclasses are frozen dataclasses with exact parameters, registered under
+class Distribution(ABC):
+    """A probability distribution. Subclasses are frozen dataclasses with exact parameters, registered under
     ``name``."""
 
     name: ClassVar[str]
@@ -101,14 +104,15 @@ class Law(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON with exact strings; ``law_from_json`` reads it back to an equal law."""
+        """Plain JSON with exact strings; ``distribution_from_json`` reads it back to an equal
+        distribution."""
 
     @classmethod
     @abstractmethod
-    def from_json(cls, data: dict[str, Any]) -> Law:
+    def from_json(cls, data: dict[str, Any]) -> Distribution:
         """Inverse of ``to_json``."""
 
-    # What only some laws have. A law without it says so; it never approximates.
+    # What only some distributions have. A distribution without it says so; it never approximates.
 
     def cdf(self, x: Any) -> NDArray[np.float64]:
         """P(X <= x), in floats, elementwise."""
@@ -156,37 +160,39 @@ class Law(ABC):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         """The outcomes with their probabilities (``arb``), for exact enumeration.
 
-        A law with infinite support yields its likeliest outcomes until the mass left out is at most ``tail``;
-        with ``tail=0`` it raises ``NotTractableError``, as does a law with a density.
+        A distribution with infinite support yields its likeliest outcomes until the mass left out is at most
+        ``tail``; with ``tail=0`` it raises ``NotTractableError``, as does a distribution with a density.
         """
         raise NotTractableError(
             f"{self.name} cannot be enumerated; enumerate it as a given outcome, or sample."
         )
 
-    def shift(self, offset: Any) -> Law:
-        """The law of X + offset. An array gives independent copies, one for each entry."""
+    def shift(self, offset: Any) -> Distribution:
+        """The distribution of X + offset. An array gives independent copies, one for each entry."""
         return _SHIFTING[-1](self, offset)
 
 
-#: What ``Law.shift`` calls. Its result is a law itself, from a file that imports this one.
-_SHIFTING: list[Callable[[Law, Any], Law]] = []
+#: What ``Distribution.shift`` calls. Its result is a distribution itself, from a file that imports this one.
+_SHIFTING: list[Callable[[Distribution, Any], Distribution]] = []
 
 
-def shift_by(function: Callable[[Law, Any], Law]) -> None:
-    """Make ``function`` what ``Law.shift`` calls."""
+def shift_by(function: Callable[[Distribution, Any], Distribution]) -> None:
+    """Make ``function`` what ``Distribution.shift`` calls."""
     _SHIFTING.append(function)
 
 
-L = TypeVar("L", bound=type[Law])
-_REGISTRY: dict[str, type[Law]] = {}
+L = TypeVar("L", bound=type[Distribution])
+_REGISTRY: dict[str, type[Distribution]] = {}
 
 
 def register(name: str) -> Callable[[L], L]:
-    """Class decorator: make a law readable from JSON under ``name``."""
+    """Class decorator: make a distribution readable from JSON under ``name``."""
 
     def decorate(cls: L) -> L:
         if name in _REGISTRY:
-            raise InvalidParameterError(f"a law's name must be unique, {name!r} is taken; choose another.")
+            raise InvalidParameterError(
+                f"a distribution's name must be unique, {name!r} is taken; choose another."
+            )
         cls.name = name
         _REGISTRY[name] = cls
         return cls
@@ -194,18 +200,19 @@ def register(name: str) -> Callable[[L], L]:
     return decorate
 
 
-def law_from_json(data: dict[str, Any]) -> Law:
-    """Read a law that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and for another
-    spelling of a known one (``"2/2"``, ``true`` for 1, a field that the law does not have)."""
+def distribution_from_json(data: dict[str, Any]) -> Distribution:
+    """Read a distribution that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and
+    for another
+    spelling of a known one (``"2/2"``, ``true`` for 1, a field that the distribution does not have)."""
     kind = data.get("law") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
-            f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+            f"a distribution must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
         )
-    refuse_floats(data, name="a law in a file")
-    law = _REGISTRY[kind].from_json(data)
-    require_written_so(law.to_json(), data, name=f"the law {kind!r}")
-    return law
+    refuse_floats(data, name="a distribution in a file")
+    distribution = _REGISTRY[kind].from_json(data)
+    require_written_so(distribution.to_json(), data, name=f"the distribution {kind!r}")
+    return distribution
 
 
 def log1mexp(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The binomial and the Bernoulli law."""
+"""The binomial and the Bernoulli distribution."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, probability
-from dpaudit.kernel.ball import ball, enclose
-from dpaudit.kernel.t2 import noise, special_laws
 from dpaudit.distributions.base import Argument, LogConcavity, Support, register
 from dpaudit.distributions.exact_sampling import choose
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.saddle import log_binomial_density
 from dpaudit.distributions.scalar import Floats, parameter, tilt
+from dpaudit.kernel.ball import ball, enclose
+from dpaudit.kernel.t2 import noise, special_distributions
 
 __all__ = ["Bernoulli", "Binomial", "log_of_fraction"]
 
@@ -47,7 +47,7 @@ def _constants(n: int, p: Fraction) -> tuple[float, float, float, float, float]:
     return *ends, high, float(n * p - Fraction(high)), float(n * (1 - p))
 
 
-class _Successes(LatticeLaw):
+class _Successes(LatticeDistribution):
     """Number of successes in ``trials`` independent coins of success probability ``p``: everything but the
     sampler.
     """
@@ -87,7 +87,7 @@ class _Successes(LatticeLaw):
         n, p = self._n, self._p
         if n == 1:
             return ball(p if k else 1 - p)
-        return special_laws.Binomial(n, p).mass(k)
+        return special_distributions.Binomial(n, p).mass(k)
 
     def _below(self, k: Floats) -> Floats:
         return self._tail(k, upper=False)
@@ -151,7 +151,7 @@ class _Successes(LatticeLaw):
     @property
     def log_concave(self) -> LogConcavity:
         return LogConcavity(
-            True, "a convolution of two-point laws: p(k+1)/p(k) = (n-k)/(k+1) p/(1-p) falls with k"
+            True, "a convolution of two-point distributions: p(k+1)/p(k) = (n-k)/(k+1) p/(1-p) falls with k"
         )
 
 
@@ -160,7 +160,8 @@ class _Successes(LatticeLaw):
 class Binomial(_Successes):
     """Number of successes in ``trials`` (0 to 2^53) coins with exact success probability ``p``.
 
-    Samples are numpy's binomial variates: integers whose law is the float-computed one of that generator.
+    Samples are numpy's binomial variates: integers whose distribution is the float-computed one of that
+    generator.
     """
 
     trials: int

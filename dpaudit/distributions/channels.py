@@ -1,9 +1,9 @@
-"""What an interactive kernel is: a mechanism that keeps hidden noise between its answers, with the joint law
-of all answers.
+"""What an interactive kernel is: a mechanism that keeps hidden noise between its answers, with the joint
+distribution of all answers.
 
 The sparse vector technique compares every query with one noisy threshold; a tree counter draws the noise of a
 node once and everybody re-reads it. Their answers are not independent given the queries, so the loss of a
-session is that of one joint law:
+session is that of one joint distribution:
 
 * ``open()`` starts a session, ``respond`` samples its next answer;
 * ``log_joint(queries, outcomes)`` is the log-density of all answers of a session given its queries in order,
@@ -54,9 +54,9 @@ class Kernel(ABC):
         Raises ``InvalidParameterError`` once the channel is closed.
         """
 
-    def answer_law(self, state: Any, query: Any) -> Any:
-        """The law of the next answer, to ``query``, where it has one of its own; otherwise the kernel. The
-        state stays as it is."""
+    def answer_distribution(self, state: Any, query: Any) -> Any:
+        """The distribution of the next answer, to ``query``, where it has one of its own; otherwise the
+        kernel. The state stays as it is."""
         return self
 
     @abstractmethod

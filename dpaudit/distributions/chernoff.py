@@ -22,7 +22,7 @@ def best_bound(logs: Floats) -> Floats:
 
 
 def gaussian_cumulant(rates: Floats, *, variance: float) -> Floats:
-    """Of a Gaussian; an upper bound for every law that is sub-Gaussian with this variance proxy."""
+    """Of a Gaussian; an upper bound for every distribution that is sub-Gaussian with this variance proxy."""
     return np.asarray(variance * rates**2 / 2)
 
 

@@ -1,9 +1,9 @@
-"""Laws with a density: Laplace, Gaussian, exponential, Gumbel.
+"""Distributions with a density: Laplace, Gaussian, exponential, Gumbel.
 
 All are centred where they are usually stated; ``shift`` moves them. Formulas are the textbook ones
 (Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, 1994 and 1995), in forms that keep
-relative accuracy in the tails. Samples are numpy's, hence floats: the law of a *program* that prints them is
-another one, with its own bit patterns.
+relative accuracy in the tails. Samples are numpy's, hence floats: the distribution of a *program* that prints
+them is another one, with its own bit patterns.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike
+from dpaudit.distributions.base import Argument, BaseMeasure, LogConcavity, Support, register
+from dpaudit.distributions.scalar import Floats, ScalarDistribution, positive_parameter, reaches, tilt
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.t2 import noise
-from dpaudit.distributions.base import Argument, BaseMeasure, LogConcavity, Support, register
-from dpaudit.distributions.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
 
 __all__ = ["Exponential", "Gaussian", "Gumbel", "Laplace"]
 
 
-class _Density(ScalarLaw):
+class _Density(ScalarDistribution):
     """What the four share: Lebesgue measure and a support that ends at 0 or not at all."""
 
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.LEBESGUE

@@ -1,7 +1,7 @@
 """Sums of independent integer variables with finitely many outcomes, by exact convolution.
 
-Equal laws are one power, by repeated squaring; different ones are multiplied the two shortest first, so that
-n users with k values each take about log(n) products of the whole length instead of n.
+Equal distributions are one power, by repeated squaring; different ones are multiplied the two shortest first,
+so that n users with k values each take about log(n) products of the whole length instead of n.
 """
 
 from __future__ import annotations
@@ -20,11 +20,18 @@ from flint import arb, arb_poly, ctx, fmpz_poly
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError, UndecidedError
-from dpaudit.kernel.ball import MAX_PRECISION, precision
-from dpaudit.distributions.base import Argument, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.distributions.base import (
+    Argument,
+    Distribution,
+    LogConcavity,
+    Support,
+    distribution_from_json,
+    register,
+)
 from dpaudit.distributions.identity import identity
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.scalar import Floats
+from dpaudit.kernel.ball import MAX_PRECISION, precision
 
 Polynomial = TypeVar("Polynomial", arb_poly, fmpz_poly)
 
@@ -34,14 +41,14 @@ __all__ = ["ConvolvedIntegers", "grouped", "product_of", "read_groups", "with_di
 _WIDEST = 2**16
 
 
-def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
-    """Each distinct law with the number of times that it occurs, in an order that does not depend on the
-    order given.
+def grouped(distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, int], ...]:
+    """Each distinct distribution with the number of times that it occurs, in an order that does not depend on
+    the order given.
     """
-    kept = list(laws)
+    kept = list(distributions)
     keys = [*map(identity, kept)]  # thousands of users share a few objects: each is hashed once
     objects = dict(zip(keys, kept, strict=True))
-    counts: dict[Law, int] = {}
+    counts: dict[Distribution, int] = {}
     for key, times in Counter(keys).items():
         counts[objects[key]] = counts.get(objects[key], 0) + times
     if len(counts) == 1:
@@ -51,31 +58,32 @@ def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
 
 @register("convolved-integers")
 @dataclass(frozen=True, repr=False, init=False)
-class ConvolvedIntegers(LatticeLaw):
-    """The law of the sum of independent integer variables, each with finitely many outcomes. Sums of equal
-    parts are equal in any order.
+class ConvolvedIntegers(LatticeDistribution):
+    """The distribution of the sum of independent integer variables, each with finitely many outcomes. Sums of
+    equal parts are equal in any order.
 
     Probabilities are the coefficients of a product of polynomials in balls; the precision is raised until
     each of them has the digits of the working precision, however small it is. Raises ``NotTractableError``
-    for a part with infinitely many outcomes (or that is not a law on the integers) and for more than 2^16
-    outcomes in total.
+    for a part with infinitely many outcomes (or that is not a distribution on the integers) and for more than
+    2^16 outcomes in total.
     """
 
-    groups: tuple[tuple[LatticeLaw, int], ...]
+    groups: tuple[tuple[LatticeDistribution, int], ...]
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("parts",),)
 
-    def __init__(self, parts: Sequence[Law]) -> None:
+    def __init__(self, parts: Sequence[Distribution]) -> None:
         self._keep(grouped(parts))
 
-    def _keep(self, groups: tuple[tuple[Law, int], ...]) -> None:
+    def _keep(self, groups: tuple[tuple[Distribution, int], ...]) -> None:
         if not groups:
             raise InvalidParameterError(
                 "a sum must have at least one part, got none; use PointMass(0) for an empty sum."
             )
-        for law, _ in groups:
-            if not isinstance(law, LatticeLaw) or not law.support.finite:
+        for distribution, _ in groups:
+            if not isinstance(distribution, LatticeDistribution) or not distribution.support.finite:
                 raise NotTractableError(
-                    f"an exact convolution needs finitely many integer outcomes, got {law!r}; sum laws of "
+                    "an exact convolution needs finitely many integer outcomes, got "
+                    f"{distribution!r}; sum distributions of "
                     f"one family, or sample."
                 )
         object.__setattr__(self, "groups", groups)
@@ -97,28 +105,34 @@ class ConvolvedIntegers(LatticeLaw):
         return {"groups": self.groups}  # another process has other hashes
 
     def parameters(self) -> dict[str, Fraction]:
-        raise NotImplementedError  # a list of laws: to_json and repr are written out below
+        raise NotImplementedError  # a list of distributions: to_json and repr are written out below
 
     def to_json(self) -> dict[str, Any]:
-        return {"law": self.name, "parts": [[law.to_json(), times] for law, times in self.groups]}
+        return {
+            "law": self.name,
+            "parts": [[distribution.to_json(), times] for distribution, times in self.groups],
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         parts = data.get("parts")
         if data.keys() != {"law", "parts"} or not isinstance(parts, list):
             raise InvalidParameterError(
-                f"a {cls.name} law must have a list of parts, got {str(data)[:60]}; re-create the file."
+                f"a {cls.name} distribution must have a list of parts, got {str(data)[:60]}; "
+                "re-create the file."
             )
-        law = object.__new__(cls)
-        law._keep(read_groups(parts))
-        return law
+        distribution = object.__new__(cls)
+        distribution._keep(read_groups(parts))
+        return distribution
 
     def __repr__(self) -> str:
-        return "ConvolvedIntegers of " + " + ".join(f"{times} x {law!r}" for law, times in self.groups)
+        return "ConvolvedIntegers of " + " + ".join(
+            f"{times} x {distribution!r}" for distribution, times in self.groups
+        )
 
     @cached_property
     def _ends(self) -> tuple[int, int]:
-        ends = [(law.support, times) for law, times in self.groups]
+        ends = [(distribution.support, times) for distribution, times in self.groups]
         low = sum(int(one.lower or 0) * times for one, times in ends)
         return low, sum(int(one.upper or 0) * times for one, times in ends)
 
@@ -129,9 +143,9 @@ class ConvolvedIntegers(LatticeLaw):
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         total = np.zeros(size, dtype=np.int64)
-        for law, times in self.groups:
+        for distribution, times in self.groups:
             for _ in range(times):
-                total = total + law.sample(rng, size)
+                total = total + distribution.sample(rng, size)
         return total
 
     def _log_pmf(self, k: Floats) -> Floats:
@@ -168,26 +182,28 @@ class ConvolvedIntegers(LatticeLaw):
         return sum(_table(self, max(int(ctx.prec), 53))[max(k - self._ends[0] + 1, 0) :], arb(0))
 
     def log_mgf_ball(self, t: Argument) -> arb:
-        return sum((times * law.log_mgf_ball(t) for law, times in self.groups), arb(0))
+        return sum((times * distribution.log_mgf_ball(t) for distribution, times in self.groups), arb(0))
 
     def mean(self) -> float:
-        return float(sum(times * law.mean() for law, times in self.groups))
+        return float(sum(times * distribution.mean() for distribution, times in self.groups))
 
     def variance(self) -> float:
-        return float(sum(times * law.variance() for law, times in self.groups))
+        return float(sum(times * distribution.variance() for distribution, times in self.groups))
 
     @property
     def log_concave(self) -> LogConcavity:
-        for law, _ in self.groups:
-            if not law.log_concave.holds:
+        for distribution, _ in self.groups:
+            if not distribution.log_concave.holds:
                 return LogConcavity(
-                    False, f"not known, because {law!r} is not log-concave: {law.log_concave.reason}"
+                    False,
+                    f"not known, because {distribution!r} is not log-concave: "
+                    f"{distribution.log_concave.reason}",
                 )
         return LogConcavity(True, "all parts are log-concave, and convolution keeps that")
 
 
-def read_groups(parts: Any) -> tuple[tuple[Law, int], ...]:
-    """Read [[law, times], ...] from JSON."""
+def read_groups(parts: Any) -> tuple[tuple[Distribution, int], ...]:
+    """Read [[distribution, times], ...] from JSON."""
     groups = []
     for item in parts:
         if (
@@ -198,10 +214,11 @@ def read_groups(parts: Any) -> tuple[tuple[Law, int], ...]:
             or item[1] < 1
         ):
             raise InvalidParameterError(
-                f"a part must be a law and how many times it occurs, got {str(item)[:60]}; re-create the "
+                f"a part must be a distribution and how many times it occurs, got {str(item)[:60]}; "
+                "re-create the "
                 f"file."
             )
-        groups.append((law_from_json(item[0]), item[1]))
+        groups.append((distribution_from_json(item[0]), item[1]))
     return tuple(groups)
 
 
@@ -216,16 +233,16 @@ def product_of(factors: Iterable[Polynomial]) -> Polynomial:
     return heap[0][2]
 
 
-def _mask(law: LatticeLaw) -> int:
+def _mask(distribution: LatticeDistribution) -> int:
     """Bit j is set iff lower + j is a possible outcome: where the product of polynomials is exactly 0."""
-    low = int(law.support.lower or 0)
-    return sum(1 << (int(k) - low) for k, _ in law.atoms())
+    low = int(distribution.support.lower or 0)
+    return sum(1 << (int(k) - low) for k, _ in distribution.atoms())
 
 
-def _possible(law: ConvolvedIntegers) -> list[bool]:
-    low, high = law._ends
+def _possible(distribution: ConvolvedIntegers) -> list[bool]:
+    low, high = distribution._ends
     total = 1
-    for part, times in law.groups:
+    for part, times in distribution.groups:
         steps = _mask(part)
         for _ in range(times):
             bits, following, shift = steps, 0, 0
@@ -237,31 +254,31 @@ def _possible(law: ConvolvedIntegers) -> list[bool]:
     return [bool(total >> j & 1) for j in range(high - low + 1)]
 
 
-def _polynomial(law: LatticeLaw) -> arb_poly:
+def _polynomial(distribution: LatticeDistribution) -> arb_poly:
     """The probabilities from the least outcome on, as coefficients."""
-    low, high = int(law.support.lower or 0), int(law.support.upper or 0)
-    atoms = dict(law.atoms())
+    low, high = int(distribution.support.lower or 0), int(distribution.support.upper or 0)
+    atoms = dict(distribution.atoms())
     return arb_poly([atoms.get(k, 0) for k in range(low, high + 1)])
 
 
 @lru_cache(maxsize=32)
-def _table(law: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
+def _table(distribution: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
     """The probabilities of all outcomes, each to about ``bits`` bits of its own size."""
-    possible = _possible(law)
+    possible = _possible(distribution)
 
     def compute() -> list[arb]:
-        product = product_of(_polynomial(part) ** times for part, times in law.groups)
+        product = product_of(_polynomial(part) ** times for part, times in distribution.groups)
         return [product[j] for j, there in enumerate(possible) if there]
 
-    found = iter(with_digits(compute, bits=bits, what=law))
+    found = iter(with_digits(compute, bits=bits, what=distribution))
     return tuple(next(found) if there else arb(0) for there in possible)
 
 
-def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Law) -> list[arb]:
+def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distribution) -> list[arb]:
     """The positive numbers that ``compute`` encloses, each to about ``bits`` bits of its own size.
 
     Fast multiplication loses the small coefficients first: their accuracy is checked one by one, and the
-    precision raised. Raises ``UndecidedError``, naming the law, where it does not suffice.
+    precision raised. Raises ``UndecidedError``, naming the distribution, where it does not suffice.
     """
     working = bits + 32
     while working <= 2 * MAX_PRECISION:
@@ -277,12 +294,12 @@ def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Law) -> li
 
 
 @lru_cache(maxsize=32)
-def _float_tables(law: ConvolvedIntegers) -> tuple[Floats, Floats, Floats]:
+def _float_tables(distribution: ConvolvedIntegers) -> tuple[Floats, Floats, Floats]:
     """Log-probabilities by outcome; then P(X <= low - 1 + j) and P(X > low - 1 + j), each summed from its own
     end.
     """
     with precision(96):
-        logs = np.array([float(p.log()) if not p.is_zero() else -np.inf for p in _table(law, 96)])
+        logs = np.array([float(p.log()) if not p.is_zero() else -np.inf for p in _table(distribution, 96)])
     chances = np.exp(logs)
     below = np.concatenate([[0.0], np.cumsum(chances)])
     above = np.concatenate([np.cumsum(chances[::-1])[::-1], [0.0]])

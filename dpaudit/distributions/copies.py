@@ -1,4 +1,4 @@
-"""Independent copies: how laws with a batch shape read an outcome, and how their atoms combine."""
+"""Independent copies: how distributions with a batch shape read an outcome, and how their atoms combine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["joint_atoms", "one_whole", "trailing"]
 
@@ -23,7 +23,7 @@ def trailing(x: Any, batch_shape: tuple[int, ...]) -> NDArray[Any]:
     array = np.asarray(x)
     if array.shape[max(array.ndim - len(batch_shape), 0) :] != batch_shape:
         raise InvalidParameterError(
-            f"outcomes of this law must have shape (..., *{batch_shape}), got {array.shape}; "
+            f"outcomes of this distribution must have shape (..., *{batch_shape}), got {array.shape}; "
             "pass one number for each copy."
         )
     return array
@@ -40,14 +40,16 @@ def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
 
 
 def joint_atoms(
-    laws: Sequence[Law], shape: tuple[int, ...], tail: float
+    distributions: Sequence[Distribution], shape: tuple[int, ...], tail: float
 ) -> Iterator[tuple[NDArray[Any], arb]]:
-    """Outcomes of independent laws, as arrays of ``shape``, with their probabilities (``arb``).
+    """Outcomes of independent distributions, as arrays of ``shape``, with their probabilities (``arb``).
 
-    The mass that each coordinate leaves out is at most tail / len(laws), so that the union bound gives
-    ``tail`` in total.
+    The mass that each coordinate leaves out is at most tail / len(distributions), so that the union bound
+    gives ``tail`` in total.
     """
-    parts = [list(law.atoms(tail=tail / max(len(laws), 1))) for law in laws]
+    parts = [
+        list(distribution.atoms(tail=tail / max(len(distributions), 1))) for distribution in distributions
+    ]
 
     def combine() -> Iterator[tuple[NDArray[Any], arb]]:
         for choice in itertools.product(*parts):

@@ -1,7 +1,8 @@
-"""The Poisson multinomial law: how often each symbol occurs among independent users who do not all have the
-same law.
+"""The Poisson multinomial distribution: how often each symbol occurs among independent users who do not all
+have the same distribution.
 
-This is what a shuffler reveals when messages are symbols. Users with equal laws form a group whose counts are
+This is what a shuffler reveals when messages are symbols. Users with equal distributions form a group whose
+counts are
 multinomial; the largest group keeps its closed form, the others are convolved exactly. One changed user among
 n equal ones costs k terms, whatever n is.
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.distributions.base import BaseMeasure, Law, register
+from dpaudit.distributions.base import BaseMeasure, Distribution, register
 from dpaudit.distributions.convolution import grouped, product_of, read_groups, with_digits
 from dpaudit.distributions.scalar import Floats
 from dpaudit.distributions.shared_level_ball import to_accuracy
@@ -39,39 +40,42 @@ Vectors = NDArray[np.int64]
 
 @register("count-vector")
 @dataclass(frozen=True, repr=False, init=False)
-class CountVector(Law):
-    """The law of (number of users who said 0, ..., number who said k-1), an integer vector of length
+class CountVector(Distribution):
+    """The distribution of (number of users who said 0, ..., number who said k-1), an integer vector of length
     ``outcomes`` = k.
 
-    ``laws`` has one scalar law on 0, ..., k-1 for each user. Raises ``InvalidParameterError`` for a law with
-    an outcome outside, and ``NotTractableError`` when evaluated with too many distinct laws: the smaller
-    groups may have 2^18 count vectors.
+    ``distributions`` has one scalar distribution on 0, ..., k-1 for each user. Raises
+    ``InvalidParameterError`` for a distribution with
+    an outcome outside, and ``NotTractableError`` when evaluated with too many distinct distributions: the
+    smaller groups may have 2^18 count vectors.
     """
 
     outcomes: int
-    groups: tuple[tuple[Law, int], ...]
+    groups: tuple[tuple[Distribution, int], ...]
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
     event_ndim: ClassVar[int] = 1
 
-    def __init__(self, laws: Sequence[Law], *, outcomes: int) -> None:
-        self._keep(grouped(laws), outcomes)
+    def __init__(self, distributions: Sequence[Distribution], *, outcomes: int) -> None:
+        self._keep(grouped(distributions), outcomes)
 
-    def _keep(self, groups: tuple[tuple[Law, int], ...], outcomes: int) -> None:
+    def _keep(self, groups: tuple[tuple[Distribution, int], ...], outcomes: int) -> None:
         if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
             raise InvalidParameterError(
                 f"outcomes must be a whole number from 1 up, got {outcomes!r}; pass the size of the alphabet."
             )
         if not groups:
             raise InvalidParameterError("counts need at least one user, got none; leave the site out.")
-        for law, _ in groups:
-            if law.batch_shape or law.event_ndim:
+        for distribution, _ in groups:
+            if distribution.batch_shape or distribution.event_ndim:
                 raise NotTractableError(
-                    f"counts have an exact law only for scalar laws on symbols, got {law!r}; sample instead."
+                    "counts have an exact distribution only for scalar distributions on symbols, got "
+                    f"{distribution!r}; sample instead."
                 )
-            ends = law.support
+            ends = distribution.support
             if not ends.finite or (ends.lower or 0) < 0 or (ends.upper or 0) >= outcomes:
                 raise InvalidParameterError(
-                    f"every user's outcomes must be in 0..{outcomes - 1}, got {law!r}; pass more outcomes."
+                    f"every user's outcomes must be in 0..{outcomes - 1}, got {distribution!r}; pass "
+                    "more outcomes."
                 )
         object.__setattr__(self, "outcomes", int(outcomes))
         # The largest group goes last: it keeps its closed form.
@@ -84,16 +88,16 @@ class CountVector(Law):
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         total = np.zeros((*size, self.outcomes), dtype=np.int64)
-        for law, times in self.groups:
+        for distribution, times in self.groups:
             if times == 1:
-                total += law.sample(rng, size)[..., None] == np.arange(self.outcomes)
+                total += distribution.sample(rng, size)[..., None] == np.arange(self.outcomes)
             else:  # numpy's multinomial: the group's float probabilities, normalised
-                chances = np.exp(self._logs(law))
+                chances = np.exp(self._logs(distribution))
                 total += rng.multinomial(times, chances / chances.sum(), size=size)
         return total
 
-    def _logs(self, law: Law) -> Floats:
-        return law.logp(np.arange(float(self.outcomes)))
+    def _logs(self, distribution: Distribution) -> Floats:
+        return distribution.logp(np.arange(float(self.outcomes)))
 
     def logp(self, x: Any) -> Floats:
         counts = np.asarray(x)
@@ -110,12 +114,12 @@ class CountVector(Law):
             vectors, logs = self._smaller_groups()
         except NotTractableError:
             return np.where(possible, self._by_polynomial(rows, possible), -np.inf).reshape(counts.shape[:-1])
-        law, times = self.groups[-1]
+        distribution, times = self.groups[-1]
         result = np.full(len(rows), -np.inf)
         step = max(1, _PAIRS // (4 * vectors.size))
         for start in range(0, len(rows), step):
             rest = rows[start : start + step, None, :] - vectors
-            terms = logs + _log_multinomial(rest, times, self._logs(law))
+            terms = logs + _log_multinomial(rest, times, self._logs(distribution))
             result[start : start + step] = np.logaddexp.reduce(terms, axis=1)
         return np.where(possible, result, -np.inf).reshape(counts.shape[:-1])
 
@@ -155,8 +159,9 @@ class CountVector(Law):
     @property
     def _too_many(self) -> str:
         return (
-            f"counts of {self.users} users with {len(self.groups)} different laws on {self.outcomes} "
-            f"symbols have too many terms; use fewer distinct laws, or sample."
+            f"counts of {self.users} users with {len(self.groups)} different distributions on "
+            f"{self.outcomes} "
+            f"symbols have too many terms; use fewer distinct distributions, or sample."
         )
 
     def logp_ball(self, x: Any) -> arb:
@@ -171,13 +176,13 @@ class CountVector(Law):
         target = tuple(int(c) for c in counts.tolist())
         table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         try:
-            for law, times in self.groups[:-1]:
-                table = self._convolve(table, law, times, target)
+            for distribution, times in self.groups[:-1]:
+                table = self._convolve(table, distribution, times, target)
         except NotTractableError:
             chance = self._coefficient(target)
             return arb.neg_inf() if chance.is_zero() else chance.log()
-        law, times = self.groups[-1]
-        chances = [law.logp_ball(j).exp() for j in range(self.outcomes)]
+        distribution, times = self.groups[-1]
+        chances = [distribution.logp_ball(j).exp() for j in range(self.outcomes)]
         total = arb(0)
         for vector, weight in table.items():
             rest = tuple(t - v for t, v in zip(target, vector, strict=True))
@@ -185,16 +190,21 @@ class CountVector(Law):
         return arb.neg_inf() if total.is_zero() else total.log()
 
     def _convolve(
-        self, table: dict[tuple[int, ...], arb], law: Law, times: int, target: tuple[int, ...] | None
+        self,
+        table: dict[tuple[int, ...], arb],
+        distribution: Distribution,
+        times: int,
+        target: tuple[int, ...] | None,
     ) -> dict[tuple[int, ...], arb]:
         """The table with one more group, without the vectors that exceed ``target`` anywhere."""
         own = _compositions(times, self.outcomes)
         if len(own) * len(table) > _BALL_PAIRS:
             raise NotTractableError(
-                f"an enclosure for {self.users} users with {len(self.groups)} different laws has too many "
-                f"terms; use fewer distinct laws."
+                f"an enclosure for {self.users} users with {len(self.groups)} different distributions "
+                "has too many "
+                f"terms; use fewer distinct distributions."
             )
-        chances = [law.logp_ball(j).exp() for j in range(self.outcomes)]
+        chances = [distribution.logp_ball(j).exp() for j in range(self.outcomes)]
         weights = [(tuple(row), _multinomial_ball(tuple(row), times, chances)) for row in own.tolist()]
         weights = [(row, weight) for row, weight in weights if not weight.is_zero()]
         following: dict[tuple[int, ...], arb] = {}
@@ -211,8 +221,8 @@ class CountVector(Law):
     def _atoms_by_pairs(self) -> list[tuple[tuple[int, ...], arb]]:
         """All count vectors in their order, group by group."""
         table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
-        for law, times in self.groups:
-            table = self._convolve(table, law, times, None)
+        for distribution, times in self.groups:
+            table = self._convolve(table, distribution, times, None)
         return sorted(table.items())
 
     def _atoms_by_polynomial(self) -> list[tuple[tuple[int, ...], arb]]:
@@ -238,28 +248,33 @@ class CountVector(Law):
     @property
     def _gaps(self) -> bool:
         """Whether some user never says some symbol: coefficients may be exactly 0, which integers decide."""
-        return any(law.logp_ball(j).exp().is_zero() for law, _ in self.groups for j in range(self.outcomes))
+        return any(
+            distribution.logp_ball(j).exp().is_zero()
+            for distribution, _ in self.groups
+            for j in range(self.outcomes)
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
             "law": self.name,
             "outcomes": self.outcomes,
-            "groups": [[law.to_json(), times] for law, times in self.groups],
+            "groups": [[distribution.to_json(), times] for distribution, times in self.groups],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "outcomes", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} law must have outcomes and groups, got {sorted(data)}; re-create the file."
+                f"a {cls.name} distribution must have outcomes and groups, got {sorted(data)}; "
+                "re-create the file."
             )
-        law = object.__new__(cls)
-        law._keep(read_groups(data["groups"]), data["outcomes"])
-        return law
+        distribution = object.__new__(cls)
+        distribution._keep(read_groups(data["groups"]), data["outcomes"])
+        return distribution
 
     def __repr__(self) -> str:
         return f"CountVector(outcomes={self.outcomes}) of " + " + ".join(
-            f"{times} x {law!r}" for law, times in self.groups
+            f"{times} x {distribution!r}" for distribution, times in self.groups
         )
 
 
@@ -267,41 +282,45 @@ N = TypeVar("N", arb, int)
 
 
 @lru_cache(maxsize=4)
-def _atoms(law: CountVector, bits: int) -> list[tuple[tuple[int, ...], arb]]:
+def _atoms(distribution: CountVector, bits: int) -> list[tuple[tuple[int, ...], arb]]:
     """The atoms at the working precision ``bits``, which is the current one: an audit that steers a program
-    asks for those of the very same law again and again.
+    asks for those of the very same distribution again and again.
     """
-    users, last = law.users, law.outcomes - 1
+    users, last = distribution.users, distribution.outcomes - 1
     short = (users + 1) ** last <= _DEGREE and math.comb(users + last, last) <= _VECTORS
-    return law._atoms_by_polynomial() if len(law.groups) > 1 and short else law._atoms_by_pairs()
+    return (
+        distribution._atoms_by_polynomial()
+        if len(distribution.groups) > 1 and short
+        else distribution._atoms_by_pairs()
+    )
 
 
 @lru_cache(maxsize=4)
-def _generating(law: CountVector, bits: int) -> arb_poly:
+def _generating(distribution: CountVector, bits: int) -> arb_poly:
     """Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits (the key is part of the cache:
     the context has it too).
     """
     factors = []
-    for part, times in law.groups:
-        masses = [part.logp_ball(j).exp() for j in range(law.outcomes)]
-        factors.append(arb_poly(_spread(law, masses, zero=arb(0))) ** times)
+    for part, times in distribution.groups:
+        masses = [part.logp_ball(j).exp() for j in range(distribution.outcomes)]
+        factors.append(arb_poly(_spread(distribution, masses, zero=arb(0))) ** times)
     return product_of(factors)
 
 
 @lru_cache(maxsize=4)
-def _generating_support(law: CountVector) -> fmpz_poly:
+def _generating_support(distribution: CountVector) -> fmpz_poly:
     """The same with 1 for every possible symbol: a coefficient is 0 iff the count vector is impossible."""
     factors = []
-    for part, times in law.groups:
-        possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(law.outcomes)]
-        factors.append(fmpz_poly(_spread(law, possible, zero=0)) ** times)
+    for part, times in distribution.groups:
+        possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(distribution.outcomes)]
+        factors.append(fmpz_poly(_spread(distribution, possible, zero=0)) ** times)
     return product_of(factors)
 
 
-def _spread(law: CountVector, values: list[N], *, zero: N) -> list[N]:
+def _spread(distribution: CountVector, values: list[N], *, zero: N) -> list[N]:
     """Symbol 0 at the constant term, symbol j at exponent b^(j-1)."""
-    base = law.users + 1
-    coefficients = [zero] * (base ** max(law.outcomes - 2, 0) + 1)
+    base = distribution.users + 1
+    coefficients = [zero] * (base ** max(distribution.outcomes - 2, 0) + 1)
     coefficients[0] = values[0]
     for j, value in enumerate(values[1:]):
         coefficients[base**j] = value
@@ -331,14 +350,14 @@ def _compositions(total: int, parts: int) -> Vectors:
 
 
 @lru_cache(maxsize=32)
-def _vectors_of(groups: tuple[tuple[Law, int], ...], k: int) -> tuple[Vectors, Floats] | None:
+def _vectors_of(groups: tuple[tuple[Distribution, int], ...], k: int) -> tuple[Vectors, Floats] | None:
     """All vectors of ``k`` counts of these groups, with their log-probabilities; ``None`` for too many pairs.
-    Read-only: remembered, since each run of a program makes such a law anew."""
+    Read-only: remembered, since each run of a program makes such a distribution anew."""
     users = sum(times for _, times in groups)
     vectors, logs = np.zeros((1, k), dtype=np.int64), np.zeros(1)
-    for law, times in groups:
+    for distribution, times in groups:
         own = _compositions(times, k)
-        own_logs = _log_multinomial(own, times, law.logp(np.arange(float(k))))
+        own_logs = _log_multinomial(own, times, distribution.logp(np.arange(float(k))))
         own, own_logs = own[np.isfinite(own_logs)], own_logs[np.isfinite(own_logs)]
         if len(own) * len(vectors) * k > _PAIRS:
             return None

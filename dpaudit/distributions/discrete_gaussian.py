@@ -1,4 +1,4 @@
-"""The discrete Gaussian law, and the theta series that normalises it."""
+"""The discrete Gaussian distribution, and the theta series that normalises it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.ball import ball, precision
 from dpaudit.distributions.base import Argument, LogConcavity, register
 from dpaudit.distributions.exact_sampling import discrete_gaussian
 from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
 from dpaudit.distributions.tails import SymmetricLattice
+from dpaudit.kernel.ball import ball, precision
 
 __all__ = ["DiscreteGaussian", "theta"]
 
@@ -80,8 +80,9 @@ def _log_normaliser(sigma2: Fraction) -> float:
 class DiscreteGaussian(SymmetricLattice):
     """P(X = k) proportional to exp(-k^2 / (2 sigma2)) on the integers (Canonne, Kamath and Steinke 2020).
 
-    ``sigma2`` is the variance parameter, exact and positive; the variance itself is a little smaller. The law
-    is the one without truncation. Sums of two such variables are not of this law. Samples are exact
+    ``sigma2`` is the variance parameter, exact and positive; the variance itself is a little smaller. The
+    distribution
+    is the one without truncation. Sums of two such variables are not of this distribution. Samples are exact
     (``exact_sampling``).
     """
 

@@ -34,7 +34,7 @@ _WORD = 1 << DIGIT_BITS
 #: A geometric count above this has probability e^-512: with a bound below 2^53, products stay inside int64.
 _ROOM = 512
 
-#: Up to this many rows the price of a round is that of its numpy calls, not that of its random numbers.
+#: Up to this many rows the cost of a round is that of its numpy calls, not that of its random numbers.
 _FEW = 64
 
 
@@ -139,7 +139,7 @@ def _to_int64(values: Integers) -> NDArray[np.int64]:
         return values.astype(np.int64)
     except OverflowError as error:
         raise InvalidParameterError(
-            "an integer law's scale must leave its samples inside 64 bits, got a larger one; "
+            "an integer distribution's scale must leave its samples inside 64 bits, got a larger one; "
             "use a coarser unit."
         ) from error
 

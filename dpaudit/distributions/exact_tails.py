@@ -1,28 +1,28 @@
-"""Exact tails P(X > t) and P(|X| > t) of laws on the integers at irrational thresholds, in balls."""
+"""Exact tails P(X > t) and P(|X| > t) of distributions on the integers at irrational thresholds, in balls."""
 
 from __future__ import annotations
 
 from dpaudit.core.errors import UndecidedError
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.kernel.ball import arb, integer
-from dpaudit.distributions.lattice import LatticeLaw
 
 __all__ = ["above", "beyond", "sum_beyond"]
 
 
-def above(law: LatticeLaw, threshold: arb) -> arb:
-    """P(X > threshold) for a law on the integers and a ball: an enclosure of both values where the ball
-    straddles an integer."""
+def above(distribution: LatticeDistribution, threshold: arb) -> arb:
+    """P(X > threshold) for a distribution on the integers and a ball: an enclosure of both values where the
+    ball straddles an integer."""
     least, most = _wholes(threshold)
-    tail = law.sf_ball(least)
-    return tail if least == most else tail.union(law.sf_ball(most))
+    tail = distribution.sf_ball(least)
+    return tail if least == most else tail.union(distribution.sf_ball(most))
 
 
-def beyond(law: LatticeLaw, threshold: arb) -> arb:
-    """P(|X| > threshold) for a symmetric law on the integers and a ball ``threshold`` >= 0."""
-    return 2 * above(law, threshold)
+def beyond(distribution: LatticeDistribution, threshold: arb) -> arb:
+    """P(|X| > threshold) for a symmetric distribution on the integers and a ball ``threshold`` >= 0."""
+    return 2 * above(distribution, threshold)
 
 
-def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: arb, *, reach: int) -> arb:
+def sum_beyond(first: LatticeDistribution, second: LatticeDistribution, threshold: arb, *, reach: int) -> arb:
     """P(|X + Y| > threshold) for independent symmetric X and Y: the values of X up to ``reach`` in size one
     by one, the rest of its mass as a ball from 0 to all of it.
     """
@@ -31,7 +31,7 @@ def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: arb, *, reach: 
     return 2 * (tail if least == most else tail.union(_sum_above(first, second, most, reach)))
 
 
-def _sum_above(first: LatticeLaw, second: LatticeLaw, k: int, reach: int) -> arb:
+def _sum_above(first: LatticeDistribution, second: LatticeDistribution, k: int, reach: int) -> arb:
     total, tail = arb(0), second.sf_ball(k + reach)  # P(Y > k - j) for j = -reach, then upward in j
     for j in range(-reach, reach + 1):
         total += first.logp_ball(j).exp() * tail

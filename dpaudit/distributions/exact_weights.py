@@ -1,6 +1,6 @@
-"""The chances of a finite law as exact numbers: rationals and sums of exponentials (``ExpSum``).
+"""The chances of a finite distribution as exact numbers: rationals and sums of exponentials (``ExpSum``).
 
-Balls enclose a chance; they never say that two of them are equal. Where all chances of a law are in
+Balls enclose a chance; they never say that two of them are equal. Where all chances of a distribution are in
 proportion to sums of exponentials with rational exponents, these decide it.
 """
 
@@ -11,13 +11,13 @@ from fractions import Fraction
 from functools import reduce
 
 from dpaudit.core.exact import dyadic
-from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.binomial import Bernoulli
 from dpaudit.distributions.continuous import Exponential, Gumbel
 from dpaudit.distributions.finite import Categorical
 from dpaudit.distributions.randomised_response import RandomisedResponse
 from dpaudit.distributions.selection import NoisyArgmax
+from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
 
 __all__ = ["exact_loss", "exact_weights", "same_chances"]
 
@@ -26,42 +26,47 @@ MAX_OUTCOMES = 200
 MAX_NOISY = 8
 
 
-def exact_weights(law: Law) -> list[ExpSum] | None:
+def exact_weights(distribution: Distribution) -> list[ExpSum] | None:
     """Weights of the outcomes 0, 1, ..., in proportion to their chances; ``None`` where no form here has
     them.
 
-    Rational laws; randomised response; the argmax of scores with Gumbel noise of scale b, e^(q_i / b) (the
+    Rational distributions; randomised response; the argmax of scores with Gumbel noise of scale b, e^(q_i /
+    b) (the
     exponential mechanism), and with exponential noise, e^(t_i) times the integral over u >= 0 of e^-u times
     the product over j != i of 1 - e^(t_j) e^-u, with t_i = (q_i - max q) / b: the level u above the largest
     score is passed by the winner alone. The product multiplied out gives e_k / (k + 1) with signs, e_k the
     elementary symmetric sums of the other e^(t_j).
     """
-    if isinstance(law, Bernoulli):
-        return [ExpSum.exp(0, 1 - law.p), ExpSum.exp(0, law.p)]
-    if isinstance(law, Categorical) and len(law.weights) <= MAX_OUTCOMES:
-        return [ExpSum.exp(0, weight) for weight in law.weights]
-    if isinstance(law, RandomisedResponse) and law.symbols <= MAX_OUTCOMES:
-        return _response(law)
-    if isinstance(law, NoisyArgmax) and not law.batch_shape and law.count <= MAX_OUTCOMES:
-        return _argmax(law)
+    if isinstance(distribution, Bernoulli):
+        return [ExpSum.exp(0, 1 - distribution.p), ExpSum.exp(0, distribution.p)]
+    if isinstance(distribution, Categorical) and len(distribution.weights) <= MAX_OUTCOMES:
+        return [ExpSum.exp(0, weight) for weight in distribution.weights]
+    if isinstance(distribution, RandomisedResponse) and distribution.symbols <= MAX_OUTCOMES:
+        return _response(distribution)
+    if (
+        isinstance(distribution, NoisyArgmax)
+        and not distribution.batch_shape
+        and distribution.count <= MAX_OUTCOMES
+    ):
+        return _argmax(distribution)
     return None
 
 
-def _response(law: RandomisedResponse) -> list[ExpSum]:
-    if law.epsilon is not None:
-        keep, lie = ExpSum.exp(law.epsilon), ExpSum.exp(0)
+def _response(distribution: RandomisedResponse) -> list[ExpSum]:
+    if distribution.epsilon is not None:
+        keep, lie = ExpSum.exp(distribution.epsilon), ExpSum.exp(0)
     else:
-        share = law.keep or Fraction(0)
-        keep, lie = ExpSum.exp(0, share), ExpSum.exp(0, (1 - share) / (law.symbols - 1))
-    return [keep if symbol == law.truth else lie for symbol in range(law.symbols)]
+        share = distribution.keep or Fraction(0)
+        keep, lie = ExpSum.exp(0, share), ExpSum.exp(0, (1 - share) / (distribution.symbols - 1))
+    return [keep if symbol == distribution.truth else lie for symbol in range(distribution.symbols)]
 
 
-def _argmax(law: NoisyArgmax) -> list[ExpSum] | None:
-    if not isinstance(law.noise, Gumbel | Exponential):
+def _argmax(distribution: NoisyArgmax) -> list[ExpSum] | None:
+    if not isinstance(distribution.noise, Gumbel | Exponential):
         return None
-    scores = [dyadic(q) for q in law.scores.tolist()]
-    gaps = [(q - max(scores)) / law.noise.scale for q in scores]
-    if isinstance(law.noise, Gumbel):
+    scores = [dyadic(q) for q in distribution.scores.tolist()]
+    gaps = [(q - max(scores)) / distribution.noise.scale for q in scores]
+    if isinstance(distribution.noise, Gumbel):
         return [ExpSum.exp(gap) for gap in gaps]
     return [_flipped(gaps, winner) for winner in range(len(gaps))] if len(gaps) <= MAX_NOISY else None
 
@@ -76,9 +81,9 @@ def _flipped(gaps: Sequence[Fraction], winner: int) -> ExpSum:
     return ExpSum.exp(gaps[winner]) * reduce(ExpSum.__add__, signed)
 
 
-def exact_loss(law: Law, other: Law) -> Fraction | None:
+def exact_loss(distribution: Distribution, other: Distribution) -> Fraction | None:
     """The largest |log p - log p'| over all outcomes, if every log-ratio is rational; ``None`` otherwise."""
-    left, right = exact_weights(law), exact_weights(other)
+    left, right = exact_weights(distribution), exact_weights(other)
     if left is None or right is None or len(left) != len(right):
         return None
     all_left, all_right = reduce(ExpSum.__add__, left), reduce(ExpSum.__add__, right)

@@ -1,4 +1,4 @@
-"""The categorical law: finitely many outcomes 0, 1, ... with exact probabilities."""
+"""The categorical distribution: finitely many outcomes 0, 1, ... with exact probabilities."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, dyadic
-from dpaudit.kernel.ball import ball
-from dpaudit.kernel.t2 import noise
 from dpaudit.distributions.base import Argument, LogConcavity, Support, register
 from dpaudit.distributions.binomial import log_of_fraction
 from dpaudit.distributions.exact_sampling import choose
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.scalar import Floats, parameter, tilt
+from dpaudit.kernel.ball import ball
+from dpaudit.kernel.t2 import noise
 
 __all__ = ["Categorical"]
 
@@ -46,12 +46,12 @@ def _common_weights(numbers: Sequence[ExactLike], name: str) -> tuple[int, ...]:
 
 @register("categorical")
 @dataclass(frozen=True, repr=False, init=False)
-class Categorical(LatticeLaw):
+class Categorical(LatticeDistribution):
     """Outcome j = 0, 1, ... with probability ``weights[j] / sum(weights)``.
 
     Give ``probabilities`` (exact, summing to 1 exactly) or ``weights`` (exact, any positive sum). Kept are
-    coprime integer weights, so that laws with equal probabilities are equal. Floating-point weights of an
-    algorithm enter by ``Categorical.of_floats``. Samples are exact (``exact_sampling.choose``).
+    coprime integer weights, so that distributions with equal probabilities are equal. Floating-point weights
+    of an algorithm enter by ``Categorical.of_floats``. Samples are exact (``exact_sampling.choose``).
     """
 
     weights: tuple[int, ...]
@@ -106,7 +106,7 @@ class Categorical(LatticeLaw):
             or not all(isinstance(w, str) for w in weights)
         ):
             raise InvalidParameterError(
-                f"a {cls.name} law must have a list of weights as strings, got {str(data)[:60]}; "
+                f"a {cls.name} distribution must have a list of weights as strings, got {str(data)[:60]}; "
                 "re-create the file."
             )
         return cls(weights=weights)
@@ -182,11 +182,11 @@ class Categorical(LatticeLaw):
 
 
 @lru_cache(maxsize=64)
-def _categorical_tables(law: Categorical) -> tuple[Floats, Floats, Floats]:
+def _categorical_tables(distribution: Categorical) -> tuple[Floats, Floats, Floats]:
     """Log-probabilities by outcome; P(X <= j - 1) and P(X > j - 1) by j: each correctly rounded from
     integers.
     """
-    total = law.total
-    sums = [0, *accumulate(law.weights)]
-    logs = np.array([log_of_fraction(Fraction(w, total)) for w in law.weights])
+    total = distribution.total
+    sums = [0, *accumulate(distribution.weights)]
+    logs = np.array([log_of_fraction(Fraction(w, total)) for w in distribution.weights])
     return logs, np.array([s / total for s in sums]), np.array([(total - s) / total for s in sums])

@@ -1,8 +1,8 @@
-"""Images: the function of all users' outcomes that an adversary sees, and the law of it.
+"""Images: the function of all users' outcomes that an adversary sees, and the distribution of it.
 
 ``Coins.aggregate`` draws one outcome per user and shows only the image. ``apply`` pushes given outcomes
-through; ``sample`` draws user by user; ``image_law`` is the exact law of the same thing, or says why it has
-none here. All are frozen values without data.
+through; ``sample`` draws user by user; ``image_distribution`` is the exact distribution of the same thing, or
+says why it has none here. All are frozen values without data.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import dyadic
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.binomial import Bernoulli, Binomial
 from dpaudit.distributions.continuous import Gaussian
 from dpaudit.distributions.convolution import ConvolvedIntegers
 from dpaudit.distributions.counts import CountVector
 from dpaudit.distributions.identity import identity
-from dpaudit.distributions.lattice import DiscreteLaplace, LatticeLaw
+from dpaudit.distributions.lattice import DiscreteLaplace, LatticeDistribution
 from dpaudit.distributions.multiset import ShuffledMultiset, canonical_rows
 from dpaudit.distributions.point_mass import PointMass
 from dpaudit.distributions.polya import Polya
@@ -51,18 +51,18 @@ class Image(ABC):
         """The image of ``parts``, an array (or list) with the n users on the first axis."""
 
     @abstractmethod
-    def image_law(self, laws: Sequence[Law]) -> Law:
-        """The exact law of the image of independent outcomes, one law for each user; ``NotTractableError``
-        says why there is none.
+    def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
+        """The exact distribution of the image of independent outcomes, one distribution for each user;
+        ``NotTractableError`` says why there is none.
         """
 
     def sample(
-        self, laws: Sequence[Law], rng: np.random.Generator, size: tuple[int, ...] = ()
+        self, distributions: Sequence[Distribution], rng: np.random.Generator, size: tuple[int, ...] = ()
     ) -> NDArray[Any]:
-        """Draw every user's outcome and push them through: the same law as ``image_law(laws).sample``, user
-        by user.
+        """Draw every user's outcome and push them through: the same distribution as
+        ``image_distribution(distributions).sample``, user by user.
         """
-        return self.apply(np.stack([law.sample(rng, size) for law in _some(laws)]))
+        return self.apply(np.stack([distribution.sample(rng, size) for distribution in _some(distributions)]))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; ``image_from_json`` reads it back to an equal image."""
@@ -78,8 +78,8 @@ class Sum(Image):
     def apply(self, parts: Any) -> NDArray[Any]:
         return np.asarray(np.sum(_users_first(parts), axis=0))
 
-    def image_law(self, laws: Sequence[Law]) -> Law:
-        bases, offset = _peel(_some(laws))
+    def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
+        bases, offset = _peel(_some(distributions))
         if not bases:
             return PointMass(
                 int(offset) if isinstance(offset, Fraction) and offset.denominator == 1 else offset
@@ -116,8 +116,8 @@ class SumMod(Image):
             total = (total + part.astype(np.int64) % self.modulus) % self.modulus
         return total
 
-    def image_law(self, laws: Sequence[Law]) -> Law:
-        bases, offset = _peel(_some(laws))
+    def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
+        bases, offset = _peel(_some(distributions))
         if bases:
             return WrappedMod(_remembered_sum_of(bases), modulus=self.modulus, offset=_whole(offset))
         return PointMass(np.mod(_whole(offset), self.modulus))
@@ -148,8 +148,8 @@ class Counts(Image):
             )
         return np.stack([(symbols == j).sum(axis=0, dtype=np.int64) for j in range(self.outcomes)], axis=-1)
 
-    def image_law(self, laws: Sequence[Law]) -> Law:
-        return CountVector(_some(laws), outcomes=self.outcomes)
+    def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
+        return CountVector(_some(distributions), outcomes=self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
         return {"image": self.name, "outcomes": self.outcomes}
@@ -161,8 +161,8 @@ class Shuffle(Image):
     (..., n, d).
 
     ``row_ndim`` is 0 if a message is a number, 1 if it is a vector. ``None`` takes the whole batch shape of a
-    user's law as the message; give a number when laws (or ``parts``) carry other axes before it, such as
-    replicates.
+    user's distribution as the message; give a number when distributions (or ``parts``) carry other axes
+    before it, such as replicates.
     """
 
     row_ndim: int | None = None
@@ -186,13 +186,15 @@ class Shuffle(Image):
         return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - rows), rows)
 
     def sample(
-        self, laws: Sequence[Law], rng: np.random.Generator, size: tuple[int, ...] = ()
+        self, distributions: Sequence[Distribution], rng: np.random.Generator, size: tuple[int, ...] = ()
     ) -> NDArray[Any]:
-        rows = ShuffledMultiset(laws[:1], row_ndim=self.row_ndim).row_ndim
-        return Shuffle(row_ndim=rows).apply(np.stack([law.sample(rng, size) for law in _some(laws)]))
+        rows = ShuffledMultiset(distributions[:1], row_ndim=self.row_ndim).row_ndim
+        return Shuffle(row_ndim=rows).apply(
+            np.stack([distribution.sample(rng, size) for distribution in _some(distributions)])
+        )
 
-    def image_law(self, laws: Sequence[Law]) -> Law:
-        return ShuffledMultiset(_some(laws), row_ndim=self.row_ndim)
+    def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
+        return ShuffledMultiset(_some(distributions), row_ndim=self.row_ndim)
 
     def to_json(self) -> dict[str, Any]:
         return {"image": self.name, "row_ndim": self.row_ndim}
@@ -216,12 +218,12 @@ def image_from_json(data: dict[str, Any]) -> Image:
         ) from error
 
 
-def _some(laws: Sequence[Law]) -> Sequence[Law]:
-    if len(laws) == 0:
+def _some(distributions: Sequence[Distribution]) -> Sequence[Distribution]:
+    if len(distributions) == 0:
         raise InvalidParameterError(
             "an aggregate needs at least one user, got none; leave the site out when nobody takes part."
         )
-    return laws
+    return distributions
 
 
 def _users_first(parts: Any) -> NDArray[Any]:
@@ -233,18 +235,19 @@ def _users_first(parts: Any) -> NDArray[Any]:
     return array
 
 
-# The law of a sum
+# The distribution of a sum
 
-#: Sums of the very same laws in the same order, with these laws: a program that sums in every run asks often.
-_SUMS: dict[tuple[int, ...], tuple[Law, list[Law]]] = {}
-#: How many are remembered, and of how many laws at most.
+#: Sums of the very same distributions in the same order, with these distributions: a program that sums in
+#: every run asks often.
+_SUMS: dict[tuple[int, ...], tuple[Distribution, list[Distribution]]] = {}
+#: How many are remembered, and of how many distributions at most.
 _REMEMBERED, _USERS = 256, 4096
 
 
-def _remembered_sum_of(bases: list[Law]) -> Law:
+def _remembered_sum_of(bases: list[Distribution]) -> Distribution:
     if len(bases) > _USERS:
         return _sum_of(bases)
-    key = tuple(map(identity, bases))  # valid as long as the laws are held beside
+    key = tuple(map(identity, bases))  # valid as long as the distributions are held beside
     if key not in _SUMS:
         if len(_SUMS) >= _REMEMBERED:
             _SUMS.clear()
@@ -252,36 +255,44 @@ def _remembered_sum_of(bases: list[Law]) -> Law:
     return _SUMS[key][0]
 
 
-def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:
+def _peel(distributions: Sequence[Distribution]) -> tuple[list[Distribution], Fraction | NDArray[Any]]:
     """The random parts without their shifts, and the total of all shifts and constants."""
-    distinct = {identity(law): law for law in laws}  # users with one value share a law as a rule
-    shapes = {law.batch_shape for law in distinct.values()}
+    distinct = {
+        identity(distribution): distribution for distribution in distributions
+    }  # users with one value share a distribution as a rule
+    shapes = {distribution.batch_shape for distribution in distinct.values()}
     if len(shapes) > 1:
         raise InvalidParameterError(
             f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
         )
-    parts = {key: _part(law) for key, law in distinct.items()}
-    keys = [*map(identity, laws)]
+    parts = {key: _part(distribution) for key, distribution in distinct.items()}
+    keys = [*map(identity, distributions)]
     bases = [base for key in keys if (base := parts[key][0]) is not None]
     often = Counter(keys)
     shifts = [(offset, often[key]) for key, (_, offset) in parts.items() if offset is not None]
     return bases, _total(shifts)
 
 
-def _part(law: Law) -> tuple[Law | None, Any]:
-    """The random part of a law without its shift, and the shift; ``None`` for what it does not have."""
-    if law.event_ndim:
+def _part(distribution: Distribution) -> tuple[Distribution | None, Any]:
+    """The random part of a distribution without its shift, and the shift; ``None`` for what it does not
+    have."""
+    if distribution.event_ndim:
         raise NotTractableError(
-            f"a sum has an exact law only for numbers and vectors of independent numbers, got {law!r}; "
+            "a sum has an exact distribution only for numbers and vectors of independent numbers, "
+            f"got {distribution!r}; "
             "sample."
         )
-    if isinstance(law, PointMass):
-        if isinstance(law.value, str):
+    if isinstance(distribution, PointMass):
+        if isinstance(distribution.value, str):
             raise InvalidParameterError(
-                f"outcomes must be numbers to be summed, got {law.value!r}; encode them."
+                f"outcomes must be numbers to be summed, got {distribution.value!r}; encode them."
             )
-        return None, law.value
-    return (law.base, law.offset) if isinstance(law, Shifted) else (law, None)
+        return None, distribution.value
+    return (
+        (distribution.base, distribution.offset)
+        if isinstance(distribution, Shifted)
+        else (distribution, None)
+    )
 
 
 def _total(offsets: list[tuple[Any, int]]) -> Fraction | NDArray[Any]:
@@ -321,46 +332,51 @@ def _whole(offset: Fraction | NDArray[Any]) -> Any:
     return offset.astype(np.int64)
 
 
-def _sum_of(bases: list[Law]) -> Law:
-    """The law of the sum of independent unshifted variables: of one family, or of integers with finitely many
-    outcomes.
+def _sum_of(bases: list[Distribution]) -> Distribution:
+    """The distribution of the sum of independent unshifted variables: of one family, or of integers with
+    finitely many outcomes.
     """
     if len(bases) == 1:
         return bases[0]
-    found = set(map(type, bases))  # each type once: users are many, and their laws alike
+    found = set(map(type, bases))  # each type once: users are many, and their distributions alike
     if any(issubclass(kind, Product) for kind in found):
         products = [base for base in bases if isinstance(base, Product)]
         if len(products) < len(bases):
             raise NotTractableError(
-                "vectors of different laws and of one law are not summed together here; use Product for "
+                "vectors of different distributions and of one distribution are not summed together "
+                "here; use Product for "
                 "all users."
             )
         return Product(
-            [_sum_of([product.laws[j] for product in products]) for j in range(len(products[0].laws))]
+            [
+                _sum_of([product.distributions[j] for product in products])
+                for j in range(len(products[0].distributions))
+            ]
         )
     for family, total in _FAMILIES:
-        law = total(bases) if all(issubclass(kind, family) for kind in found) else None
-        if law is not None:
-            return law
+        distribution = total(bases) if all(issubclass(kind, family) for kind in found) else None
+        if distribution is not None:
+            return distribution
     kinds = sorted({base.name for base in bases})
-    if all(isinstance(base, LatticeLaw) and base.support.finite for base in bases):
+    if all(isinstance(base, LatticeDistribution) and base.support.finite for base in bases):
         return ConvolvedIntegers(bases)
     raise NotTractableError(
-        f"the sum of {len(bases)} laws of kind {', '.join(kinds)} has no closed form here; sample, or "
+        f"the sum of {len(bases)} distributions of kind {', '.join(kinds)} has no closed form here; "
+        "sample, or "
         f"certify it from its parts."
     )
 
 
-def _sum_gaussian(bases: list[Law]) -> Law | None:
+def _sum_gaussian(bases: list[Distribution]) -> Distribution | None:
     return Gaussian(variance=sum(part.sigma2 for part in cast(list[Gaussian], bases)))
 
 
-def _sum_skellam(bases: list[Law]) -> Law | None:
+def _sum_skellam(bases: list[Distribution]) -> Distribution | None:
     """Differences of Poisson variables: means add, hence variances."""
     return Skellam(variance=sum(part.parameters()["variance"] for part in cast(list[Skellam], bases)))
 
 
-def _sum_binomial(bases: list[Law]) -> Law | None:
+def _sum_binomial(bases: list[Distribution]) -> Distribution | None:
     parts = cast(list[Binomial | Bernoulli], bases)
     if len({part.p for part in parts}) > 1:
         return None
@@ -369,7 +385,7 @@ def _sum_binomial(bases: list[Law]) -> Law | None:
     )
 
 
-def _sum_polya(bases: list[Law]) -> Law | None:
+def _sum_polya(bases: list[Distribution]) -> Distribution | None:
     """Generating functions ((1-x)/(1-xz))^r multiply: shapes add at equal ratio."""
     parts = cast(list[Polya], bases)
     if len({(part.log_ratio, part.ratio) for part in _distinct(parts)}) > 1:
@@ -384,7 +400,7 @@ def _sum_polya(bases: list[Law]) -> Law | None:
 
 
 def _distinct(parts: Sequence[Part]) -> list[Part]:
-    """Each object once: users with one law share it as a rule."""
+    """Each object once: users with one distribution share it as a rule."""
     return list({identity(part): part for part in parts}.values())
 
 
@@ -394,9 +410,9 @@ def _total_shape(parts: Sequence[Part]) -> Fraction:
     return sum((part.shape * often[identity(part)] for part in _distinct(parts)), Fraction(0))
 
 
-def _sum_polya_difference(bases: list[Law]) -> Law | None:
-    """Shapes add at equal ratio; shape 1 is geometric minus geometric, the discrete Laplace law (Goryczka and
-    Xiong 2017).
+def _sum_polya_difference(bases: list[Distribution]) -> Distribution | None:
+    """Shapes add at equal ratio; shape 1 is geometric minus geometric, the discrete Laplace distribution
+    (Goryczka and Xiong 2017).
     """
     parts = cast(list[PolyaDifference], bases)
     if len({part.log_ratio for part in _distinct(parts)}) > 1:
@@ -407,8 +423,10 @@ def _sum_polya_difference(bases: list[Law]) -> Law | None:
     return PolyaDifference(shape=shape, log_ratio=parts[0].log_ratio)
 
 
-#: The laws that add up to one of their own kind, with their sum where there is one.
-_FAMILIES: tuple[tuple[tuple[type[Law], ...], Callable[[list[Law]], Law | None]], ...] = (
+#: The distributions that add up to one of their own kind, with their sum where there is one.
+_FAMILIES: tuple[
+    tuple[tuple[type[Distribution], ...], Callable[[list[Distribution]], Distribution | None]], ...
+] = (
     ((Gaussian,), _sum_gaussian),
     ((Skellam,), _sum_skellam),
     ((Binomial, Bernoulli), _sum_binomial),

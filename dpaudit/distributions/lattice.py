@@ -1,6 +1,7 @@
-"""Laws on the integers: what they share, and the discrete Laplace law.
+"""Distributions on the integers: what they share, and the discrete Laplace distribution.
 
-A counting law has log-density -inf at every number that is not an integer; its cdf is a step function on the
+A counting distribution has log-density -inf at every number that is not an integer; its cdf is a step
+function on the
 reals. Outcomes are ``int64`` when drawn and may be floats when evaluated: a float above 2^53 is the integer
 that it is.
 """
@@ -21,13 +22,13 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.ball import ball, precision, upper
-from dpaudit.kernel.t2 import noise
 from dpaudit.distributions.base import Argument, BaseMeasure, LogConcavity, Support, register
 from dpaudit.distributions.exact_sampling import discrete_laplace
-from dpaudit.distributions.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
+from dpaudit.distributions.scalar import Floats, ScalarDistribution, positive_parameter, reaches, tilt
+from dpaudit.kernel.ball import ball, precision, upper
+from dpaudit.kernel.t2 import noise
 
-__all__ = ["DiscreteLaplace", "LatticeLaw"]
+__all__ = ["DiscreteLaplace", "LatticeDistribution"]
 
 #: Inverse cdfs search inside these ends; a float holds no larger run of consecutive integers.
 _FAR = 2.0**53
@@ -39,8 +40,8 @@ _LOOKUP_SIZE = 4096
 _FEW_LEVELS = 64
 
 
-class LatticeLaw(ScalarLaw):
-    """A law on the integers. A subclass gives the density and both tails, in floats and in balls.
+class LatticeDistribution(ScalarDistribution):
+    """A distribution on the integers. A subclass gives the density and both tails, in floats and in balls.
 
     ``_log_pmf``, ``_below`` (P(X <= k)) and ``_above`` (P(X > k)) get integers as a float array; the two
     tails also get infinities. The methods in balls get one Python integer.
@@ -227,16 +228,17 @@ class LatticeLaw(ScalarLaw):
 
 
 @lru_cache(maxsize=4096)
-def _remembered(law: LatticeLaw, shape: tuple[int, ...], levels: bytes) -> Floats:
-    """``_between_ends`` at few levels: an audit steers equal laws to the same levels, pair after pair."""
-    found = np.array(law._between_ends(np.frombuffer(levels, dtype=np.float64).reshape(shape)))
+def _remembered(distribution: LatticeDistribution, shape: tuple[int, ...], levels: bytes) -> Floats:
+    """``_between_ends`` at few levels: an audit steers equal distributions to the same levels, pair after
+    pair."""
+    found = np.array(distribution._between_ends(np.frombuffer(levels, dtype=np.float64).reshape(shape)))
     found.flags.writeable = False
     return found
 
 
 @register("discrete-laplace")
 @dataclass(frozen=True, repr=False, init=False)
-class DiscreteLaplace(LatticeLaw):
+class DiscreteLaplace(LatticeDistribution):
     """Two-sided geometric noise: P(X = k) = tanh(1/(2 scale)) exp(-|k| / scale) on the integers.
 
     With ``scale = g / epsilon`` it makes an integer statistic of sensitivity g epsilon-private

@@ -2,7 +2,7 @@
 
 A multiset is written in canonical form, its rows sorted lexicographically. Its probability sums over all
 assignments of rows to users: a permanent of positive numbers, which we sum over subsets of users (no
-cancellation), or over how many users of each group of equal laws are used up.
+cancellation), or over how many users of each group of equal distributions are used up.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.distributions.base import BaseMeasure, Law, register
+from dpaudit.distributions.base import BaseMeasure, Distribution, register
 from dpaudit.distributions.convolution import grouped, read_groups
 from dpaudit.distributions.scalar import Floats
 
 __all__ = ["ShuffledMultiset", "canonical_rows"]
 
-#: Most states (numbers of users used up, by group): 12 users of 12 different laws have 2^12.
+#: Most states (numbers of users used up, by group): 12 users of 12 different distributions have 2^12.
 _STATES = 2**13
 #: Most multisets that are enumerated.
 _MULTISETS = 2**16
@@ -43,43 +43,51 @@ def canonical_rows(rows: NDArray[Any], row_ndim: int) -> NDArray[Any]:
 
 @register("shuffled-multiset")
 @dataclass(frozen=True, repr=False, init=False)
-class ShuffledMultiset(Law):
-    """The law of the sorted outcomes of independent users: n numbers (``row_ndim=0``), or n vectors as rows
-    (``row_ndim=1``).
+class ShuffledMultiset(Distribution):
+    """The distribution of the sorted outcomes of independent users: n numbers (``row_ndim=0``), or n vectors
+    as rows (``row_ndim=1``).
 
     Discrete messages: the probability of the multiset. Messages with a density: the density of the sorted
     rows with respect to Lebesgue measure on the sorted ones, that is the sum over all n! assignments; ties
     have probability 0. Outcomes that are not sorted have ``-inf``. Messages must be all discrete or all with
     a density. ``row_ndim=None`` takes the whole batch shape as the message; otherwise the last ``row_ndim``
-    axes of a law's batch shape are the message, axes before them are independent copies (replicates).
-    ``NotTractableError`` beyond 12 different laws (more users are fine when their laws repeat).
+    axes of a distribution's batch shape are the message, axes before them are independent copies
+    (replicates).
+    ``NotTractableError`` beyond 12 different distributions (more users are fine when their distributions
+    repeat).
     """
 
-    groups: tuple[tuple[Law, int], ...]
+    groups: tuple[tuple[Distribution, int], ...]
     row_ndim: int
     base_measure: ClassVar[BaseMeasure]
 
-    def __init__(self, laws: Sequence[Law], *, row_ndim: int | None = None) -> None:
+    def __init__(self, distributions: Sequence[Distribution], *, row_ndim: int | None = None) -> None:
         self._keep(
-            grouped(laws), len(laws[0].batch_shape) if row_ndim is None and len(laws) else row_ndim or 0
+            grouped(distributions),
+            len(distributions[0].batch_shape) if row_ndim is None and len(distributions) else row_ndim or 0,
         )
 
-    def _keep(self, groups: tuple[tuple[Law, int], ...], row_ndim: int) -> None:
+    def _keep(self, groups: tuple[tuple[Distribution, int], ...], row_ndim: int) -> None:
         if isinstance(row_ndim, bool) or row_ndim not in (0, 1):
             raise InvalidParameterError(
                 f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}; flatten the messages."
             )
         if not groups:
             raise InvalidParameterError("a shuffler needs at least one user, got none; leave the site out.")
-        shapes, measures = {law.batch_shape for law, _ in groups}, {law.base_measure for law, _ in groups}
-        if any(law.event_ndim for law, _ in groups):
+        shapes, measures = (
+            {distribution.batch_shape for distribution, _ in groups},
+            {distribution.base_measure for distribution, _ in groups},
+        )
+        if any(distribution.event_ndim for distribution, _ in groups):
             raise NotTractableError(
-                "messages must be numbers or vectors of independent numbers, got a structured law; sample "
+                "messages must be numbers or vectors of independent numbers, got a structured "
+                "distribution; sample "
                 "instead."
             )
         if len(shapes) != 1 or len(measures) != 1:
             raise InvalidParameterError(
-                f"all messages must have one shape and one kind of law, got shapes {sorted(shapes)} and "
+                "all messages must have one shape and one kind of distribution, got shapes "
+                f"{sorted(shapes)} and "
                 f"{sorted(m.value for m in measures)}."
             )
         if len(next(iter(shapes))) < row_ndim:
@@ -89,8 +97,9 @@ class ShuffledMultiset(Law):
         states = math.prod(times + 1 for _, times in groups)
         if states > _STATES:
             raise NotTractableError(
-                f"the law of a shuffled multiset is summed over at most {_STATES} states, got {states} "
-                f"({len(groups)} different laws); use fewer distinct laws, or sample."
+                f"the distribution of a shuffled multiset is summed over at most {_STATES} states, "
+                f"got {states} "
+                f"({len(groups)} different distributions); use fewer distinct distributions, or sample."
             )
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "row_ndim", int(row_ndim))
@@ -112,7 +121,7 @@ class ShuffledMultiset(Law):
         return shape[: len(shape) - self.row_ndim]
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[Any]:
-        draws = [law.sample(rng, size) for law, times in self.groups for _ in range(times)]
+        draws = [distribution.sample(rng, size) for distribution, times in self.groups for _ in range(times)]
         return canonical_rows(np.stack(draws, axis=-1 - self.row_ndim), self.row_ndim)
 
     def logp(self, x: Any) -> Floats:
@@ -124,8 +133,8 @@ class ShuffledMultiset(Law):
             )
         users_first = np.moveaxis(rows, -1 - self.row_ndim, 0)
         logs = []
-        for law, _ in self.groups:
-            value = law.logp(users_first)
+        for distribution, _ in self.groups:
+            value = distribution.logp(users_first)
             logs.append(
                 value.sum(axis=-1) if self.row_ndim else value
             )  # (n, ...): one number for each message
@@ -180,8 +189,8 @@ class ShuffledMultiset(Law):
         if not np.array_equal(canonical_rows(rows, self.row_ndim), rows):
             return arb.neg_inf()
         weights = [
-            [law.logp_ball(row if self.row_ndim else row.item()).exp() for row in rows]
-            for law, _ in self.groups
+            [distribution.logp_ball(row if self.row_ndim else row.item()).exp() for row in rows]
+            for distribution, _ in self.groups
         ]
         total = self._permanent_ball(weights)
         if self.base_measure is BaseMeasure.COUNTING:
@@ -209,7 +218,7 @@ class ShuffledMultiset(Law):
                 "only one multiset of discrete messages can be enumerated; enumerate it as a given "
                 "outcome, or sample."
             )
-        values = sorted({_key(value) for law, _ in self.groups for value, _ in law.atoms()})
+        values = sorted({_key(value) for distribution, _ in self.groups for value, _ in distribution.atoms()})
         if math.comb(self.users + len(values) - 1, self.users) > _MULTISETS:
             raise NotTractableError(
                 f"at most {_MULTISETS} multisets are enumerated, got more; use Counts for symbols, or sample."
@@ -227,21 +236,24 @@ class ShuffledMultiset(Law):
         return {
             "law": self.name,
             "row_ndim": self.row_ndim,
-            "groups": [[law.to_json(), times] for law, times in self.groups],
+            "groups": [[distribution.to_json(), times] for distribution, times in self.groups],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "row_ndim", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} law must have row_ndim and groups, got {sorted(data)}; re-create the file."
+                f"a {cls.name} distribution must have row_ndim and groups, got {sorted(data)}; "
+                "re-create the file."
             )
-        law = object.__new__(cls)
-        law._keep(read_groups(data["groups"]), data["row_ndim"])
-        return law
+        distribution = object.__new__(cls)
+        distribution._keep(read_groups(data["groups"]), data["row_ndim"])
+        return distribution
 
     def __repr__(self) -> str:
-        return "ShuffledMultiset of " + " + ".join(f"{times} x {law!r}" for law, times in self.groups)
+        return "ShuffledMultiset of " + " + ".join(
+            f"{times} x {distribution!r}" for distribution, times in self.groups
+        )
 
 
 def _key(value: Any) -> tuple[Any, ...]:

@@ -19,34 +19,35 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
-from dpaudit.distributions.base import BaseMeasure, Law, Support, law_from_json, register
-from dpaudit.distributions.scalar import Floats, ScalarLaw, one_outcome, outcomes
+from dpaudit.distributions.base import BaseMeasure, Distribution, Support, distribution_from_json, register
+from dpaudit.distributions.scalar import Floats, ScalarDistribution, one_outcome, outcomes
 
 __all__ = ["NoisyMaximum"]
 
 
 @register("noisy-maximum")
 @dataclass(frozen=True, init=False, repr=False)
-class NoisyMaximum(Law):
-    """The law of max_j (scores_j + noise_j) with independent continuous noise.
+class NoisyMaximum(Distribution):
+    """The distribution of max_j (scores_j + noise_j) with independent continuous noise.
 
     P(M <= v) is the product of F(v - q_j), the density the sum over i of f(v - q_i) times the product over j
     != i of F(v - q_j). ``scores`` are K >= 1 exact numbers (a float counts as the dyadic rational that it
-    is), ``noise`` is one scalar law with a density and a cdf. Raises ``InvalidParameterError`` for discrete
-    noise.
+    is), ``noise`` is one scalar distribution with a density and a cdf. Raises ``InvalidParameterError`` for
+    discrete noise.
     """
 
     scores: tuple[Fraction, ...]
-    noise: ScalarLaw
+    noise: ScalarDistribution
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.LEBESGUE
 
-    def __init__(self, scores: Sequence[ExactLike | float] | NDArray[Any], noise: Law) -> None:
+    def __init__(self, scores: Sequence[ExactLike | float] | NDArray[Any], noise: Distribution) -> None:
         kept = tuple(_exact_score(q) for q in scores)
         if not kept:
             raise InvalidParameterError("scores must have at least one candidate, got none; pass the scores.")
-        if not isinstance(noise, ScalarLaw) or noise.base_measure is not BaseMeasure.LEBESGUE:
+        if not isinstance(noise, ScalarDistribution) or noise.base_measure is not BaseMeasure.LEBESGUE:
             raise InvalidParameterError(
-                f"noise must be one continuous scalar law, got {noise!r}; pass Laplace, Gaussian, Gumbel or "
+                f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
+                "Gaussian, Gumbel or "
                 "Exponential."
             )
         object.__setattr__(self, "scores", kept)
@@ -128,10 +129,11 @@ class NoisyMaximum(Law):
             or not all(isinstance(q, str) for q in scores)
         ):
             raise InvalidParameterError(
-                f"a {cls.name} law must have scores, exact strings, and noise, got {str(data)[:60]}; "
+                f"a {cls.name} distribution must have scores, exact strings, and noise, got "
+                f"{str(data)[:60]}; "
                 "re-create the file."
             )
-        return cls(scores, law_from_json(data["noise"]))
+        return cls(scores, distribution_from_json(data["noise"]))
 
     def __repr__(self) -> str:
         return f"NoisyMaximum(scores={[exact_str(q) for q in self.scores]!r}, noise={self.noise!r})"

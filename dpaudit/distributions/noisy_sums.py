@@ -57,5 +57,5 @@ def two_point_sum(*, n: int, gap: float, high: float) -> tuple[Floats, Floats]:
 def bernoulli_difference(*, n: int, best: float, gap: float) -> tuple[Floats, Floats]:
     """Values and probabilities of Bin(n, best - gap) - Bin(n, best), independent."""
     counts = np.arange(n + 1)
-    law = np.convolve(binom.pmf(counts, n, best - gap), binom.pmf(counts, n, best)[::-1])
-    return np.arange(-n, n + 1).astype(np.float64), np.asarray(law)
+    distribution = np.convolve(binom.pmf(counts, n, best - gap), binom.pmf(counts, n, best)[::-1])
+    return np.arange(-n, n + 1).astype(np.float64), np.asarray(distribution)

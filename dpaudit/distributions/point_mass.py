@@ -1,4 +1,4 @@
-"""The law of a value that is not random."""
+"""The distribution of a value that is not random."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import decode_value, dyadic, encode_value
-from dpaudit.kernel.ball import ball
-from dpaudit.distributions.base import Argument, BaseMeasure, Law, LogConcavity, Support, register
+from dpaudit.distributions.base import Argument, BaseMeasure, Distribution, LogConcavity, Support, register
 from dpaudit.distributions.copies import one_whole, trailing
 from dpaudit.distributions.scalar import Floats, levels, one_outcome, outcomes, tilt
+from dpaudit.kernel.ball import ball
 
 __all__ = ["PointMass", "Revealed"]
 
@@ -26,9 +26,9 @@ Revealed = int | float | bool | str | Fraction | NDArray[Any]
 
 @register("point-mass")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
-class PointMass(Law):
-    """The law of a value that is not random: a number, a string, or an array of numbers (then one atom for
-    each entry).
+class PointMass(Distribution):
+    """The distribution of a value that is not random: a number, a string, or an array of numbers (then one
+    atom for each entry).
 
     Two are equal if ``encode_value`` writes them alike: the same type, dtype, shape and bits.
     NaN is refused. cdf, moments and moment generating function exist for numbers only.
@@ -81,7 +81,8 @@ class PointMass(Law):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "value"}:
             raise InvalidParameterError(
-                f"a {cls.name} law must have a value and no more, got {sorted(data)}; re-create the file."
+                f"a {cls.name} distribution must have a value and no more, got {sorted(data)}; "
+                "re-create the file."
             )
         return cls(decode_value(data["value"]))
 
@@ -150,6 +151,6 @@ class PointMass(Law):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         return iter([(self.value, arb(1))])
 
-    def shift(self, offset: Any) -> Law:
+    def shift(self, offset: Any) -> Distribution:
         self._numbers()
         return super().shift(offset)

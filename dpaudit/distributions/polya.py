@@ -1,5 +1,5 @@
-"""The Pólya law (negative binomial with a real shape): the shares from which users build geometric noise
-together.
+"""The Pólya distribution (negative binomial with a real shape): the shares from which users build geometric
+noise together.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.ball import ball, enclose
 from dpaudit.distributions.base import Argument, LogConcavity, Support, register
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.saddle import log_binomial_density
 from dpaudit.distributions.scalar import Floats, parameter, positive_parameter, reaches, tilt
+from dpaudit.kernel.ball import ball, enclose
 
 __all__ = ["Polya"]
 
 
 @register("polya")
 @dataclass(frozen=True, repr=False, init=False)
-class Polya(LatticeLaw):
+class Polya(LatticeDistribution):
     """P(X = k) = Gamma(k + shape) / (k! Gamma(shape)) (1 - ratio)^shape ratio^k for k = 0, 1, 2, ...
 
     Give ``log_ratio`` for ratio = exp(-log_ratio), as epsilon/g, or an exact ``ratio`` in (0, 1), never both.
     The sum of n such variables of shape 1/n is geometric, and a difference of two sums is discrete Laplace
     noise of scale 1/log_ratio (Goryczka and Xiong 2017). Samples are numpy's negative binomial variates, a
-    Poisson of a gamma variate: integers whose law is the float-computed one of that generator.
+    Poisson of a gamma variate: integers whose distribution is the float-computed one of that generator.
     """
 
     shape: Fraction
@@ -47,7 +47,8 @@ class Polya(LatticeLaw):
     ) -> None:
         if (log_ratio is None) == (ratio is None):
             raise InvalidParameterError(
-                f"a Polya law must have log_ratio or ratio, got log_ratio={log_ratio!r} and ratio={ratio!r}; "
+                f"a Polya distribution must have log_ratio or ratio, got log_ratio={log_ratio!r} and "
+                f"ratio={ratio!r}; "
                 "give one."
             )
         object.__setattr__(self, "shape", positive_parameter(shape, name="shape"))

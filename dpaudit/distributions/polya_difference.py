@@ -2,7 +2,8 @@
 them together add geometric noise.
 
 With n users of shape 1/n each the differences sum to discrete Laplace noise; if only a part of them shows up,
-the shapes sum to less than 1 and the law is this one, which is heavier at 0 than any discrete Laplace law.
+the shapes sum to less than 1 and the distribution is this one, which is heavier at 0 than any discrete
+Laplace distribution.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.ball import ball, enclose, precision
 from dpaudit.distributions.base import Argument, LogConcavity, register
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
 from dpaudit.distributions.tails import SymmetricLattice
+from dpaudit.kernel.ball import ball, enclose, precision
 
 __all__ = ["PolyaDifference"]
 
@@ -36,8 +37,8 @@ _STEEP, _SLIM = Fraction(1, 2), 16
 @register("polya-difference")
 @dataclass(frozen=True, repr=False, init=False)
 class PolyaDifference(SymmetricLattice):
-    """The law of X - Y for independent ``Polya(shape=shape, log_ratio=log_ratio)`` variables X and Y. With x
-    = exp(-log_ratio) and r = shape,
+    """The distribution of X - Y for independent ``Polya(shape=shape, log_ratio=log_ratio)`` variables X and
+    Y. With x = exp(-log_ratio) and r = shape,
 
         P(k) = (1-x)^{2r} x^{|k|} (r)_{|k|} / |k|! · 2F1(r, r+|k|; |k|+1; x²).
 
@@ -119,8 +120,10 @@ class PolyaDifference(SymmetricLattice):
     @property
     def log_concave(self) -> LogConcavity:
         if self.shape >= 1:
-            return LogConcavity(True, "a Polya law of shape >= 1 is log-concave, and convolution keeps that")
-        return LogConcavity(False, "not known for shape < 1, where the Polya law is not log-concave")
+            return LogConcavity(
+                True, "a Polya distribution of shape >= 1 is log-concave, and convolution keeps that"
+            )
+        return LogConcavity(False, "not known for shape < 1, where the Polya distribution is not log-concave")
 
 
 def _series_2f1(r: arb, k: int, z: arb) -> arb:
@@ -145,12 +148,12 @@ def _series_2f1(r: arb, k: int, z: arb) -> arb:
 # forgets an error in ρ by a factor of about x² a step; p is the solution that falls like x^k.
 
 
-def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[arb]:
+def _ratios_ball(distribution: PolyaDifference, first: int, last: int) -> list[arb]:
     """Enclosures of ρ_{first+1}, ..., ρ_{last}."""
     if last <= first:
         return []
-    x, r = ball(-law.log_ratio).exp(), ball(law.shape)
-    ratio = (law._log_pmf_ball(last) - law._log_pmf_ball(last - 1)).exp()
+    x, r = ball(-distribution.log_ratio).exp(), ball(distribution.shape)
+    ratio = (distribution._log_pmf_ball(last) - distribution._log_pmf_ball(last - 1)).exp()
     found = [ratio]
     for k in range(last - 1, first, -1):
         ratio = x * (k - 1 + r) / ((1 + x * x) * k - x * (k + 1 - r) * ratio)
@@ -159,23 +162,23 @@ def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[arb]:
 
 
 @lru_cache(maxsize=2**14)
-def _log_mass_ball(law: PolyaDifference, k: int, bits: int) -> arb:
+def _log_mass_ball(distribution: PolyaDifference, k: int, bits: int) -> arb:
     """A ball for log P(k), to ``bits`` bits less a few: a wrapped sum asks for the same terms many times."""
-    return enclose(lambda: law._log_pmf_once(k), bits=bits - 8, start=bits + 32)
+    return enclose(lambda: distribution._log_pmf_once(k), bits=bits - 8, start=bits + 32)
 
 
 @lru_cache(maxsize=2**14)
-def _log_mass(law: PolyaDifference, k: int, bits: int) -> float:
+def _log_mass(distribution: PolyaDifference, k: int, bits: int) -> float:
     """log P(k), at a working precision of ``bits``: replays ask for the same outcome again and again."""
-    return float(law._log_pmf_ball(k))
+    return float(distribution._log_pmf_ball(k))
 
 
 @lru_cache(maxsize=16)
-def _log_table(law: PolyaDifference, length: int) -> Floats:
+def _log_table(distribution: PolyaDifference, length: int) -> Floats:
     """log P(k) for k = 0, ..., length - 1; in balls, because floats lose digits to the recurrence when x is
     near 1.
     """
     with precision(128):
-        table = np.array([float(value.log()) for value in law._pmf_run_ball(0, length - 1)])
+        table = np.array([float(value.log()) for value in distribution._pmf_run_ball(0, length - 1)])
     table.flags.writeable = False
     return table

@@ -1,4 +1,4 @@
-"""Product laws: independent coordinates, each with a law of its own."""
+"""Product distributions: independent coordinates, each with a distribution of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import BaseMeasure, Law, LogConcavity, law_from_json, register
+from dpaudit.distributions.base import (
+    BaseMeasure,
+    Distribution,
+    LogConcavity,
+    distribution_from_json,
+    register,
+)
 from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
 from dpaudit.distributions.scalar import Floats
 
@@ -21,95 +27,112 @@ __all__ = ["Product"]
 
 @register("product")
 @dataclass(frozen=True, repr=False, init=False)
-class Product(Law):
-    """Independent scalar laws side by side: an outcome is a vector of shape ``(len(laws),)``.
+class Product(Distribution):
+    """Independent scalar distributions side by side: an outcome is a vector of shape
+    ``(len(distributions),)``.
 
     Densities are taken with respect to the product of the coordinates' base measures; ``base_measure`` is
     COUNTING only if all of them are. Equal coordinates are evaluated and drawn together, as one array.
     """
 
-    laws: tuple[Law, ...]
+    distributions: tuple[Distribution, ...]
 
-    def __init__(self, laws: Sequence[Law]) -> None:
-        kept = tuple(laws)
+    def __init__(self, distributions: Sequence[Distribution]) -> None:
+        kept = tuple(distributions)
         if not kept:
             raise InvalidParameterError(
-                "a product must have at least one law, got an empty list; leave the site out."
+                "a product must have at least one distribution, got an empty list; leave the site out."
             )
-        for law in kept:
-            if not isinstance(law, Law) or law.event_ndim or law.batch_shape:
+        for distribution in kept:
+            if (
+                not isinstance(distribution, Distribution)
+                or distribution.event_ndim
+                or distribution.batch_shape
+            ):
                 raise InvalidParameterError(
-                    f"each coordinate of a product must be a scalar law, got {law!r}; split it."
+                    "each coordinate of a product must be a scalar distribution, got "
+                    f"{distribution!r}; split it."
                 )
-        counting = all(law.base_measure is BaseMeasure.COUNTING for law in kept)
+        counting = all(distribution.base_measure is BaseMeasure.COUNTING for distribution in kept)
         object.__setattr__(self, "laws", kept)
         object.__setattr__(self, "base_measure", BaseMeasure.COUNTING if counting else BaseMeasure.LEBESGUE)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        return (len(self.laws),)
+        return (len(self.distributions),)
 
     @cached_property
-    def _groups(self) -> list[tuple[Law, NDArray[np.intp]]]:
-        """Each distinct law with its coordinates, in order of first appearance."""
-        positions: dict[Law, list[int]] = {}
-        for position, law in enumerate(self.laws):
-            positions.setdefault(law, []).append(position)
-        return [(law, np.array(where)) for law, where in positions.items()]
+    def _groups(self) -> list[tuple[Distribution, NDArray[np.intp]]]:
+        """Each distinct distribution with its coordinates, in order of first appearance."""
+        positions: dict[Distribution, list[int]] = {}
+        for position, distribution in enumerate(self.distributions):
+            positions.setdefault(distribution, []).append(position)
+        return [(distribution, np.array(where)) for distribution, where in positions.items()]
 
     def _gather(
-        self, shape: tuple[int, ...], part: Callable[[Law, NDArray[np.intp]], NDArray[Any]]
+        self, shape: tuple[int, ...], part: Callable[[Distribution, NDArray[np.intp]], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Assemble an array of shape ``(..., len(laws))`` from one array for each group."""
-        parts = [(part(law, where), where) for law, where in self._groups]
+        """Assemble an array of shape ``(..., len(distributions))`` from one array for each group."""
+        parts = [(part(distribution, where), where) for distribution, where in self._groups]
         result = np.empty(shape, dtype=np.result_type(*(values for values, _ in parts)))
         for values, where in parts:
             result[..., where] = values
         return result
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[Any]:
-        return self._gather(size + self.batch_shape, lambda law, where: law.sample(rng, (*size, len(where))))
+        return self._gather(
+            size + self.batch_shape, lambda distribution, where: distribution.sample(rng, (*size, len(where)))
+        )
 
     def logp(self, x: Any) -> Floats:
         array = trailing(x, self.batch_shape)
-        return self._gather(array.shape, lambda law, where: law.logp(array[..., where]))
+        return self._gather(array.shape, lambda distribution, where: distribution.logp(array[..., where]))
 
     def cdf(self, x: Any) -> Floats:
         array = trailing(x, self.batch_shape)
-        return self._gather(array.shape, lambda law, where: law.cdf(array[..., where]))
+        return self._gather(array.shape, lambda distribution, where: distribution.cdf(array[..., where]))
 
     def sf(self, x: Any) -> Floats:
         array = trailing(x, self.batch_shape)
-        return self._gather(array.shape, lambda law, where: law.sf(array[..., where]))
+        return self._gather(array.shape, lambda distribution, where: distribution.sf(array[..., where]))
 
     def ppf(self, q: Any) -> NDArray[Any]:
         array = trailing(q, self.batch_shape)
-        return self._gather(array.shape, lambda law, where: law.ppf(array[..., where]))
+        return self._gather(array.shape, lambda distribution, where: distribution.ppf(array[..., where]))
 
     def logp_ball(self, x: Any) -> arb:
         entries = one_whole(x, self.batch_shape)
-        return sum((law.logp_ball(entry) for law, entry in zip(self.laws, entries, strict=True)), arb(0))
+        return sum(
+            (
+                distribution.logp_ball(entry)
+                for distribution, entry in zip(self.distributions, entries, strict=True)
+            ),
+            arb(0),
+        )
 
     @property
     def log_concave(self) -> LogConcavity:
-        for position, law in enumerate(self.laws):
-            if not law.log_concave.holds:
-                return LogConcavity(False, f"coordinate {position}: {law.log_concave.reason}")
-        return LogConcavity(True, "in each coordinate: the laws are independent and each is log-concave")
+        for position, distribution in enumerate(self.distributions):
+            if not distribution.log_concave.holds:
+                return LogConcavity(False, f"coordinate {position}: {distribution.log_concave.reason}")
+        return LogConcavity(
+            True, "in each coordinate: the distributions are independent and each is log-concave"
+        )
 
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
-        return joint_atoms(self.laws, self.batch_shape, tail)
+        return joint_atoms(self.distributions, self.batch_shape, tail)
 
     def to_json(self) -> dict[str, Any]:
-        return {"law": self.name, "laws": [law.to_json() for law in self.laws]}
+        return {"law": self.name, "laws": [distribution.to_json() for distribution in self.distributions]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "laws"} or not isinstance(data["laws"], list):
             raise InvalidParameterError(
-                f"a product law must have a list of laws, got {sorted(data)}; re-create the file."
+                f"a product distribution must have a list of distributions, got {sorted(data)}; "
+                "re-create the file."
             )
-        return cls([law_from_json(law) for law in data["laws"]])
+        return cls([distribution_from_json(distribution) for distribution in data["laws"]])
 
     def __repr__(self) -> str:
-        return f"Product({list(self.laws)!r})"
+        return f"Product({list(self.distributions)!r})"

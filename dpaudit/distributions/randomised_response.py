@@ -1,4 +1,5 @@
-"""k-ary randomised response: the law of what one user sends, given the symbol that the user holds."""
+"""k-ary randomised response: the distribution of what one user sends, given the symbol that the user
+holds."""
 
 from __future__ import annotations
 
@@ -14,19 +15,19 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.ball import ball, precision
 from dpaudit.distributions.base import Argument, LogConcavity, Support, register
 from dpaudit.distributions.binomial import log_of_fraction
 from dpaudit.distributions.exact_sampling import choose
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.scalar import Floats, parameter, tilt
+from dpaudit.kernel.ball import ball, precision
 
 __all__ = ["RandomisedResponse"]
 
 
 @register("randomised-response")
 @dataclass(frozen=True, repr=False, init=False)
-class RandomisedResponse(LatticeLaw):
+class RandomisedResponse(LatticeDistribution):
     """k-ary randomised response of a user whose symbol is ``truth``: the truth with probability ``keep``,
     else another, uniformly.
 
@@ -197,7 +198,7 @@ class RandomisedResponse(LatticeLaw):
             middle = self.symbols == 3 and self.truth == 1
             return LogConcavity(middle, f"a peak at {self.truth} on a flat floor of {self.symbols} symbols")
         at_end = self.truth in (0, self.symbols - 1)
-        return LogConcavity(at_end, f"a dip at {self.truth} in a flat law on {self.symbols} symbols")
+        return LogConcavity(at_end, f"a dip at {self.truth} in a flat distribution on {self.symbols} symbols")
 
 
 def _floor(compute: Callable[[], arb], bits: int) -> int:

@@ -1,5 +1,5 @@
-"""What all laws of one real number share: reading outcomes and parameters, refusing what is not one, JSON,
-repr.
+"""What all distributions of one real number share: reading outcomes and parameters, refusing what is not one,
+JSON, repr.
 
 A subclass states its formulas in the underscored methods, which see only clean input:
 
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
+from dpaudit.distributions.base import Argument, Distribution
 from dpaudit.kernel.ball import ball
-from dpaudit.distributions.base import Argument, Law
 
 __all__ = [
     "Floats",
-    "ScalarLaw",
+    "ScalarDistribution",
     "levels",
     "one_outcome",
     "outcomes",
@@ -46,7 +46,8 @@ def parameter(value: ExactLike, *, name: str) -> Fraction:
     if isinstance(value, np.ndarray | list | tuple):
         raise InvalidParameterError(
             f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}; "
-            f"use Product([...]) for coordinates of different laws, or .shift(array) for independent copies."
+            "use Product([...]) for coordinates of different distributions, or .shift(array) for "
+            "independent copies."
         )
     return exact(value, name=name)
 
@@ -97,8 +98,8 @@ def _as_float(item: Any) -> float:
 
 
 def one_outcome(x: Any) -> Fraction | None:
-    """One finite outcome as the exact rational that it is; ``None`` for an infinite one, which no law here
-    yields.
+    """One finite outcome as the exact rational that it is; ``None`` for an infinite one, which no
+    distribution here yields.
     """
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x.item()
@@ -141,15 +142,16 @@ def reaches(t: Argument, pole: Fraction, *, both: bool = False) -> bool:
     return number >= pole or (both and number <= -pole)
 
 
-class ScalarLaw(Law):
-    """A law of one real number with exact scalar parameters."""
+class ScalarDistribution(Distribution):
+    """A distribution of one real number with exact scalar parameters."""
 
     #: The sets of constructor keywords, each a complete description; JSON holds exactly one of them.
     forms: ClassVar[tuple[tuple[str, ...], ...]]
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The exact parameters under one of ``forms``: calling the class with them gives an equal law."""
+        """The exact parameters under one of ``forms``: calling the class with them gives an equal
+        distribution."""
 
     @abstractmethod
     def _logp(self, x: Floats) -> Floats: ...
@@ -212,7 +214,7 @@ class ScalarLaw(Law):
         given = {key: value for key, value in data.items() if key != "law"}
         if not any(given.keys() == set(form) for form in cls.forms):
             raise InvalidParameterError(
-                f"a {cls.name} law must have the keys {' or '.join(map(str, cls.forms))}, "
+                f"a {cls.name} distribution must have the keys {' or '.join(map(str, cls.forms))}, "
                 f"got {sorted(given)}; "
                 "re-create the file."
             )

@@ -1,7 +1,7 @@
-"""Selection: the index of the largest noisy score, as one law over indices.
+"""Selection: the index of the largest noisy score, as one distribution over indices.
 
-Report Noisy Max releases argmax_j (scores_j + noise_j) and nothing else: one outcome with this law, never K
-releases of noisy scores.
+Report Noisy Max releases argmax_j (scores_j + noise_j) and nothing else: one outcome with this distribution,
+never K releases of noisy scores.
 """
 
 from __future__ import annotations
@@ -19,44 +19,47 @@ from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import decode_value, dyadic, encode_value, exact, exact_str
-from dpaudit.kernel.ball import ball
-from dpaudit.distributions.base import BaseMeasure, Law, Support, law_from_json, register
+from dpaudit.distributions.base import BaseMeasure, Distribution, Support, distribution_from_json, register
 from dpaudit.distributions.continuous import Exponential, Gaussian, Gumbel, Laplace
 from dpaudit.distributions.copies import one_whole, trailing
 from dpaudit.distributions.shared_level import Floats, log_level_integral
 from dpaudit.distributions.shared_level_ball import level_integral_ball, to_accuracy
+from dpaudit.kernel.ball import ball
 
 __all__ = ["NoisyArgmax"]
 
 
 @register("noisy-argmax")
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class NoisyArgmax(Law):
-    """The law of argmax_j (scores_j + noise_j) with independent continuous noise, over the indices 0 to K-1.
+class NoisyArgmax(Distribution):
+    """The distribution of argmax_j (scores_j + noise_j) with independent continuous noise, over the indices 0
+    to K-1.
 
     ``scores`` is an array (..., K) of integers or floats, whose leading axes are independent copies, or a
     list of K exact numbers (a float among them counts as the dyadic rational that it is). ``noise`` is one
-    scalar law, centred anywhere: a common shift moves no argmax.
+    scalar distribution, centred anywhere: a common shift moves no argmax.
 
     ``logp`` and ``logp_ball`` exist for ``Laplace``, ``Exponential``, ``Gaussian`` and ``Gumbel`` noise; any
     continuous noise can be sampled. Raises ``NotTractableError`` for discrete noise (ties have positive
-    probability, and the law depends on how they are broken) and ``InvalidParameterError`` for scores that are
-    not finite numbers.
+    probability, and the distribution depends on how they are broken) and ``InvalidParameterError`` for scores
+    that are not finite numbers.
     """
 
     scores: NDArray[Any]
-    noise: Law
+    noise: Distribution
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
 
-    def __init__(self, scores: NDArray[Any] | Sequence[Any], noise: Law) -> None:
+    def __init__(self, scores: NDArray[Any] | Sequence[Any], noise: Distribution) -> None:
         if noise.base_measure is not BaseMeasure.LEBESGUE:
             raise NotTractableError(
-                f"the argmax law needs noise without ties, got the discrete {noise.name}; use continuous "
+                f"the argmax distribution needs noise without ties, got the discrete {noise.name}; "
+                "use continuous "
                 f"noise, or enumerate the noisy scores with your own tie rule."
             )
         if noise.event_ndim != 0 or noise.batch_shape != ():
             raise InvalidParameterError(
-                f"noise must be one scalar law, got batch shape {noise.batch_shape}; pass it without an "
+                f"noise must be one scalar distribution, got batch shape {noise.batch_shape}; pass it "
+                "without an "
                 f"array shift."
             )
         object.__setattr__(self, "scores", _read_scores(scores))
@@ -176,7 +179,8 @@ class NoisyArgmax(Law):
     def from_json(cls, data: dict[str, Any]) -> NoisyArgmax:
         if data.keys() != {"law", "scores", "noise"}:
             raise InvalidParameterError(
-                f"a {cls.name} law must have the keys scores and noise, got {sorted(data)}; re-create the "
+                f"a {cls.name} distribution must have the keys scores and noise, got {sorted(data)}; "
+                "re-create the "
                 f"file."
             )
         raw = data["scores"]
@@ -185,7 +189,7 @@ class NoisyArgmax(Law):
             raise InvalidParameterError(
                 f"scores must be a list or an array, got {scores!r}; re-create the file."
             )
-        return cls(scores=scores, noise=law_from_json(data["noise"]))
+        return cls(scores=scores, noise=distribution_from_json(data["noise"]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NoisyArgmax):

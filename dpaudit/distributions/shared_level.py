@@ -3,16 +3,18 @@
     I = ∫ f(z) · Π_{below} F(z - d_t) · Π_{above} (1 - F(z - d_t)) dz
 
 ``f`` is the density of the level, ``F`` the distribution function of the noise, ``d_t`` where variable t is
-centred, relative to the level's centre. Two laws are this integral: the argmax of noisy scores (the level is
+centred, relative to the level's centre. Two distributions are this integral: the argmax of noisy scores (the
+level is
 the winner's noisy score, all others fall below it), and the answers of the sparse vector technique (the level
 is the noisy threshold).
 
 Both routes integrate a positive function in log space, so that an I of 1e-300 keeps its digits:
 
-* Laplace and exponential laws: Gauss-Legendre on panels. Between two kinks the integrand is a polynomial in
+* Laplace and exponential distributions: Gauss-Legendre on panels. Between two kinks the integrand is a
+  polynomial in
   e^{±z/scale}; panels double in width away from each kink, because that is how far such a function needs to
   forget the kink.
-* Gaussian laws: the trapezoidal rule around the mode, which converges geometrically for these entire
+* Gaussian distributions: the trapezoidal rule around the mode, which converges geometrically for these entire
   integrands.
 
 ``dpaudit.distributions.shared_level_ball`` encloses the same integral.
@@ -29,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.core.errors import NotTractableError
-from dpaudit.distributions.base import Law, log1mexp
+from dpaudit.distributions.base import Distribution, log1mexp
 from dpaudit.distributions.continuous import Exponential, Gaussian, Laplace
 
 __all__ = [
@@ -39,7 +41,7 @@ __all__ = [
     "log_between",
     "log_level_integral",
     "log_side",
-    "require_level_laws",
+    "require_level_distributions",
     "require_top",
 ]
 
@@ -56,17 +58,18 @@ _CHUNK = 2**23
 _SMALL = 2**10
 
 
-def require_level_laws(level: Law, noise: Law) -> None:
-    """Refuse pairs of laws whose integral has no route here, with ``NotTractableError``."""
+def require_level_distributions(level: Distribution, noise: Distribution) -> None:
+    """Refuse pairs of distributions whose integral has no route here, with ``NotTractableError``."""
     exponential = isinstance(level, Laplace | Exponential) and isinstance(noise, Laplace | Exponential)
     if not exponential and not (isinstance(level, Gaussian) and isinstance(noise, Gaussian)):
         raise NotTractableError(
-            f"a joint law with a shared random level needs noise that is all Laplace or exponential, or all "
+            "a joint distribution with a shared random level needs noise that is all Laplace or "
+            "exponential, or all "
             f"Gaussian, got {level.name} and {noise.name}; use such noise, or sample."
         )
 
 
-def require_top(level: Law) -> None:
+def require_top(level: Distribution) -> None:
     """Refuse a level that is cut off at a top and has no route here, with ``NotTractableError``."""
     if not isinstance(level, Laplace | Exponential):
         raise NotTractableError(
@@ -76,15 +79,15 @@ def require_top(level: Law) -> None:
 
 
 def log_level_integral(
-    level: Law, noise: Law, positions: Any, above: Any, *, top: float | None = None
+    level: Distribution, noise: Distribution, positions: Any, above: Any, *, top: float | None = None
 ) -> Floats:
     """log I for each entry of the leading axes.
 
     ``positions`` (..., T) are the d_t, finite floats; ``above`` (..., T) or (T,) says which variables exceed
     the level. T may be 0: then log I = 0. With ``top`` the level must also be at most that (Laplace and
-    exponential laws). Raises ``NotTractableError`` for laws without a route here.
+    exponential distributions). Raises ``NotTractableError`` for distributions without a route here.
     """
-    require_level_laws(level, noise)
+    require_level_distributions(level, noise)
     if top is not None:
         require_top(level)
         if np.shape(positions)[-1] == 0:
@@ -104,14 +107,16 @@ def log_level_integral(
 
 
 @lru_cache(maxsize=2**12)
-def _kept(level: Law, noise: Law, places: bytes, sides: bytes, count: int, top: float | None) -> Floats:
+def _kept(
+    level: Distribution, noise: Distribution, places: bytes, sides: bytes, count: int, top: float | None
+) -> Floats:
     """The integrals of a few entries, by the bytes of the arrays: replays ask for the same many times."""
     rows = np.frombuffer(places, dtype=np.float64).reshape(-1, count)
     return _log_integrals(level, noise, rows, np.frombuffer(sides, dtype=bool).reshape(-1, count), top)
 
 
 def _log_integrals(
-    level: Law, noise: Law, flat: Floats, flat_sides: NDArray[np.bool_], top: float | None
+    level: Distribution, noise: Distribution, flat: Floats, flat_sides: NDArray[np.bool_], top: float | None
 ) -> Floats:
     """log I for each row of ``flat`` and ``flat_sides`` (entries, T)."""
     route = _trapezoid if isinstance(level, Gaussian) else _panels
@@ -124,58 +129,58 @@ def _log_integrals(
     return route(level, noise, flat[first], flat_sides[first], top)[back.ravel()]
 
 
-def log_side(noise: Law, x: Floats, above: NDArray[np.bool_]) -> Floats:
+def log_side(noise: Distribution, x: Floats, above: NDArray[np.bool_]) -> Floats:
     """log P(noise <= x), or log P(noise > x) where ``above``, accurate in both tails."""
     if isinstance(noise, Gaussian):
         return np.asarray(special.log_ndtr(np.where(above, -x, x) / math.sqrt(noise.sigma2)))
     assert isinstance(
         noise, Laplace | Exponential
-    )  # narrows the type: ``require_level_laws`` has refused the rest
+    )  # narrows the type: ``require_level_distributions`` has refused the rest
     u = x / float(noise.scale)
     if isinstance(noise, Exponential):
         inside = np.maximum(u, 0)
         return np.where(above, -inside, log1mexp(inside))
-    toward = np.where(above, -u, u)  # the law is symmetric: P(X > x) = P(X <= -x)
+    toward = np.where(above, -u, u)  # the distribution is symmetric: P(X > x) = P(X <= -x)
     tail = -np.abs(toward)
     return np.where(toward < 0, tail - math.log(2), np.log1p(-np.exp(tail) / 2))
 
 
-def log_between(law: Law, low: Any, high: Any) -> Floats:
-    """log P(low < X <= high) for a Laplace, exponential or Gaussian law, elementwise; the ends may be
-    infinite, ``-inf`` if empty.
+def log_between(distribution: Distribution, low: Any, high: Any) -> Floats:
+    """log P(low < X <= high) for a Laplace, exponential or Gaussian distribution, elementwise; the ends may
+    be infinite, ``-inf`` if empty.
     """
     low, high = np.broadcast_arrays(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
-    if isinstance(law, Exponential):
+    if isinstance(distribution, Exponential):
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     empty = high <= low
     low, high = np.where(empty, 0.0, low), np.where(empty, 1.0, high)
     # Use the tails on the interval's own side: P(X > low) - P(X > high), or P(X <= high) - P(X <= low).
     right = low >= 0
     near, far = np.where(right, low, high), np.where(right, high, low)
-    log_near, log_far = log_side(law, near, right), log_side(law, far, right)
-    if isinstance(law, Gaussian):
+    log_near, log_far = log_side(distribution, near, right), log_side(distribution, far, right)
+    if isinstance(distribution, Gaussian):
         drop = log_near - log_far
     else:  # on one side of the centre the ratio of the tails is e^{-width/scale} exactly
-        assert isinstance(law, Laplace | Exponential)
-        drop = np.where(right | (high <= 0), (high - low) / float(law.scale), log_near - log_far)
+        assert isinstance(distribution, Laplace | Exponential)
+        drop = np.where(right | (high <= 0), (high - low) / float(distribution.scale), log_near - log_far)
     result = log_near + log1mexp(drop)
-    if isinstance(law, Gaussian):
-        result = np.where(_is_short(law, low, high), _log_short(law, low, high), result)
+    if isinstance(distribution, Gaussian):
+        result = np.where(_is_short(distribution, low, high), _log_short(distribution, low, high), result)
     return np.where(empty, -np.inf, result)
 
 
-def _is_short(law: Gaussian, low: Floats, high: Floats) -> NDArray[np.bool_]:
+def _is_short(distribution: Gaussian, low: Floats, high: Floats) -> NDArray[np.bool_]:
     """Whether the log-density moves by less than about 4 over the interval: there the tails cancel and
     quadrature is exact.
     """
-    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), math.sqrt(law.sigma2))
-    return np.isfinite(reach) & ((high - low) * reach < 4 * float(law.sigma2))
+    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), math.sqrt(distribution.sigma2))
+    return np.isfinite(reach) & ((high - low) * reach < 4 * float(distribution.sigma2))
 
 
-def _log_short(law: Gaussian, low: Floats, high: Floats) -> Floats:
+def _log_short(distribution: Gaussian, low: Floats, high: Floats) -> Floats:
     low = np.where(np.isfinite(low), low, 0.0)  # entries that ``_is_short`` refuses, kept finite
     width = np.where(np.isfinite(high) & (high > low), high - low, 1.0)
-    inside = law.logp(low[..., None] + width[..., None] * _HALF_NODES) + _LOG_HALF_WEIGHTS
+    inside = distribution.logp(low[..., None] + width[..., None] * _HALF_NODES) + _LOG_HALF_WEIGHTS
     return np.asarray(special.logsumexp(inside, axis=-1) + np.log(width))
 
 
@@ -190,10 +195,12 @@ def _log_sum(values: Floats, owner: NDArray[np.intp], entries: int) -> Floats:
         return np.asarray(np.log(total) + finite_top)
 
 
-# Laplace and exponential laws
+# Laplace and exponential distributions
 
 
-def _panels(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_], top: float | None) -> Floats:
+def _panels(
+    level: Distribution, noise: Distribution, places: Floats, above: NDArray[np.bool_], top: float | None
+) -> Floats:
     owner, low, high = _panel_edges(level, noise, places, top)
     entries, count = places.shape
     logs = np.empty(len(owner))
@@ -209,7 +216,7 @@ def _panels(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_], to
 
 
 def _panel_edges(
-    level: Law, noise: Law, places: Floats, top: float | None
+    level: Distribution, noise: Distribution, places: Floats, top: float | None
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """The panels of all entries in one list: whose they are, and where they begin and end."""
     assert isinstance(level, Laplace | Exponential)
@@ -246,10 +253,12 @@ def _panel_edges(
     return owner[real], starts[real], stops[real]
 
 
-# Gaussian laws
+# Gaussian distributions
 
 
-def _trapezoid(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_], top: float | None) -> Floats:
+def _trapezoid(
+    level: Distribution, noise: Distribution, places: Floats, above: NDArray[np.bool_], top: float | None
+) -> Floats:
     """The trapezoidal rule around the mode, for Gaussian level and noise.
 
     log-integrand l is concave with -l'' between 1/s² and c = 1/s² + T/σ² (Φ is log-concave, and -(log Φ)'' <=

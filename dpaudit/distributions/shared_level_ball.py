@@ -1,7 +1,9 @@
 """The chance that independent variables fall on their sides of one shared random level, in ball arithmetic.
 
-The integral of ``dpaudit.distributions.shared_level``, enclosed. Laplace and exponential laws have a closed form
-between two kinks. For Gaussian laws the middle is integrated by ``acb.integral`` (Johansson 2018, rigorous)
+The integral of ``dpaudit.distributions.shared_level``, enclosed. Laplace and exponential distributions have a
+closed form
+between two kinks. For Gaussian distributions the middle is integrated by ``acb.integral`` (Johansson 2018,
+rigorous)
 and the two tails are bounded by log-concavity. Precision is raised until the relative accuracy reaches the
 working precision of the caller, so a caller that doubles it gets twice the digits.
 """
@@ -18,16 +20,16 @@ from typing import TypeVar
 import numpy as np
 from flint import acb, arb, arb_poly, ctx, fmpq
 
-from dpaudit.kernel.ball import MAX_PRECISION, ball, enclose
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.continuous import Exponential, Gaussian, Laplace
 from dpaudit.distributions.shared_level import (
     gaussian_drop,
     gaussian_mode,
     log_level_integral,
-    require_level_laws,
+    require_level_distributions,
     require_top,
 )
+from dpaudit.kernel.ball import MAX_PRECISION, ball, enclose
 
 __all__ = ["between_ball", "level_integral_ball", "to_accuracy"]
 
@@ -45,8 +47,8 @@ def to_accuracy(compute: Callable[[], arb], *, spare: int = 32) -> arb:
 
 
 def level_integral_ball(
-    level: Law,
-    noise: Law,
+    level: Distribution,
+    noise: Distribution,
     below: Sequence[Fraction],
     above: Sequence[Fraction],
     *,
@@ -55,7 +57,7 @@ def level_integral_ball(
     """An ``arb`` that contains I: every variable centred in ``below`` under the level, every one in ``above``
     over it, the level itself at most ``top``.
     """
-    require_level_laws(level, noise)
+    require_level_distributions(level, noise)
     if top is not None:
         require_top(level)
     if not below and not above:
@@ -69,7 +71,7 @@ def level_integral_ball(
     )
 
 
-def between_ball(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
+def between_ball(distribution: Distribution, low: Fraction | None, high: Fraction | None) -> arb:
     """An ``arb`` that contains P(low < X <= high); ``None`` is an infinite end, an empty interval gives
     exactly 0.
     """
@@ -78,14 +80,15 @@ def between_ball(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
 
     def compute() -> arb:
         if low is not None and low >= 0:  # from the upper tail, where it is the smaller one
-            return law.sf_ball(low) - (arb(0) if high is None else law.sf_ball(high))
-        top = arb(1) if high is None else law.cdf_ball(high)
-        return top - (arb(0) if low is None else law.cdf_ball(low))
+            return distribution.sf_ball(low) - (arb(0) if high is None else distribution.sf_ball(high))
+        top = arb(1) if high is None else distribution.cdf_ball(high)
+        return top - (arb(0) if low is None else distribution.cdf_ball(low))
 
     return to_accuracy(compute)
 
 
-# Laplace and exponential laws: between two kinks, each factor is constant + coefficient·e^{±(z-at)/scale}
+# Laplace and exponential distributions: between two kinks, each factor is constant +
+# coefficient·e^{±(z-at)/scale}
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def _quotient(number: Fraction) -> fmpq:
     return fmpq(number.numerator, number.denominator)
 
 
-def _density(level: Law) -> _Factor:
+def _density(level: Distribution) -> _Factor:
     assert isinstance(level, Laplace | Exponential)
     rate = 1 / _quotient(level.scale)
     if isinstance(level, Exponential):
@@ -122,7 +125,7 @@ def _density(level: Law) -> _Factor:
     return _Factor(fmpq(0), rate, _Branch(0, rate / 2, 1), _Branch(0, rate / 2, -1))
 
 
-def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
+def _side(noise: Distribution, at: fmpq, above: bool) -> _Factor:
     assert isinstance(noise, Laplace | Exponential)
     zero, half, one, rate = fmpq(0), fmpq(1, 2), fmpq(1), 1 / _quotient(noise.scale)
     if isinstance(noise, Exponential):  # F = 0 | 1 - e^{-(z-at)/b},  1 - F = 1 | e^{-(z-at)/b}
@@ -136,7 +139,11 @@ def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
 
 
 def _piecewise_integral(
-    level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction], top: Fraction | None
+    level: Distribution,
+    noise: Distribution,
+    below: Sequence[Fraction],
+    above: Sequence[Fraction],
+    top: Fraction | None,
 ) -> arb:
     factors = [
         _density(level),
@@ -203,7 +210,7 @@ def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) ->
     return scale * arb(width) if gap == 0 else scale * -arb(-gap * width).expm1() / arb(gap)
 
 
-# Gaussian laws
+# Gaussian distributions
 
 
 def _gaussian_integral(level: Gaussian, noise: Gaussian, below: list[Fraction], above: list[Fraction]) -> arb:

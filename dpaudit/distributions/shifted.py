@@ -1,7 +1,8 @@
-"""Shifted laws: X + offset, for a number or for an array of offsets, which gives independent copies.
+"""Shifted distributions: X + offset, for a number or for an array of offsets, which gives independent copies.
 
 Offsets are data, so a float is welcome: it is the dyadic rational that it is. Differences ``x - offset``
-under a counting law are formed without rounding error (Knuth's two-sum), so that an outcome counts as on the
+under a counting distribution are formed without rounding error (Knuth's two-sum), so that an outcome counts
+as on the
 lattice only if it really is. In ``sample`` a sum on a lattice that floats cannot hold is an error, never a
 silently moved outcome; under a density, sums round as floats do.
 """
@@ -19,19 +20,19 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import decode_value, dyadic, encode_value, exact, exact_str
-from dpaudit.kernel.ball import ball
 from dpaudit.distributions.base import (
     Argument,
     BaseMeasure,
-    Law,
+    Distribution,
     LogConcavity,
     Support,
-    law_from_json,
+    distribution_from_json,
     register,
     shift_by,
 )
 from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
 from dpaudit.distributions.scalar import Floats, outcomes, tilt
+from dpaudit.kernel.ball import ball
 
 __all__ = ["Shifted"]
 
@@ -83,20 +84,20 @@ def _read_offset(offset: Any) -> Offset:
 
 @register("shifted")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
-class Shifted(Law):
-    """The law of ``base`` + ``offset``. An array of offsets gives independent copies of ``base``, one for
-    each entry.
+class Shifted(Distribution):
+    """The distribution of ``base`` + ``offset``. An array of offsets gives independent copies of ``base``,
+    one for each entry.
 
     ``base`` describes scalars. If it has a batch shape itself (a ``Product``), the last axes of an array of
     offsets must be that shape. Two are equal if the bases are equal and the offsets are: as exact numbers, or
     as arrays of the same dtype, shape and values. Use ``Shifted.of``, which collapses shifts of shifts.
     """
 
-    base: Law
+    base: Distribution
     offset: Offset
     forms: ClassVar[tuple[str, str]] = ("base", "offset")
 
-    def __init__(self, base: Law, offset: Any) -> None:
+    def __init__(self, base: Distribution, offset: Any) -> None:
         if base.event_ndim:
             raise InvalidParameterError(
                 f"only scalar outcomes can be shifted, got {base!r}; shift the parts instead."
@@ -116,8 +117,8 @@ class Shifted(Law):
         object.__setattr__(self, "base_measure", base.base_measure)
 
     @classmethod
-    def of(cls, base: Law, offset: Any) -> Self:
-        """``base`` + ``offset``, as one shift of an unshifted law whenever the offsets can be added
+    def of(cls, base: Distribution, offset: Any) -> Self:
+        """``base`` + ``offset``, as one shift of an unshifted distribution whenever the offsets can be added
         exactly.
         """
         if isinstance(base, Shifted):
@@ -161,11 +162,11 @@ class Shifted(Law):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "offset"}:
             raise InvalidParameterError(
-                f"a shifted law must have base and offset, got {sorted(data)}; re-create the file."
+                f"a shifted distribution must have base and offset, got {sorted(data)}; re-create the file."
             )
         offset = data["offset"]
         return cls(
-            law_from_json(data["base"]),
+            distribution_from_json(data["base"]),
             exact(offset, name="offset") if isinstance(offset, str) else decode_value(offset),
         )
 
@@ -174,8 +175,8 @@ class Shifted(Law):
         return self._add(self.base.sample(rng, size + copies))
 
     def _add(self, draws: NDArray[Any]) -> NDArray[Any]:
-        """draws + offset: exact under a counting law, or refused; rounded to the nearest float under a
-        density.
+        """draws + offset: exact under a counting distribution, or refused; rounded to the nearest float under
+        a density.
         """
         offset = self.offset
         if not self._counting:
@@ -198,7 +199,8 @@ class Shifted(Law):
         return np.asarray(total)
 
     def _difference(self, x: Any) -> NDArray[Any]:
-        """x - offset, one entry for each copy; under a counting law never rounded onto or off the lattice."""
+        """x - offset, one entry for each copy; under a counting distribution never rounded onto or off the
+        lattice."""
         array = trailing(x, self.batch_shape)
         offset = self.offset
         if array.dtype.kind == "O" or (
@@ -243,7 +245,8 @@ class Shifted(Law):
     def _scalar(self) -> Fraction:
         if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
             raise NotTractableError(
-                f"only a scalar law has this, got copies of shape {self.batch_shape}; ask entry by entry."
+                f"only a scalar distribution has this, got copies of shape {self.batch_shape}; ask "
+                "entry by entry."
             )
         return self.offset
 

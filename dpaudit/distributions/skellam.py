@@ -1,5 +1,5 @@
-"""The symmetric Skellam law: the difference of two independent Poisson variables of equal mean (Skellam
-1946).
+"""The symmetric Skellam distribution: the difference of two independent Poisson variables of equal mean
+(Skellam 1946).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.core.exact import ExactLike
-from dpaudit.kernel.t2 import noise, special_laws
 from dpaudit.distributions.base import Argument, LogConcavity, register
 from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
 from dpaudit.distributions.tails import SymmetricLattice
+from dpaudit.kernel.t2 import noise, special_distributions
 
 __all__ = ["Skellam"]
 
@@ -96,8 +96,8 @@ class Skellam(SymmetricLattice):
     """P(X = k) = exp(-variance) I_|k|(variance): Poisson(variance/2) - Poisson(variance/2).
 
     ``variance`` is exact and positive. Sums of independent Skellam variables are Skellam with the summed
-    variance (Agarwal, Kairouz and Liu 2021). Samples are numpy's Poisson variates: integers whose law is the
-    float-computed one of that generator.
+    variance (Agarwal, Kairouz and Liu 2021). Samples are numpy's Poisson variates: integers whose
+    distribution is the float-computed one of that generator.
     """
 
     mu: Fraction
@@ -120,10 +120,10 @@ class Skellam(SymmetricLattice):
         return self._pmf_ball(k).log()
 
     def _pmf_ball(self, k: int) -> arb:
-        return special_laws.Skellam(self.mu).mass(k)
+        return special_distributions.Skellam(self.mu).mass(k)
 
     def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
-        return special_laws.Skellam(self.mu).masses(first, last)
+        return special_distributions.Skellam(self.mu).masses(first, last)
 
     def log_mgf_ball(self, t: Argument) -> arb:
         return noise.Skellam(self.mu).cumulant(tilt(t))
@@ -137,5 +137,5 @@ class Skellam(SymmetricLattice):
     @property
     def log_concave(self) -> LogConcavity:
         return LogConcavity(
-            True, "Turán: I_{k-1} I_{k+1} <= I_k^2; a convolution of log-concave Poisson laws"
+            True, "Turán: I_{k-1} I_{k+1} <= I_k^2; a convolution of log-concave Poisson distributions"
         )

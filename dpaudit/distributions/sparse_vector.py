@@ -1,5 +1,5 @@
-"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint law of its
-answers.
+"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint distribution
+of its answers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
-from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
+from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
 from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
-from dpaudit.distributions.shared_level import Floats, log_between, log_level_integral, log_side, require_level_laws
+from dpaudit.distributions.shared_level import (
+    Floats,
+    log_between,
+    log_level_integral,
+    log_side,
+    require_level_distributions,
+)
 from dpaudit.distributions.shared_level_ball import between_ball, level_integral_ball
 
 __all__ = ["AboveThreshold"]
 
 
-def _optional_law(data: Any) -> Law | None:
-    return None if data is None else law_from_json(data)
+def _optional_distribution(data: Any) -> Distribution | None:
+    return None if data is None else distribution_from_json(data)
 
 
 @dataclass
@@ -55,8 +61,8 @@ class AboveThreshold(Kernel):
     """
 
     threshold: Fraction
-    threshold_noise: Law | None
-    query_noise: Law | None
+    threshold_noise: Distribution | None
+    query_noise: Distribution | None
     max_positives: int | None
     resample_threshold: bool
 
@@ -64,8 +70,8 @@ class AboveThreshold(Kernel):
         self,
         *,
         threshold: ExactLike,
-        threshold_noise: Law | None,
-        query_noise: Law | None,
+        threshold_noise: Distribution | None,
+        query_noise: Distribution | None,
         max_positives: int | None = 1,
         resample_threshold: bool = False,
     ) -> None:
@@ -84,7 +90,8 @@ class AboveThreshold(Kernel):
                 noise.base_measure is not BaseMeasure.LEBESGUE or noise.batch_shape or noise.event_ndim
             ):
                 raise InvalidParameterError(
-                    f"noise must be one continuous scalar law, got {noise!r}; pass Laplace, Exponential or "
+                    f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
+                    "Exponential or "
                     f"Gaussian."
                 )
         if not isinstance(resample_threshold, bool):
@@ -92,7 +99,7 @@ class AboveThreshold(Kernel):
                 f"resample_threshold must be True or False, got {resample_threshold!r}."
             )
         present = [noise for noise in (threshold_noise, query_noise) if noise is not None]
-        require_level_laws(present[0], present[-1])
+        require_level_distributions(present[0], present[-1])
         object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
         object.__setattr__(self, "threshold_noise", threshold_noise)
         object.__setattr__(self, "query_noise", query_noise)
@@ -158,7 +165,7 @@ class AboveThreshold(Kernel):
             )
 
     @staticmethod
-    def _draw(noise: Law | None, rng: np.random.Generator, size: tuple[int, ...]) -> Any:
+    def _draw(noise: Distribution | None, rng: np.random.Generator, size: tuple[int, ...]) -> Any:
         return np.zeros(size) if noise is None else noise.sample(rng, size)
 
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
@@ -282,8 +289,8 @@ class AboveThreshold(Kernel):
         )
         return cls(
             threshold=data["threshold"],
-            threshold_noise=_optional_law(data["threshold_noise"]),
-            query_noise=_optional_law(data["query_noise"]),
+            threshold_noise=_optional_distribution(data["threshold_noise"]),
+            query_noise=_optional_distribution(data["query_noise"]),
             max_positives=data["max_positives"],
             resample_threshold=data["resample_threshold"],
         )

@@ -17,7 +17,7 @@ from flint import arb
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
-from dpaudit.distributions.base import Law, law_from_json
+from dpaudit.distributions.base import Distribution, distribution_from_json
 from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
 from dpaudit.distributions.continuous import Exponential, Laplace
 from dpaudit.distributions.shared_level import Floats, log_level_integral
@@ -46,16 +46,16 @@ class ValuesAboveThreshold(Kernel):
     """
 
     threshold: Fraction
-    threshold_noise: Law
-    query_noise: Law
+    threshold_noise: Distribution
+    query_noise: Distribution
     max_positives: int | None
 
     def __init__(
         self,
         *,
         threshold: ExactLike,
-        threshold_noise: Law,
-        query_noise: Law,
+        threshold_noise: Distribution,
+        query_noise: Distribution,
         max_positives: int | None = 1,
     ) -> None:
         for noise in (threshold_noise, query_noise):
@@ -173,8 +173,8 @@ class ValuesAboveThreshold(Kernel):
         expect_keys(data, {"threshold", "threshold_noise", "query_noise", "max_positives"})
         return cls(
             threshold=data["threshold"],
-            threshold_noise=law_from_json(data["threshold_noise"]),
-            query_noise=law_from_json(data["query_noise"]),
+            threshold_noise=distribution_from_json(data["threshold_noise"]),
+            query_noise=distribution_from_json(data["query_noise"]),
             max_positives=data["max_positives"],
         )
 

@@ -1,7 +1,8 @@
 """The sum over a Poisson subsample with Gaussian noise: what one step of private gradient descent shows.
 
 Every record is in the sample with the same probability, independently; nobody sees which ones are. So the
-outcome has one law, a mixture over all samples, and a step has an exact loss, as any other release has.
+outcome has one distribution, a mixture over all samples, and a step has an exact loss, as any other release
+has.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str, probability
-from dpaudit.kernel.ball import ball
-from dpaudit.distributions.base import BaseMeasure, Law, Support, register
+from dpaudit.distributions.base import BaseMeasure, Distribution, Support, register
 from dpaudit.distributions.binomial import Bernoulli, log_of_fraction
 from dpaudit.distributions.scalar import Floats, levels, outcomes, parameter, positive_parameter
+from dpaudit.kernel.ball import ball
 
 __all__ = ["SubsampledGaussianSum"]
 
@@ -35,13 +36,14 @@ Row = tuple[Fraction, ...]
 
 @register("subsampled-gaussian-sum")
 @dataclass(frozen=True, init=False, repr=False)
-class SubsampledGaussianSum(Law):
-    """The law of sum over i of B_i x_i + Z, with independent B_i ~ Bernoulli(``rate``) and Gaussian Z.
+class SubsampledGaussianSum(Distribution):
+    """The distribution of sum over i of B_i x_i + Z, with independent B_i ~ Bernoulli(``rate``) and Gaussian
+    Z.
 
     ``records`` has shape (n,) for numbers x_i, or (n, d) for vectors, whose outcome has shape (d,) and noise
     in every coordinate; a float counts as the dyadic rational that it is. ``rate`` is exact in [0, 1], and
     either ``sigma`` or ``variance`` of the noise is exact and positive. Kept are the records other than 0, in
-    order of size: laws that agree are equal. ``dimension`` is d, 0 for numbers.
+    order of size: distributions that agree are equal. ``dimension`` is d, 0 for numbers.
 
     Sampling takes any number of records. Densities are sums over the different sums of subsets, and raise
     ``NotTractableError`` where these are more than 4096 (12 records of different values).
@@ -192,10 +194,12 @@ class SubsampledGaussianSum(Law):
         return Support(lower=None, upper=None, integer=False)
 
     def outcome_against(self, other: SubsampledGaussianSum, distance: float) -> Any:
-        """An outcome far out, ``distance`` deviations of the noise, where this law has records that ``other``
-        has not; against them where it has fewer."""
+        """An outcome far out, ``distance`` deviations of the noise, where this distribution has records that
+        ``other`` has not; against them where it has fewer."""
         size = max(self.dimension, 1)
-        mine, others = (np.array(law.records, dtype=float).reshape(-1, size) for law in (self, other))
+        mine, others = (
+            np.array(distribution.records, dtype=float).reshape(-1, size) for distribution in (self, other)
+        )
         change = mine.sum(axis=0) - others.sum(axis=0)
         norm = float(np.linalg.norm(change))
         away = change / norm if norm > 0 else np.eye(size)[0]
@@ -219,7 +223,8 @@ class SubsampledGaussianSum(Law):
         texts = [*(entry for row in entries for entry in row), data.get("rate"), data.get("variance")]
         if not good or len(entries) < len(rows or ()) or not all(isinstance(text, str) for text in texts):
             raise InvalidParameterError(
-                f"a {cls.name} law must have records, dimension, rate and variance as exact strings, got "
+                f"a {cls.name} distribution must have records, dimension, rate and variance as exact "
+                "strings, got "
                 f"{str(data)[:60]}; re-create the file."
             )
         size = int(exact(data["dimension"], name="dimension"))

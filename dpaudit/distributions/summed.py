@@ -1,4 +1,5 @@
-"""Noise laws from the formulas of their masses alone: moments, sums, exponential moments, and a sampler.
+"""Noise distributions from the formulas of their masses alone: moments, sums, exponential moments, and a
+sampler.
 
 A second route to the closed forms of the other files, which nothing here uses for what it is compared with:
 terms are added up, and what is left of a series is bounded.
@@ -14,8 +15,8 @@ import numpy as np
 from flint import arb_poly, ctx
 from numpy.typing import NDArray
 
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.distributions import Skellam
+from dpaudit.kernel.ball import arb, ball
 
 __all__ = [
     "convolved_polya",
@@ -33,7 +34,7 @@ Integers = NDArray[np.int64]
 
 
 def laplace_mass(b: Number, k: int) -> arb:
-    """The mass of the discrete Laplace law: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
+    """The mass of the discrete Laplace distribution: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
@@ -94,7 +95,7 @@ def gamma_poisson(
     rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str
 ) -> NDArray[np.int64]:
     """X ~ Poisson(λ), λ ~ Gamma(shape, second). ``reading`` says whether the second parameter is the gamma
-    law's "scale" or its "rate"."""
+    distribution's "scale" or its "rate"."""
     scale = second if reading == "scale" else 1 / second
     return rng.poisson(rng.gamma(shape, scale, size=size))
 
@@ -116,20 +117,23 @@ def poisson_difference(variance: Number, k: int) -> arb:
 
 def skellam_pair(first: Number, second: Number, k: int) -> arb:
     """P(X + Y = k) for independent Skellam variables of two variances, by summation; the rest as a ball."""
-    laws = [Skellam(variance=v) for v in (first, second)]
+    distributions = [Skellam(variance=v) for v in (first, second)]
     reach = int(14 * math.sqrt(first) + 60)
     total = sum(
-        (laws[0].logp_ball(j).exp() * laws[1].logp_ball(k - j).exp() for j in range(-reach, reach + 1)),
+        (
+            distributions[0].logp_ball(j).exp() * distributions[1].logp_ball(k - j).exp()
+            for j in range(-reach, reach + 1)
+        ),
         arb(0),
     )
-    return total + arb(0).union(2 * laws[0].sf_ball(reach))
+    return total + arb(0).union(2 * distributions[0].sf_ball(reach))
 
 
 def skellam_mgf(variance: Number, t: Fraction) -> arb:
     """E e^{tX} by summation: the ratios of e^{tk} p(k) fall with k, so the rest is at most geometric."""
-    law, point = Skellam(variance=variance), ball(t)
+    distribution, point = Skellam(variance=variance), ball(t)
     reach = int((abs(t) + 16) * (math.sqrt(variance) + 1) + float(variance) * math.sinh(abs(t)) + 60)
-    terms = [(law.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
+    terms = [(distribution.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
     ends = [terms[i] * (terms[i] / terms[j]) / (1 - terms[i] / terms[j]) for i, j in ((0, 1), (-1, -2))]
     return sum(terms, arb(0)) + arb(0).union(ends[0] + ends[1])
 

@@ -1,9 +1,9 @@
-"""Symmetric log-concave laws on the integers without a closed cdf: tails by summation, in floats and in
-balls.
+"""Symmetric log-concave distributions on the integers without a closed cdf: tails by summation, in floats and
+in balls.
 
 In balls the sum P(X >= k) stops at some T and the rest is enclosed by a geometric series: for a log-concave
-law the ratios p(j+1)/p(j) fall, so the rest is between 0 and p(T+1) / (1 - p(T+1)/p(T)) (fact F6: every later
-term is at most p(T+1) (p(T+1)/p(T))^i). The choice of T costs accuracy if it is bad, never truth.
+distribution the ratios p(j+1)/p(j) fall, so the rest is between 0 and p(T+1) / (1 - p(T+1)/p(T)) (fact F6:
+every later term is at most p(T+1) (p(T+1)/p(T))^i). The choice of T costs accuracy if it is bad, never truth.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb, ctx
 
 from dpaudit.core.errors import NotTractableError
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.scalar import Floats
 
 __all__ = ["SymmetricLattice"]
@@ -28,8 +28,9 @@ _LONGEST = 1 << 21
 _LOWEST = -745.0
 
 
-class SymmetricLattice(LatticeLaw):
-    """A law on the integers with p(-k) = p(k), p log-concave. A subclass gives the density and its balls."""
+class SymmetricLattice(LatticeDistribution):
+    """A distribution on the integers with p(-k) = p(k), p log-concave. A subclass gives the density and its
+    balls."""
 
     @abstractmethod
     def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
@@ -73,19 +74,19 @@ class SymmetricLattice(LatticeLaw):
 
 
 @lru_cache(maxsize=8)
-def _tail_table(law: SymmetricLattice) -> Floats:
+def _tail_table(distribution: SymmetricLattice) -> Floats:
     """P(X >= j) for j = 0, 1, ... until it is 0 in floats; summed from the far end, so that small tails keep
     their digits.
     """
     length = 1
-    while float(law._log_pmf(np.array(float(length)))) > _LOWEST:
+    while float(distribution._log_pmf(np.array(float(length)))) > _LOWEST:
         length *= 2
         if length > _LONGEST:
             raise NotTractableError(
-                f"the cdf of {law!r} must have at most {_LONGEST} values in floats, got more; "
+                f"the cdf of {distribution!r} must have at most {_LONGEST} values in floats, got more; "
                 "use sf_ball, sample, or a coarser unit."
             )
-    pmf = np.exp(law._log_pmf(np.arange(float(length + 1))))
+    pmf = np.exp(distribution._log_pmf(np.arange(float(length + 1))))
     table: Floats = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)
     table.flags.writeable = False
     return table

@@ -1,5 +1,5 @@
-"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint law of its
-answers.
+"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint distribution
+of its answers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import Law, law_from_json
+from dpaudit.distributions.base import Distribution, distribution_from_json
 from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
 from dpaudit.distributions.shared_level import Floats
 
@@ -59,16 +59,20 @@ class BinaryTree(Kernel):
     its length (``prefix``), and conversely these answers are all that such a counter ever uses: releasing
     them and releasing the prefix sums is the same.
 
-    ``noise`` is the noise of every node; or give ``noise_by_level``, one law for each of the
+    ``noise`` is the noise of every node; or give ``noise_by_level``, one distribution for each of the
     ``leaves.bit_length()`` levels. Sums are taken in the queries' own arithmetic: dyadic data give exact
     sums. Closed after ``leaves`` queries.
     """
 
     leaves: int
-    noise_by_level: tuple[Law, ...]
+    noise_by_level: tuple[Distribution, ...]
 
     def __init__(
-        self, *, leaves: int, noise: Law | None = None, noise_by_level: Sequence[Law] | None = None
+        self,
+        *,
+        leaves: int,
+        noise: Distribution | None = None,
+        noise_by_level: Sequence[Distribution] | None = None,
     ) -> None:
         if isinstance(leaves, bool) or not isinstance(leaves, int) or leaves < 1:
             raise InvalidParameterError(
@@ -79,20 +83,22 @@ class BinaryTree(Kernel):
                 "a tree must have noise or noise_by_level, got both or neither; give one."
             )
         levels = leaves.bit_length()
-        laws = (noise,) * levels if noise is not None else tuple(noise_by_level or ())
-        if len(laws) != levels:
+        distributions = (noise,) * levels if noise is not None else tuple(noise_by_level or ())
+        if len(distributions) != levels:
             raise InvalidParameterError(
-                f"noise_by_level must have one law for each of the {levels} levels, got {len(laws)}; add or "
+                f"noise_by_level must have one distribution for each of the {levels} levels, got "
+                f"{len(distributions)}; add or "
                 f"drop some."
             )
-        for law in laws:
-            if law.batch_shape or law.event_ndim:
+        for distribution in distributions:
+            if distribution.batch_shape or distribution.event_ndim:
                 raise InvalidParameterError(
-                    f"noise must be a scalar law, got {law!r}; arrays of leaves get independent noise for "
+                    f"noise must be a scalar distribution, got {distribution!r}; arrays of leaves get "
+                    "independent noise for "
                     f"each entry."
                 )
         object.__setattr__(self, "leaves", leaves)
-        object.__setattr__(self, "noise_by_level", laws)
+        object.__setattr__(self, "noise_by_level", distributions)
 
     def open(self) -> _Growth:
         return _Growth()
@@ -113,8 +119,9 @@ class BinaryTree(Kernel):
         outcome = self.noise_by_level[level].shift(total).sample(rng, ())
         return outcome.item() if np.ndim(outcome) == 0 else outcome
 
-    def node_laws(self, queries: Sequence[Any]) -> list[Law]:
-        """The law of each answer when these leaves are asked in order, at most ``leaves`` of them."""
+    def node_distributions(self, queries: Sequence[Any]) -> list[Distribution]:
+        """The distribution of each answer when these leaves are asked in order, at most ``leaves`` of
+        them."""
         state = self.open()
         found = []
         for query in queries[: self.leaves]:
@@ -122,7 +129,7 @@ class BinaryTree(Kernel):
             found.append(self.noise_by_level[level].shift(total))
         return found
 
-    def answer_law(self, state: _Growth, query: Any) -> Law:
+    def answer_distribution(self, state: _Growth, query: Any) -> Distribution:
         level, total = replace(state, blocks=dict(state.blocks)).add(_leaf(query))
         return self.noise_by_level[min(level, len(self.noise_by_level) - 1)].shift(total)
 
@@ -165,8 +172,8 @@ class BinaryTree(Kernel):
         found: list[Any] = [None] * len(nodes)
         for level in {level for level, _, _ in nodes}:
             places = [place for place, node in enumerate(nodes) if node[0] == level]
-            law = self.noise_by_level[level].shift(np.stack([nodes[place][1] for place in places]))
-            logs = law.logp(np.stack([nodes[place][2] for place in places]))
+            distribution = self.noise_by_level[level].shift(np.stack([nodes[place][1] for place in places]))
+            logs = distribution.logp(np.stack([nodes[place][2] for place in places]))
             for place, part in zip(places, logs, strict=True):
                 found[place] = part
         return found
@@ -218,16 +225,17 @@ class BinaryTree(Kernel):
         return {
             "kernel": self.name,
             "leaves": self.leaves,
-            "noise_by_level": [law.to_json() for law in self.noise_by_level],
+            "noise_by_level": [distribution.to_json() for distribution in self.noise_by_level],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> BinaryTree:
         expect_keys(data, {"leaves", "noise_by_level"})
         if not isinstance(data["noise_by_level"], list):
-            raise InvalidParameterError("noise_by_level must be a list of laws; re-create the file.")
+            raise InvalidParameterError("noise_by_level must be a list of distributions; re-create the file.")
         return cls(
-            leaves=data["leaves"], noise_by_level=[law_from_json(item) for item in data["noise_by_level"]]
+            leaves=data["leaves"],
+            noise_by_level=[distribution_from_json(item) for item in data["noise_by_level"]],
         )
 
 

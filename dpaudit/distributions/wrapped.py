@@ -1,8 +1,9 @@
-"""Integer laws modulo m: what a server sees that sums masked messages in Z_m.
+"""Integer distributions modulo m: what a server sees that sums masked messages in Z_m.
 
-P(Y = y) = Σ_j p(y + j m). Finite supports give a finite sum. For a log-concave law the two rests are at most
+P(Y = y) = Σ_j p(y + j m). Finite supports give a finite sum. For a log-concave distribution the two rests are
+at most
 geometric (fact F6, in steps of m: a log-concave sequence stays log-concave when only every m-th term is
-kept); for others they are bounded by the tail of the law itself.
+kept); for others they are bounded by the tail of the distribution itself.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import decode_value, encode_value, exact
-from dpaudit.kernel.ball import ball
-from dpaudit.distributions.base import BaseMeasure, Law, Support, law_from_json, register
+from dpaudit.distributions.base import BaseMeasure, Distribution, Support, distribution_from_json, register
 from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
-from dpaudit.distributions.lattice import LatticeLaw
+from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.polya_difference import PolyaDifference
 from dpaudit.distributions.scalar import Floats, levels, outcomes
+from dpaudit.kernel.ball import ball
 
 __all__ = ["WrappedMod"]
 
@@ -40,23 +41,25 @@ _CHUNK = 2**22
 
 @register("wrapped-mod")
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class WrappedMod(Law):
-    """The law of (X + ``offset``) mod ``modulus`` on 0, ..., modulus - 1, for X from an integer law ``base``.
+class WrappedMod(Distribution):
+    """The distribution of (X + ``offset``) mod ``modulus`` on 0, ..., modulus - 1, for X from an integer
+    distribution ``base``.
 
     ``offset`` is an integer or an integer array, which gives independent copies; it is kept modulo m. Raises
-    ``NotTractableError`` for a base that is not a scalar law on the integers, and, when evaluated, for one so
-    wide that a sum has more than 2^16 terms.
+    ``NotTractableError`` for a base that is not a scalar distribution on the integers, and, when evaluated,
+    for one so wide that a sum has more than 2^16 terms.
     """
 
-    base: LatticeLaw
+    base: LatticeDistribution
     modulus: int
     offset: NDArray[np.int64]
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
 
-    def __init__(self, base: Law, *, modulus: int, offset: Any = 0) -> None:
-        if not isinstance(base, LatticeLaw):
+    def __init__(self, base: Distribution, *, modulus: int, offset: Any = 0) -> None:
+        if not isinstance(base, LatticeDistribution):
             raise NotTractableError(
-                f"only a scalar law on the integers can be wrapped, got {base!r}; pass the noise, and its "
+                f"only a scalar distribution on the integers can be wrapped, got {base!r}; pass the "
+                "noise, and its "
                 f"shift as offset."
             )
         if isinstance(modulus, bool) or not isinstance(modulus, int) or not 1 <= modulus <= _LARGEST:
@@ -241,14 +244,15 @@ class WrappedMod(Law):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "modulus", "offset"}:
             raise InvalidParameterError(
-                f"a {cls.name} law must have base, modulus and offset, got {sorted(data)}; re-create the "
+                f"a {cls.name} distribution must have base, modulus and offset, got {sorted(data)}; "
+                "re-create the "
                 f"file."
             )
         offset = decode_value(data["offset"])
         if not isinstance(offset, np.ndarray):
             raise InvalidParameterError(f"an offset must be an array, got {offset!r}; re-create the file.")
         modulus = int(exact(data["modulus"], name="modulus"))
-        return cls(law_from_json(data["base"]), modulus=modulus, offset=offset)
+        return cls(distribution_from_json(data["base"]), modulus=modulus, offset=offset)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WrappedMod):
@@ -267,7 +271,7 @@ class WrappedMod(Law):
 
 
 @lru_cache(maxsize=1024)
-def _reach(base: LatticeLaw, modulus: int) -> tuple[int, int]:
+def _reach(base: LatticeDistribution, modulus: int) -> tuple[int, int]:
     """The range of j with every term that is not negligible against the largest one of its sum."""
     ends = base.support
     if ends.lower is not None and ends.upper is not None:
@@ -289,9 +293,9 @@ def _reach(base: LatticeLaw, modulus: int) -> tuple[int, int]:
     return first, last
 
 
-def _ratio(law: Polya | PolyaDifference) -> arb:
+def _ratio(distribution: Polya | PolyaDifference) -> arb:
     """A ball for x, the limit of p(k+1)/p(k)."""
-    if law.log_ratio is not None:
-        return ball(-law.log_ratio).exp()
-    assert isinstance(law, Polya)  # only that one may be given by its ratio
-    return ball(law.ratio or 0)
+    if distribution.log_ratio is not None:
+        return ball(-distribution.log_ratio).exp()
+    assert isinstance(distribution, Polya)  # only that one may be given by its ratio
+    return ball(distribution.ratio or 0)

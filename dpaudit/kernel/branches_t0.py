@@ -9,7 +9,8 @@ The rule (G11). Fix data x, a neighbour x + d and all outcomes. Then x follows o
 For each pair of paths and each box of changes the certificate says either why no x follows p while x + d
 follows q: both come to one public question, whose answer the outcomes give, and answer it differently, or
 multipliers contradict the joint constraints; or, for each release, multipliers that bound how far its value
-on q at x + d is from that on p at x. Then p and q must show and release alike: equal constants, laws and
+on q at x + d is from that on p at x. Then p and q must show and release alike: equal constants, distributions
+and
 scales in one order. So both sides show the same for equal outcomes, and the loss is at most the largest sum
 of distance / scale (Laplace: the ratio of densities, outcome by outcome), or rho the largest sum of
 distance^2 / (2 variance), and mu^2 = 2 rho (Gaussian: from the ends upwards, as in ``gaussian_t0``, over
@@ -72,16 +73,16 @@ except ImportError:  # run alone, the other file beside it
         unit,
     )
 
-__all__ = ["LAW", "Checked", "check", "excluded", "joint", "main", "moves", "routes", "same_shown"]
+__all__ = ["DISTRIBUTION", "Checked", "check", "excluded", "joint", "main", "moves", "routes", "same_shown"]
 
 MAX_PAIRS = 50_000
 
 #: The noise of a proof of each quantity.
-LAW = {"epsilon": "laplace", "rho": "gaussian", "mu": "gaussian"}
+DISTRIBUTION = {"epsilon": "laplace", "rho": "gaussian", "mu": "gaussian"}
 
 
-def routes(tree: Tree, law: str) -> list[Route]:
-    """All paths of a tree without hidden draws, whose releases have this law."""
+def routes(tree: Tree, distribution: str) -> list[Route]:
+    """All paths of a tree without hidden draws, whose releases have this distribution."""
     found, pending = [], [Route(0, dict(tree.data.rows))]
     while pending:
         route = pending.pop()
@@ -98,9 +99,12 @@ def routes(tree: Tree, law: str) -> list[Route]:
             asked = [route.to(child, ("fork", node[1], i)) for i, child in enumerate(node[2])]
             pending.extend(reversed(asked))
         elif node[0] == "release":
-            need(node[2] == law, f"all releases must have the law {law!r}, got {str(node[2])[:40]!r}.")
+            need(
+                node[2] == distribution,
+                f"all releases must have the distribution {distribution!r}, got {str(node[2])[:40]!r}.",
+            )
             form, spread = tree.form(node[1], route), positive(node[3])
-            event, released = ("release", spread), (*route.releases, (form, law, spread))
+            event, released = ("release", spread), (*route.releases, (form, distribution, spread))
             pending.append(route.to(node[4], event, releases=released))
         else:
             need(node[0] in ("show", "form"), f"no {str(node[0])[:40]!r} stands among releases.")
@@ -151,7 +155,8 @@ def distance(tree: Tree, written: Any, form: Form, rows: dict[str, Row]) -> Frac
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves for all data and outcomes: that the dearest pair of paths has the ``cost``,
+    """What the certificate proves for all data and outcomes: that the most expensive pair of paths has the
+    ``cost``,
     an epsilon or a rho; ``quantity`` ("epsilon", "rho" or "mu") and ``claimed`` are what it is asked for."""
 
     quantity: str
@@ -187,11 +192,11 @@ def check(certificate: Any) -> Checked:
 def _check(certificate: Any) -> Checked:
     need(certificate.get("proof") == "program, data branches", "the certificate is of another kind.")
     [(quantity, text)] = entry(certificate, "claim", dict).items()
-    need(quantity in LAW, "the certificate must be asked for epsilon, rho or mu.")
+    need(quantity in DISTRIBUTION, "the certificate must be asked for epsilon, rho or mu.")
     need((claimed := rational(text)) >= 0, "a claim must not be negative.")
     data = Data.read(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
     tree = Tree(entry(certificate, "tree", list), data)
-    paths, written = routes(tree, LAW[quantity]), entry(certificate, "pairs", dict)
+    paths, written = routes(tree, DISTRIBUTION[quantity]), entry(certificate, "pairs", dict)
     need(len(data.boxes) * len(paths) ** 2 <= MAX_PAIRS, f"more than {MAX_PAIRS} pairs of paths.")
     worst = Fraction(0)
     for k, box in enumerate(data.boxes):

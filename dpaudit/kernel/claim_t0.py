@@ -227,15 +227,15 @@ def run(
     for name, proof, claim in found:
         try:
             checked = check(proof["body"])
-            obstacle = _about(proof, claim, checked, assumed, types)
+            unmet_condition = _about(proof, claim, checked, assumed, types)
         except Exception as error:  # whatever an edited file provokes is a refusal
             codes.append(_refused(name, error))
             continue
-        quantity, holds = getattr(checked, "quantity", "epsilon"), checked.holds and not obstacle
+        quantity, holds = getattr(checked, "quantity", "epsilon"), checked.holds and not unmet_condition
         verb = f"{does}s" if holds else f"does not {does}"
         lines = [f"{verb} {quantity} <= {checked.claimed}: {derived(checked)}"]
         lines += [f"  row: {name}"] if name else []
-        lines += [f"  not confirmed: {obstacle}"] if obstacle else []
+        lines += [f"  not confirmed: {unmet_condition}"] if unmet_condition else []
         lines += [f"  scope: {scope_in_words(proof['body']['data'], proof['body']['adjacency'])}"]
         lines += [f"  claim: {in_words(claim) if claim else f'{quantity} {checked.claimed}'}"]
         lines += [f"  assuming: {each}" for each in assumed]

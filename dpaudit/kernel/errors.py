@@ -12,7 +12,8 @@ class InvalidParameterError(DpauditError, ValueError):
 
 
 class NotTractableError(DpauditError):
-    """The exact law asked for is not computable here. Use another route (sampling, or a coarser view)."""
+    """The exact distribution asked for is not computable here. Use another route (sampling, or a coarser
+    view)."""
 
 
 class UndecidedError(DpauditError):

@@ -1,9 +1,10 @@
-"""Tier 0 for programs of finite data and finite draws: exact laws, by rational arithmetic alone.
+"""Tier 0 for programs of finite data and finite draws: exact distributions, by rational arithmetic alone.
 
     python finite_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds one tree for each data set, in the order of ``itertools.product``: what the program
-draws, with exact rational probabilities, and what it shows. This file walks the trees, adds up the law of
+draws, with exact rational probabilities, and what it shows. This file walks the trees, adds up the
+distribution of
 what each data set shows, enumerates all neighbours itself and takes the largest ratio R of two
 probabilities. The stated ``bound`` is proved if R is at most a partial sum of e^bound; the claim is refuted
 if R is above e^epsilon, enclosed from above.
@@ -32,7 +33,7 @@ FIELDS = {"data": dict, "adjacency": dict, "trees": list}
 
 Data = tuple[int, ...]
 Shown = tuple[str, ...]
-Law = dict[Shown, Fraction]
+Distribution = dict[Shown, Fraction]
 
 
 class FiniteProofError(Exception):
@@ -73,7 +74,7 @@ class Sets:
     def read(cls, data: Any, adjacency: Any) -> Sets:
         size, width = entry(data, "size", int), data.get("width")
         need(width is None or (type(width) is int and width > 0), "a record's width must be positive.")
-        need(data.get("integers") is True, "exact laws are of integers.")
+        need(data.get("integers") is True, "exact distributions are of integers.")
         ends = [rational(entry(data, key, str)) for key in ("low", "high")]
         by, kind, count = rational(adjacency.get("by")), adjacency.get("kind"), size * (width or 1)
         need(all(n.denominator == 1 for n in (*ends, by)), "bounds and changes of integers must be integers.")
@@ -109,16 +110,16 @@ class Sets:
             yield from product(*steps)
 
 
-class Laws:
-    """The laws of all trees; ``steps`` over all of them are limited."""
+class Distributions:
+    """The distributions of all trees; ``steps`` over all of them are limited."""
 
     def __init__(self) -> None:
         self.steps = 0
 
-    def law(self, nodes: Any) -> Law:
+    def distribution(self, nodes: Any) -> Distribution:
         """What one tree shows, with what probability."""
         need(isinstance(nodes, list) and nodes, "a tree must be a list of nodes.")
-        law: Law = {}
+        distribution: Distribution = {}
         pending: list[tuple[int, Fraction, Shown]] = [(0, Fraction(1), ())]
         while pending:
             at, chance, shown = pending.pop()
@@ -128,7 +129,7 @@ class Laws:
             kind, *rest = nodes[at]
             if kind == "end":
                 need(not rest, "an end has nothing after it.")
-                law[shown] = law.get(shown, Fraction(0)) + chance
+                distribution[shown] = distribution.get(shown, Fraction(0)) + chance
                 continue
             need(
                 len(rest) == 2 and kind in ("show", "finite"), f"a node is malformed: {str(nodes[at])[:60]}."
@@ -143,7 +144,7 @@ class Laws:
             for weight, child in zip(weights, after, strict=True):
                 if weight:
                     pending.append((self.following(at, child), chance * weight, shown))
-        return law
+        return distribution
 
     def following(self, at: int, child: Any) -> int:
         """The child's number; nodes are numbered downwards, so that no tree runs in a circle."""
@@ -151,15 +152,18 @@ class Laws:
         return int(child)
 
 
-def largest(laws: dict[Data, Law], sets: Sets) -> Fraction | None:
+def largest(distributions: dict[Data, Distribution], sets: Sets) -> Fraction | None:
     """The largest ratio of the probabilities that neighbours show the same, in both orders; None where one
     shows what the other cannot."""
     worst, pairs = Fraction(1), 0
-    for one in laws:
+    for one in distributions:
         for other in sets.neighbours(one):
             pairs += 1
             need(pairs <= MAX_PAIRS, f"more than {MAX_PAIRS} pairs of neighbours.")
-            for over, under in ((laws[one], laws[other]), (laws[other], laws[one])):
+            for over, under in (
+                (distributions[one], distributions[other]),
+                (distributions[other], distributions[one]),
+            ):
                 if not over.keys() <= under.keys():
                     return None
                 worst = max(worst, *(chance / under[shown] for shown, chance in over.items()))
@@ -203,29 +207,29 @@ def check(certificate: Any) -> Checked:
 
 
 def _check(certificate: Any) -> Checked:
-    need(certificate.get("proof") == "program, exact laws", "the certificate is of another kind.")
+    need(certificate.get("proof") == "program, exact distributions", "the certificate is of another kind.")
     claimed = rational(entry(certificate, "claim", dict).get("epsilon"))
     bound = rational(certificate.get("bound"))
     need(claimed > 0 and bound >= 0, "the claim must be positive, and the bound not negative.")
-    found, sets = _laws(*(entry(certificate, key, kind) for key, kind in FIELDS.items()))
+    found, sets = _distributions(*(entry(certificate, key, kind) for key, kind in FIELDS.items()))
     ratio = largest(found, sets)
     if ratio is None:
         raise FiniteProofError("a data set shows what a neighbour cannot: no bound.")
     need(ratio <= exponential(bound, above=False), f"the ratio {ratio} is above e^{bound}.")
-    return Checked(ratio, bound, claimed, sum(len(law) for law in found.values()))
+    return Checked(ratio, bound, claimed, sum(len(distribution) for distribution in found.values()))
 
 
-def _laws(data: Any, adjacency: Any, trees: Any) -> tuple[dict[Data, Law], Sets]:
+def _distributions(data: Any, adjacency: Any, trees: Any) -> tuple[dict[Data, Distribution], Sets]:
     sets = Sets.read(data, adjacency)
-    every, laws = sets.all(), Laws()
+    every, distributions = sets.all(), Distributions()
     need(isinstance(trees, list) and len(trees) == len(every), f"there must be {len(every)} trees.")
-    return {one: laws.law(nodes) for one, nodes in zip(every, trees, strict=True)}, sets
+    return {one: distributions.distribution(nodes) for one, nodes in zip(every, trees, strict=True)}, sets
 
 
 def ratio_of(data: Any, adjacency: Any, trees: Any) -> Fraction | None:
     """The largest ratio of two neighbours' probabilities, 1 or more; None where one is 0 alone. Raises
     ``FiniteProofError`` and the errors of malformed tables."""
-    return largest(*_laws(data, adjacency, trees))
+    return largest(*_distributions(data, adjacency, trees))
 
 
 def main(arguments: list[str]) -> int:
@@ -235,7 +239,7 @@ def main(arguments: list[str]) -> int:
     except ImportError:  # run alone, the other files beside it
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import run  # type: ignore[import-not-found,no-redef]
-    return run(arguments, "program, exact laws", check, _derived)
+    return run(arguments, "program, exact distributions", check, _derived)
 
 
 def _derived(found: Checked) -> str:

@@ -95,13 +95,13 @@ def shown(number: Fraction) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a guarantee is relative to: ``adjacency``, ``unit``, the ``view`` as (names, whether it is all but
-    these), the ``turnout`` in words, the ``data`` as (domain, adversary) in words, ``None`` before there is a
-    claim. An accounting is read in the public view, and has no domain."""
+    these), the ``participation`` in words, the ``data`` as (domain, adversary) in words, ``None`` before
+    there is a claim. An accounting is read in the public view, and has no domain."""
 
     adjacency: str = REPLACE_ONE
     unit: str = EVENT
     view: tuple[frozenset[str], bool] = (frozenset(["public"]), False)
-    turnout: str = "everybody"
+    participation: str = "everybody"
     data: tuple[str, str] | None = None
 
     @classmethod
@@ -113,14 +113,17 @@ class Setting:
             return cls()
         if kind.endswith("accounting"):
             claim = {**claim, "model": "ideal", "view": {"principals": ["public"], "complement": False}}
-        need(claim["model"] == "ideal", "the claim must be on real-number laws, got one on a float program.")
+        need(
+            claim["model"] == "ideal",
+            "the claim must be on real-number distributions, got one on a float program.",
+        )
         adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
         need(isinstance(view["principals"], list), "a view's principals must be a list of names; list them.")
         known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
         need(known, f"adjacency and unit must be known, got {str(adjacency)[:40]!r}, {str(unit)[:40]!r}.")
         held = (frozenset(map(str, view["principals"])), bool(view["complement"]))
         data = (str(claim.get("domain", "")), str(claim.get("adversary", "")))
-        return cls(adjacency=adjacency, unit=unit, view=held, turnout=str(claim["turnout"]), data=data)
+        return cls(adjacency=adjacency, unit=unit, view=held, participation=str(claim["turnout"]), data=data)
 
     @property
     def places(self) -> str:
@@ -255,7 +258,8 @@ def clipped(p: Parameters) -> tuple[Fraction, Fraction]:
 
 
 def grid_of(p: Parameters) -> tuple[Fraction, int, int] | None:
-    """Step, bits and tail of the ``grid`` on which a higher tier composes loss laws, if a node has one."""
+    """Step, bits and tail of the ``grid`` on which a higher tier composes loss distributions, if a node has
+    one."""
     if "grid" not in p:
         return None
     table = p.table("grid")
@@ -284,15 +288,15 @@ def direction(p: Parameters, s: Setting, narrow: str) -> tuple[str, tuple[str, .
     return how, ("between neighbours only one score moves",) if how == narrow else ()
 
 
-def turnout(s: Setting, least: str = "the stated noise is added") -> tuple[str, ...]:
+def participation(s: Setting, least: str = "the stated noise is added") -> tuple[str, ...]:
     """What is assumed of noise where not everybody takes part."""
-    return () if s.turnout == "everybody" else (f"at the turnout {s.turnout!r}, {least}",)
+    return () if s.participation == "everybody" else (f"at the participation {s.participation!r}, {least}",)
 
 
 def shared_noise(p: Parameters, s: Setting, least: str) -> tuple[str, ...]:
     """Conditions of noise that parties may add in shares: no share is in view, and enough are there."""
     p.need(not s.holds_users, "noise in shares: no user may be in view, who knows one; use billboard.")
-    assumed = [*turnout(s, least)]
+    assumed = [*participation(s, least)]
     if s.adjacency == ADD_REMOVE:
         assumed.append("the noise is the same on both sides: nobody who leaves takes a share of it along")
     if "others" in s.view[0]:
@@ -340,25 +344,28 @@ def add_up(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -
 def laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     if "dimension" in p:
         p.integer("dimension", low=1, high=10**12)  # for higher tiers: the sensitivity is in l1 here
-    return Guarantee(pure=moved(p, s) / p.positive("scale"), assumptions=turnout(s))
+    return Guarantee(pure=moved(p, s) / p.positive("scale"), assumptions=participation(s))
 
 
 @rule("discrete-laplace")
 def discrete_laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    return Guarantee(pure=moved(p, s, most=MAX_COUNT) / p.positive("scale"), assumptions=turnout(s))
+    return Guarantee(pure=moved(p, s, most=MAX_COUNT) / p.positive("scale"), assumptions=participation(s))
 
 
 @rule("gaussian")
 def gaussian(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     squared = moved(p, s) ** 2 if "sensitivity" in p else p.positive("sensitivity_squared", zero=True)
     mu_squared, pure = squared / p.positive("variance"), None if squared else squared
-    return Guarantee(gdp_squared=mu_squared, pure=pure, assumptions=turnout(s))
+    return Guarantee(gdp_squared=mu_squared, pure=pure, assumptions=participation(s))
 
 
 @rule("polya")
 def polya(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     shift, scale, share = moved(p, s, most=10_000), p.positive("scale"), p.positive("share")
-    p.need(share <= 1, f"share must be in (0, 1], got {shown(share)}; more than full turnout is not covered.")
+    p.need(
+        share <= 1,
+        f"share must be in (0, 1], got {shown(share)}; more than full participation is not covered.",
+    )
     assumed = shared_noise(p, s, f"at least a share {share} of the noise is added")
     if share < 1 and shift:
         raise BeyondTierError("T2", "polya noise of which a share is lost")

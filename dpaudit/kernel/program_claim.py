@@ -44,7 +44,7 @@ class Checker(NamedTuple):
 
 CHECKERS = {
     "program, own regions": Checker(program_t0.check, ASSUMED),
-    "program, exact laws": Checker(finite_t0.check, ASSUMED),
+    "program, exact distributions": Checker(finite_t0.check, ASSUMED),
     "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
     "program, data branches": Checker(branches_t0.check, ASSUMED, BRANCHING),
     "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, GAUSSIAN),

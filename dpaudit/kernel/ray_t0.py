@@ -105,16 +105,22 @@ def neighbouring(data: Data, start: Change, moved: Change) -> None:
 
 def possible(route: Route, start: Change, point: Change) -> None:
     """Positive probability at x0: ``point`` is inside, strictly where noise with a density decides."""
-    laws = {f"n{i}": law for i, (law, _) in enumerate(route.draws)}
-    blurring = {name for name, law in laws.items() if law in CONTINUOUS}
+    distributions = {f"n{i}": distribution for i, (distribution, _) in enumerate(route.draws)}
+    blurring = {name for name, distribution in distributions.items() if distribution in CONTINUOUS}
     for form, strict in route.rows.values():
         value = form[1] + change(form, {**start, **point})
         need(
             value < 0 or (value == 0 and not strict and not blurring & {n for n, _ in form[0]}),
             "no interior.",
         )
-    need(all(laws[n] in CONTINUOUS or point[n].denominator == 1 for n in point), "discrete noise is whole.")
-    need(all(laws[n] in CONTINUOUS or n in point for n in laws), "each discrete draw needs a value.")
+    need(
+        all(distributions[n] in CONTINUOUS or point[n].denominator == 1 for n in point),
+        "discrete noise is whole.",
+    )
+    need(
+        all(distributions[n] in CONTINUOUS or n in point for n in distributions),
+        "each discrete draw needs a value.",
+    )
 
 
 def rate(route: Route, multipliers: Any, moved: Change, *, infinite: bool) -> Fraction:

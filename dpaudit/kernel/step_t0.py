@@ -221,10 +221,13 @@ class Tree:
     def _straight(self, route: Route, kind: Any, rest: list[Any]) -> Route:
         """One node on, where there is no choice."""
         if kind == "draw":
-            law, scale, then = rest
-            need(law in ("laplace", "exponential"), f"no shift is known for the law {str(law)[:40]!r}.")
+            distribution, scale, then = rest
+            need(
+                distribution in ("laplace", "exponential"),
+                f"no shift is known for the distribution {str(distribution)[:40]!r}.",
+            )
             name, rows, kept = f"n{len(route.draws)}", route.rows, route.kept
-            if law == "exponential":
+            if distribution == "exponential":
                 support = (((name, -ONE),), ZERO)
                 rows, kept = {**rows, f"{name}>": (support, False)}, (*kept, support)
             return route.to(then, draws=(*route.draws, positive(scale)), rows=rows, kept=kept)
@@ -236,8 +239,11 @@ class Tree:
             form, then = rest
             return route.to(then, forms=(*route.forms, self._form(form, route)))
         need(kind == "release", f"a node of the tree is malformed: {str(kind)[:40]!r}.")
-        form, law, scale, then = rest
-        need(law == "laplace", f"no release is known with the law {str(law)[:40]!r}.")
+        form, distribution, scale, then = rest
+        need(
+            distribution == "laplace",
+            f"no release is known with the distribution {str(distribution)[:40]!r}.",
+        )
         return route.to(then, releases=(*route.releases, (self._form(form, route), positive(scale))))
 
     def _answers(self, route: Route, written: Any, strict: Any, yes: Any, no: Any) -> list[Route]:

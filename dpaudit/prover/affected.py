@@ -14,16 +14,16 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpaudit.certify.sites import Site
 from dpaudit.coins.base import Program, To
 from dpaudit.coins.prover import ProvingCoins
 from dpaudit.core.exact import exact
-from dpaudit.certify.sites import Site
+from dpaudit.core.views import PUBLIC
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.explore import Path, Walk, explore
 from dpaudit.prover.forms import ZERO, Form, symbol
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.core.views import PUBLIC
 
 __all__ = ["Derived", "Touched", "derived_accounting", "undeclared"]
 

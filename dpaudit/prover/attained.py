@@ -19,16 +19,16 @@ from fractions import Fraction
 from types import GeneratorType
 from typing import Any, NoReturn
 
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.distributions.base import Law
+from dpaudit.core.views import PUBLIC, View, audience
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.continuous import Laplace
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.symbols import RefusedError, is_plain, plain_key, plain_number
-from dpaudit.core.views import PUBLIC, View, audience
-from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = ["Attained", "attained"]
 
@@ -135,18 +135,18 @@ class _Told(Coins):
     def _refuse(self) -> NoReturn:
         raise RefusedError("more than releases with Laplace noise.")
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         self._refuse()
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         if type(noise) is not Laplace or audience(to) != audience(PUBLIC):
             self._refuse()
         self.values.append((_plain(value), noise.scale))
         self.seen.append("release")
         return _Number(self.outcomes(len(self.values) - 1), noisy=True)
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        return self.release(0, law, site=site, to=to)
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        return self.release(0, distribution, site=site, to=to)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if audience(to) != audience(PUBLIC):
@@ -164,7 +164,9 @@ class _Told(Coins):
             return [plain_key(value)]
         return self._refuse()
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = PUBLIC) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = PUBLIC
+    ) -> Any:
         self._refuse()
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
@@ -188,7 +190,8 @@ class Attained:
         return sum(((abs(o - w) - abs(o - v)) / scale for o, (v, scale), (w, _) in pairs), ZERO)
 
     def transcript(self, program: Program, data: Symbols) -> dict[str, Any] | None:
-        """The same as the body of a witness: each release with its law on both sides and what came out."""
+        """The same as the body of a witness: each release with its distribution on both sides and what came
+        out."""
         sides = self._sides(program, data)
         if sides is None:
             return None
@@ -196,8 +199,8 @@ class Attained:
             WitnessSite(
                 site=f"release {place}",
                 to=audience(PUBLIC),
-                law=Laplace(scale=scale).shift(value),
-                law_neighbour=Laplace(scale=scale).shift(other),
+                distribution=Laplace(scale=scale).shift(value),
+                distribution_neighbour=Laplace(scale=scale).shift(other),
                 value=outcome,
             )
             for place, (outcome, (value, scale), (other, _)) in enumerate(

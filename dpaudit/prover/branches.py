@@ -15,7 +15,16 @@ import numpy as np
 from scipy.optimize import linprog
 
 from dpaudit.core.claims import PureDP
-from dpaudit.kernel.branches_t0 import LAW, Checked, check, excluded, joint, moves, routes, same_shown
+from dpaudit.kernel.branches_t0 import (
+    DISTRIBUTION,
+    Checked,
+    check,
+    excluded,
+    joint,
+    moves,
+    routes,
+    same_shown,
+)
 from dpaudit.kernel.program_t0 import Data, ProgramProofError, Tree
 from dpaudit.kernel.program_t0 import Form as Plain
 from dpaudit.kernel.program_t0 import Row as PlainRow
@@ -40,7 +49,7 @@ def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | s
     data = Data.read(fields["data"], fields["adjacency"])
     tree = Tree(fields["tree"], data)
     try:
-        paths = routes(tree, LAW[quantity])
+        paths = routes(tree, DISTRIBUTION[quantity])
         if len(data.boxes) * len(paths) ** 2 > MAX_TRIED:
             return (
                 f"the data decide among {len(paths)} paths, too many to take in pairs (prove fewer records)."

@@ -1,8 +1,10 @@
 """The certificate of a bounded proof, as ``dpaudit/kernel/program_t0.py`` reads it: plain JSON, exact
 strings.
 
-``tree`` lists the nodes, parents first: ["draw", law, scale, next], ["finite", weights, [next, ...]],
-["show", text, next], ["form", form, next], ["release", form, law, scale, next] (of a Gaussian its variance),
+``tree`` lists the nodes, parents first: ["draw", distribution, scale, next], ["finite", weights, [next,
+...]],
+["show", text, next], ["form", form, next], ["release", form, distribution, scale, next] (of a Gaussian its
+variance),
 ["compare", form, strict, if below, if not], ["fork", question, [next, ...]], ["empty", multipliers], ["end"].
 ``cells`` partition the
 paths, which are counted in the order of the tree. A cell has ``shifts``: for each extreme change of the data

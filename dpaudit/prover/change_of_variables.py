@@ -65,7 +65,7 @@ def _candidates(group: Sequence[Path]) -> list[str]:
     found = []
     for draw in first.draws:
         sizes = {abs(path.shown_forms()[0].terms.get(draw.symbol, ZERO)) for path in group}
-        if draw.law == "laplace" and len(sizes) == 1 and ZERO not in sizes:
+        if draw.distribution == "laplace" and len(sizes) == 1 and ZERO not in sizes:
             found.append(draw.symbol)
     return found
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.explore import Path
 from dpaudit.prover.refutation import Ray, cancelling, exact_shifts
-from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["event_body"]
 

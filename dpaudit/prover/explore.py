@@ -23,11 +23,11 @@ from types import CodeType
 from typing import Any, NoReturn
 
 from dpaudit.core.errors import DpauditError
-from dpaudit.distributions.base import Law
-from dpaudit.prover.step_limit import of_limited_length
+from dpaudit.distributions.base import Distribution
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.linear import contradiction
+from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.symbols import Origin, Private, Public, RefusedError, is_plain, plain_key, plain_number
 
 __all__ = ["CrashedError", "Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
@@ -37,23 +37,24 @@ MAX_PATHS, MAX_DECISIONS = 20_000, 500
 #: Paths from which on runs apart look for a loop without an end: most programs have fewer.
 FEW = 8
 
-#: One thing that happened on a path: ("draw", law, scale), ("finite", weights, outcome), ("show", key),
-#: ("form", form), ("release", form, law, scale), of a Gaussian its variance, ("fork", key, answer). Lists are
-#: between ("open", n), items.
+#: One thing that happened on a path: ("draw", distribution, scale), ("finite", weights, outcome), ("show",
+#: key),
+#: ("form", form), ("release", form, distribution, scale), of a Gaussian its variance, ("fork", key, answer).
+#: Lists are between ("open", n), items.
 Event = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One hidden draw with a symbol: its law's registered name and its exact positive scale."""
+    """One hidden draw with a symbol: its distribution's registered name and its exact positive scale."""
 
     symbol: str
-    law: str
+    distribution: str
     scale: Fraction
 
     @property
     def continuous(self) -> bool:
-        return self.law != "discrete-laplace"
+        return self.distribution != "discrete-laplace"
 
 
 @dataclass(eq=False)
@@ -147,22 +148,22 @@ class Walk:
         """The value ``form``, a symbol, for the program under proof; an ``int`` if the symbol is one."""
         return Private(form, self, Origin(whole=self.integers.issuperset(form.terms)))
 
-    def hidden(self, law: Law) -> Private:
+    def hidden(self, distribution: Distribution) -> Private:
         """A fresh noise symbol ``n0``, ``n1``, ...; one-sided noise brings its support as a constraint
         (E)."""
-        draw = Draw(f"n{len(self.draws)}", law.name, law.scale)  # type: ignore[attr-defined]
-        self._event(("draw", draw.law, draw.scale))
+        draw = Draw(f"n{len(self.draws)}", distribution.name, distribution.scale)  # type: ignore[attr-defined]
+        self._event(("draw", draw.distribution, draw.scale))
         self.draws.append(draw)
-        if draw.law == "exponential":
+        if draw.distribution == "exponential":
             self.rows[f"{draw.symbol}>"] = Row(symbol(draw.symbol).times(Fraction(-1)), strict=False)
             self.met.add(draw.symbol)
         if not draw.continuous:
             self.integers.add(draw.symbol)
         return self.private(symbol(draw.symbol))
 
-    def chosen(self, law: Law) -> int:
+    def chosen(self, distribution: Distribution) -> int:
         """The outcome of a hidden finite draw: each one of positive weight is explored."""
-        return self.weighted(finite_weights(law))
+        return self.weighted(finite_weights(distribution))
 
     def weighted(self, weights: tuple[Fraction, ...]) -> int:
         """One of 0, 1, 2, ... with these exact probabilities."""
@@ -170,7 +171,7 @@ class Walk:
         self.events[-1] = ("finite", weights, answer)
         return answer
 
-    def released(self, value: Any, law: Law) -> Public:
+    def released(self, value: Any, distribution: Distribution) -> Public:
         """An outcome: the same number on both sides, whatever it is."""
         if type(value) is Private and value._follower is self:
             form, whole = Private.form_of(value), Private.origin_of(value).whole
@@ -178,10 +179,12 @@ class Walk:
             if not is_plain(value):
                 self.refuse("a value that is no number of this run was released (release numbers one by one)")
             form, whole = Form({}, plain_number(value)), type(value) in (int, bool)
-        if law.name == "discrete-laplace" and not whole:  # a float would show its type in the outcome
+        if (
+            distribution.name == "discrete-laplace" and not whole
+        ):  # a float would show its type in the outcome
             self.refuse("a value that may be no integer was released with discrete noise")
-        [spread] = law.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
-        self._event(("release", form, law.name, spread))
+        [spread] = distribution.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
+        self._event(("release", form, distribution.name, spread))
         self.outcomes += 1
         return Public(f"o{self.outcomes - 1}", self)
 
@@ -349,12 +352,12 @@ def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
     return Row(whole.moved(Fraction(-below)), strict=False)
 
 
-def finite_weights(law: Law) -> tuple[Fraction, ...]:
-    """The exact probabilities of 0, 1, 2, ... under a Bernoulli or categorical law."""
-    if law.name == "bernoulli":
-        p: Fraction = law.p  # type: ignore[attr-defined]
+def finite_weights(distribution: Distribution) -> tuple[Fraction, ...]:
+    """The exact probabilities of 0, 1, 2, ... under a Bernoulli or categorical distribution."""
+    if distribution.name == "bernoulli":
+        p: Fraction = distribution.p  # type: ignore[attr-defined]
         return (1 - p, p)
-    return tuple(Fraction(w, law.total) for w in law.weights)  # type: ignore[attr-defined]
+    return tuple(Fraction(w, distribution.total) for w in distribution.weights)  # type: ignore[attr-defined]
 
 
 def explore(

@@ -1,4 +1,4 @@
-"""Finite data and finite draws: no alignment, the exact law of every data set (E).
+"""Finite data and finite draws: no alignment, the exact distribution of every data set (E).
 
 Where all records are integers of a bounded range and all randomness is finite, the program runs on plain
 numbers: each data set has its own tree of draws, each path an exact rational weight, and all pairs of
@@ -19,38 +19,41 @@ from typing import Any
 from dpaudit.coins.base import Program, To
 from dpaudit.coins.prover import ProvingCoins
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import lower_exact, upper_short
-from dpaudit.distributions.base import Law
+from dpaudit.core.views import PUBLIC
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.randomised_response import RandomisedResponse
+from dpaudit.kernel.ball import lower_exact, upper_short
 from dpaudit.prover.data import Adjacent, Symbols
 from dpaudit.prover.decimals import DecimalFloat, decimal_program
 from dpaudit.prover.explore import CrashedError, Event, Explored, Walk, explore
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.core.views import PUBLIC
 
-__all__ = ["Laws", "bounds", "exact_laws", "largest_ratio", "law_of", "trees"]
+__all__ = ["Distributions", "bounds", "distribution_of", "exact_distributions", "largest_ratio", "trees"]
 
 MAX_DATA_SETS, MAX_PAIRS = 1_000, 20_000
 
 #: For each data set, the exact probability of each thing that may be shown.
-Laws = dict[tuple[int, ...], dict[tuple[Any, ...], Fraction]]
+Distributions = dict[tuple[int, ...], dict[tuple[Any, ...], Fraction]]
 
 
 class _FiniteCoins(ProvingCoins):
-    """Coins that also show a finite outcome, whose law may depend on the data: these are plain numbers."""
+    """Coins that also show a finite outcome, whose distribution may depend on the data: these are plain
+    numbers."""
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)
         walk = self._follower
-        if type(law) is RandomisedResponse:
-            if law.keep is None:
+        if type(distribution) is RandomisedResponse:
+            if distribution.keep is None:
                 self._follower.refuse("randomised response with an irrational probability was observed")
-            other = (1 - law.keep) / (law.symbols - 1)
-            weights = [law.keep if j == law.truth else other for j in range(law.symbols)]
+            other = (1 - distribution.keep) / (distribution.symbols - 1)
+            weights = [
+                distribution.keep if j == distribution.truth else other for j in range(distribution.symbols)
+            ]
             outcome = walk.weighted(tuple(weights))  # type: ignore[attr-defined]
         else:
-            outcome = self.draw(law, site=site)
+            outcome = self.draw(distribution, site=site)
         walk.shown(outcome)
         return outcome
 
@@ -62,10 +65,13 @@ class _FiniteWalk(Walk):
         return super()._shows(float(value) if type(value) is DecimalFloat else value)
 
 
-def exact_laws(program: Program, data: Symbols) -> Laws | None:
-    """The exact law of what ``program`` shows on every data set; None where data or draws are not finite."""
+def exact_distributions(program: Program, data: Symbols) -> Distributions | None:
+    """The exact distribution of what ``program`` shows on every data set; None where data or draws are not
+    finite."""
     explored = trees(program, data)
-    return None if explored is None else {numbers: law_of(tree) for numbers, tree in explored.items()}
+    return (
+        None if explored is None else {numbers: distribution_of(tree) for numbers, tree in explored.items()}
+    )
 
 
 def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
@@ -89,7 +95,7 @@ def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | 
 
 
 def _require_no_crash(program: Program, data: Symbols, data_sets: list[tuple[int, ...]]) -> None:
-    """Run the program itself on actual data, of which no laws are made: it may still crash."""
+    """Run the program itself on actual data, of which no distributions are made: it may still crash."""
     try:
         for numbers in data_sets:
             _tree(program, data, numbers)
@@ -111,23 +117,23 @@ def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored
     return explored
 
 
-def law_of(explored: Explored) -> dict[tuple[Any, ...], Fraction]:
+def distribution_of(explored: Explored) -> dict[tuple[Any, ...], Fraction]:
     """What one tree shows, with what probability."""
-    law: dict[tuple[Any, ...], Fraction] = {}
+    distribution: dict[tuple[Any, ...], Fraction] = {}
     for path in explored.paths:
         weight = math.prod((e[1][e[2]] for e in path.events if e[0] == "finite"), start=Fraction(1))
         shown = tuple(event[1] for event in path.events if event[0] == "show")
-        law[shown] = law.get(shown, ZERO) + weight
-    return law
+        distribution[shown] = distribution.get(shown, ZERO) + weight
+    return distribution
 
 
 def _pairs(
-    laws: Laws, data: Symbols, adjacency: Adjacent
+    distributions: Distributions, data: Symbols, adjacency: Adjacent
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """All neighbours, each in both orders where both are neighbours."""
     for piece in adjacency.pieces(data):
         ends = [piece.get(name, (ZERO, ZERO)) for name in data.names]
-        for one in laws:
+        for one in distributions:
             steps = [
                 [v for v in range(int(data.low or 0), int(data.high or 0) + 1) if low <= v - at <= high]
                 for at, (low, high) in zip(one, ends, strict=True)
@@ -138,24 +144,24 @@ def _pairs(
 
 
 def largest_ratio(
-    laws: Laws, data: Symbols, adjacency: Adjacent
+    distributions: Distributions, data: Symbols, adjacency: Adjacent
 ) -> tuple[Fraction | float, tuple[Any, ...]] | None:
     """The largest P(shown | one) / P(shown | other) over all neighbours, with (one, other, shown); None if
     there are too many pairs."""
     worst: tuple[Fraction | float, tuple[Any, ...]] = (Fraction(1), ())
-    for count, (one, other) in enumerate(_pairs(laws, data, adjacency)):
+    for count, (one, other) in enumerate(_pairs(distributions, data, adjacency)):
         if count >= MAX_PAIRS:
             return None
-        for shown, chance in laws[one].items():
+        for shown, chance in distributions[one].items():
             for over, under, left, right in (
-                (chance, laws[other].get(shown, ZERO), one, other),
-                (laws[other].get(shown, ZERO), chance, other, one),
+                (chance, distributions[other].get(shown, ZERO), one, other),
+                (distributions[other].get(shown, ZERO), chance, other, one),
             ):
                 if over and (not under or over / under > worst[0]):
                     worst = (over / under if under else math.inf, (left, right, shown))
                     if not under:
                         return worst
-        for shown in laws[other].keys() - laws[one].keys():
+        for shown in distributions[other].keys() - distributions[one].keys():
             return math.inf, (other, one, shown)
     return worst
 

@@ -1,8 +1,8 @@
 """Programs whose only randomness is Gaussian noise on released values: zCDP, GDP and (epsilon, delta).
 
 Nothing is hidden here, so nothing has to be aligned: a path costs the sum of change^2 / (2 variance) over its
-releases, the dearest path is rho, and mu^2 is 2 rho (``dpaudit/kernel/gaussian_t0.py`` has the argument and
-derives the number). Outcomes may decide, and may stand in later values:
+releases, the most expensive path is rho, and mu^2 is 2 rho (``dpaudit/kernel/gaussian_t0.py`` has the
+argument and derives the number). Outcomes may decide, and may stand in later values:
 there they are symbols ``p0``, ``p1``, ..., equal on both sides. Where data decide, pairs of paths are taken
 (``branches``), and outcomes may not stand in values. A value shown without noise is refused, as is a
 comparison of private values with outcomes."""
@@ -12,9 +12,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.coins.base import Program
 from dpaudit.coins.prover import GaussianCoins
+from dpaudit.core.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.core.exact import in_digits
 from dpaudit.kernel import gaussian_t0
 from dpaudit.kernel.check import derived_bound

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from dpaudit.coins.prover import ProvingCoins
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Event, Explored, Node, Path, Walk, explore
 from dpaudit.prover.forms import Form, symbol
@@ -58,13 +58,13 @@ class StepWalk(Walk):
         self.kinds.update(dict.fromkeys(form.terms, kind))
         return Private(form, self, Origin(rounded=True))
 
-    def hidden(self, law: Law) -> Private:
-        self._continuous(law)
-        return super().hidden(law)
+    def hidden(self, distribution: Distribution) -> Private:
+        self._continuous(distribution)
+        return super().hidden(distribution)
 
-    def released(self, value: Any, law: Law) -> Any:
-        self._continuous(law)
-        return super().released(value, law)
+    def released(self, value: Any, distribution: Distribution) -> Any:
+        self._continuous(distribution)
+        return super().released(value, distribution)
 
     def public_divisor(self, what: str) -> None:
         """Followed: a run that ends in a division by zero does so on both sides, and has paid no more than
@@ -76,8 +76,8 @@ class StepWalk(Walk):
             self.publics[key] = symbol(f"p{len(self.publics)}")
         return self.publics[key]
 
-    def _continuous(self, law: Law) -> None:
-        if law.name == "discrete-laplace":
+    def _continuous(self, distribution: Distribution) -> None:
+        if distribution.name == "discrete-laplace":
             self.refuse("discrete noise was drawn, which needs a fixed number of records")
 
     def _shows(self, value: Any) -> list[Event]:

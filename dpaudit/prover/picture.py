@@ -14,7 +14,7 @@ __all__ = ["path_tree"]
 
 def path_tree(certificate: Mapping[str, Any]) -> str:
     """The tree of a certificate of ``program_t0``, a line a node. A leaf says which shift of the noise pays
-    for its dearest change of the data, and what that costs."""
+    for its most expensive change of the data, and what that costs."""
     return "\n".join(_Picture(certificate).lines(0, "", _Trail())) + "\n"
 
 
@@ -50,8 +50,8 @@ class _Picture:
             self.paths += 1
             yield f"{margin}{self._moved(self.paths - 1, trail)}"
         elif kind == "draw":
-            law, scale, below = rest
-            yield f"{margin}draw n{len(trail.draws)}: {law}, scale {scale}"
+            distribution, scale, below = rest
+            yield f"{margin}draw n{len(trail.draws)}: {distribution}, scale {scale}"
             further = replace(trail, draws=(*trail.draws, Fraction(scale)))
             yield from self.lines(below, margin, further)
         elif kind == "compare":
@@ -59,8 +59,8 @@ class _Picture:
             yield f"{margin}{in_words(form)} {'<' if strict else '<='} 0?"
             yield from self._answers(["yes", "no"], answers, margin, trail)
         elif kind == "release":
-            form, law, scale, below = rest
-            yield f"{margin}release {in_words(form)} + {law}, scale {scale}"
+            form, distribution, scale, below = rest
+            yield f"{margin}release {in_words(form)} + {distribution}, scale {scale}"
             further = replace(trail, releases=(*trail.releases, (form, Fraction(scale))))
             yield from self.lines(below, margin, further)
         elif kind in ("show", "form"):

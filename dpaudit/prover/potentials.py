@@ -275,7 +275,7 @@ class _Exact:
 
 def _potentials(nodes: int, costs: list[tuple[Edge, Fraction]]) -> list[Fraction]:
     """The least potentials, exactly: the largest cost of all walks from each node. A walk that costs more
-    than each node's dearest edge once goes around a cycle that costs something, and there are none."""
+    than each node's most expensive edge once goes around a cycle that costs something, and there are none."""
     out: list[dict[int | None, Fraction]] = [{} for _ in range(nodes)]
     for edge, cost in costs:
         if edge.source is not None:

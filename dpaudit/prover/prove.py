@@ -13,33 +13,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.coins.base import Program
 from dpaudit.core.claims import PureDP
 from dpaudit.core.claims.base import Adjacency, Model, Unit
-from dpaudit.coins.base import Program
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.kernel import finite_t0, program_t0, step_t0
 from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, scope_in_words
 from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
 from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
+from dpaudit.prover.change_of_variables import Part, sheared
 from dpaudit.prover.data import EVERY, Adjacent, OneReplaced, Symbols, symbols_of
 from dpaudit.prover.event_body import event_body
 from dpaudit.prover.every_size import prove_every_size
 from dpaudit.prover.explore import Explored, Path
-from dpaudit.prover.finite import bounds, largest_ratio, law_of, trees
+from dpaudit.prover.finite import bounds, distribution_of, largest_ratio, trees
 from dpaudit.prover.forms import ZERO, Form, Row
 from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, prove_gaussian
 from dpaudit.prover.proof import Bound, Proof, rounded_apart, too_large
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
 from dpaudit.prover.regions import Merged, alike, merge, patterns
-from dpaudit.prover.change_of_variables import Part, sheared
 from dpaudit.prover.steps import enough_steps
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.whole_program import explore_program
-from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["prove"]
 
@@ -81,9 +81,9 @@ def _pure(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, s
         return _at_every_size(program, claim, data, adjacency, scope)
     try:
         require_readable(program)
-        by_law = _finite(program, claim, data, adjacency, scope)
-        if by_law is not None:
-            return by_law
+        by_distribution = _finite(program, claim, data, adjacency, scope)
+        if by_distribution is not None:
+            return by_distribution
         explored = explore_program(program, data)
     except RefusedError as refusal:
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
@@ -112,15 +112,17 @@ def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Ad
 
 
 def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof | None:
-    """The exact laws of all data sets compared, where data and draws are finite (E)."""
+    """The exact distributions of all data sets compared, where data and draws are finite (E)."""
     explored = trees(program, data)
-    laws = None if explored is None else {numbers: law_of(tree) for numbers, tree in explored.items()}
-    found = None if laws is None else largest_ratio(laws, data, adjacency)
+    distributions = (
+        None if explored is None else {numbers: distribution_of(tree) for numbers, tree in explored.items()}
+    )
+    found = None if distributions is None else largest_ratio(distributions, data, adjacency)
     if explored is None or found is None:
         return None
     ratio, where = found
     proof = {
-        "proof": "program, exact laws",
+        "proof": "program, exact distributions",
         "claim": {"epsilon": str(claim.bound)},
         "bound": str(bounds(ratio)[1]),
         "data": data.to_json(),
@@ -139,10 +141,10 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
         verdict = "verified" if checked.holds else "refuted" if checked.refutes else "inconclusive"
     left_right_shown = [list(part) for part in where]
     witness = {
-        "kind": "exact laws",
+        "kind": "exact distributions",
         "ratio": str(ratio),
         "left, right, shown": left_right_shown,
-        "form": "program-laws",
+        "form": "program-distributions",
         "body": {"view": View.of(PUBLIC).to_json(), **{name: proof[name] for name in finite_t0.FIELDS}},
     }
     reason = f"on {where[0]} and {where[1]} the outcome {where[2]} has ratio {ratio}." if where else ""
@@ -319,7 +321,7 @@ class _Search:
         return {**self.fields, "proof": "program, ray", "ray": {**written, **rest}}
 
     def _at_outcomes(self) -> dict[str, Any] | None:
-        """A refutation at one list of outcomes (G14 c): paths of releases only, the dearest first."""
+        """A refutation at one list of outcomes (G14 c): paths of releases only, the most expensive first."""
         dear = []
         for path in self.explored.paths:
             if path.draws or path.shown_forms() or not path.releases():
@@ -389,9 +391,11 @@ class _Search:
         route = program_t0.Route(
             0,
             {},
-            draws=tuple((draw.law, draw.scale) for draw in path.draws),
+            draws=tuple((draw.distribution, draw.scale) for draw in path.draws),
             forms=tuple(_plain(form) for form in path.shown_forms()),
-            releases=tuple((_plain(form), law, scale) for form, law, scale in path.releases()),
+            releases=tuple(
+                (_plain(form), distribution, scale) for form, distribution, scale in path.releases()
+            ),
         )
         kept = {str(i): (_plain(form), False) for i, form in enumerate(rows)}
         return list(self.checker.extremes(program_t0.Cell(route, kept, {})))

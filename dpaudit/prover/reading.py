@@ -4,10 +4,11 @@ A symbol can refuse what is done to it, but not what is done around it: a type t
 a handler that swallows a refusal, state kept from one run to the next. So the code of the program, of all
 functions inside it and of all functions that it can name is read first (rules A, H1, H2, H5 of the prover):
 no handlers, no identity tests but with None, no stores of attributes and globals, no imports and classes;
-global names are constants, white-listed builtins, laws, ``Fraction``, ``math``, and functions that pass the
-same reading; attributes are from a short list.
+global names are constants, white-listed builtins, distributions, ``Fraction``, ``math``, and functions that
+pass the same reading; attributes are from a short list.
 
-Builtins, laws and the contents of ``math`` are recognised as objects, because their names can be bound to
+Builtins, distributions and the contents of ``math`` are recognised as objects, because their names can be
+bound to
 anything: by ``builtins.max = other``, by a module's own ``__builtins__``, by a class's ``__module__``."""
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from operator import attrgetter
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import dpaudit.distributions as laws
+import dpaudit.distributions as distributions
 from dpaudit.prover.post import post
 from dpaudit.prover.symbols import RefusedError
 
@@ -65,8 +66,12 @@ _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 _CONSTANTS = (int, bool, float, str, Fraction, type(None))
 
-#: The classes of laws, as objects.
-_LAWS = {law for law in vars(laws).values() if isinstance(law, type) and issubclass(law, laws.Law)}
+#: The classes of distributions, as objects.
+_DISTRIBUTIONS = {
+    distribution
+    for distribution in vars(distributions).values()
+    if isinstance(distribution, type) and issubclass(distribution, distributions.Distribution)
+}
 
 #: Set in the flags of a class that was made by a ``class`` statement (Py_TPFLAGS_HEAPTYPE).
 _MADE_IN_PYTHON = 1 << 9
@@ -156,7 +161,8 @@ def _is_unchanged_math(module: ModuleType) -> bool:
 
 
 def _allowed(value: Any, function: FunctionType, what: str) -> Iterator[FunctionType]:
-    """Whether a value from outside the function is a constant, a law, ``math``, or another function."""
+    """Whether a value from outside the function is a constant, a distribution, ``math``, or another
+    function."""
     if value is post:
         return
     if type(value) is FunctionType:
@@ -174,10 +180,10 @@ def _constant(value: Any) -> bool:
     kind = type(value)
     if kind is tuple:
         return all(_constant(item) for item in value)
-    if value is Fraction or any(kind is known for known in (*_CONSTANTS, *_LAWS)):
+    if value is Fraction or any(kind is known for known in (*_CONSTANTS, *_DISTRIBUTIONS)):
         return True
     name = getattr(value, "__name__", None)
-    return any(value is law for law in _LAWS) or (
+    return any(value is distribution for distribution in _DISTRIBUTIONS) or (
         type(name) is str and name in BUILTINS and _is_builtin(value, name)
     )
 

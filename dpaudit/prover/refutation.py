@@ -318,8 +318,8 @@ def _interior(path: Path, change: Change, data: Symbols) -> tuple[Change, Change
     noisy = np.array([any(s.startswith("n") for s in row.form.terms) or row.strict for row in rows])
     upper = np.hstack([table[:, :-1], -table[:, :-1], (room * noisy)[:, None]])
     # Room first, up to 1; then little noise, which is likely, and small data.
-    price = [1.0 if name.startswith("n") else 0.1 for name in names]
-    goal = np.array([*price, *price, -1000.0])
+    cost = [1.0 if name.startswith("n") else 0.1 for name in names]
+    goal = np.array([*cost, *cost, -1000.0])
     bounds = [(0.0, FAR)] * (2 * len(names)) + [(0.0, 1.0)]
     found = linprog(goal, A_ub=upper, b_ub=-table[:, -1], bounds=bounds, method="highs")
     if found.x is None:
@@ -350,7 +350,7 @@ def straight_loss(
         return None
     program = _Program.of(path)
     names = [name for name in program.scales if any(name in form.terms for form in program.shown)]
-    one_sided = {draw.symbol for draw in path.draws if draw.law == "exponential"}
+    one_sided = {draw.symbol for draw in path.draws if draw.distribution == "exponential"}
     lines = [[form.terms.get(name, ZERO) for name in names] for form in program.shown]
     right = [-form.change(change) for form in program.shown]
     start = both_inside(change, data)

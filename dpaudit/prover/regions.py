@@ -152,7 +152,7 @@ class _Cover:
         self.explored, self.first = explored, first
         self.order = explored.positions
         self.finite = [event[2] for event in first.events if event[0] == "finite"]
-        self.laws = [(draw.law, draw.scale) for draw in first.draws]
+        self.distributions = [(draw.distribution, draw.scale) for draw in first.draws]
         self.blurred = {draw.symbol for draw in first.draws if draw.continuous}
         supports = {name: row for name, row in first.rows.items() if name.startswith("n")}
         self.start = {**domain, **supports, **{f"k{i}": Row(form, False) for i, form in enumerate(rows)}}
@@ -175,7 +175,7 @@ class _Cover:
                 return self._split(node, rows, draws, finite, compared)
             answer = 0
             if kind == "draw":
-                if draws >= len(self.laws) or self.laws[draws] != tuple(node.event[1:]):
+                if draws >= len(self.distributions) or self.distributions[draws] != tuple(node.event[1:]):
                     return False
                 draws += 1
             elif kind == "finite":

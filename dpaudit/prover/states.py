@@ -124,8 +124,8 @@ def read(
 
 
 class _Reader:
-    """H1: every local is a number, text, None, a law, a symbol, or a tree of lists and tuples of these; no
-    list is reached twice, at any depth."""
+    """H1: every local is a number, text, None, a distribution, a symbol, or a tree of lists and tuples of
+    these; no list is reached twice, at any depth."""
 
     def __init__(self, follower: Follower, seen: set[int], kind: Callable[[Private], str]) -> None:
         self.follower, self.seen, self.kind = follower, seen, kind

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.distributions.continuous import Exponential, Laplace
+from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.refutation import Ray
@@ -21,7 +21,7 @@ __all__ = ["enough_steps"]
 MAX_STEPS = 2**20
 #: Bits of the balls: differences of distribution functions far out lose many.
 DIGITS = 512
-LAWS = {"laplace": Laplace, "exponential": Exponential}
+DISTRIBUTIONS = {"laplace": Laplace, "exponential": Exponential}
 
 
 def enough_steps(ray: Ray, epsilon: Fraction) -> int | None:
@@ -29,7 +29,7 @@ def enough_steps(ray: Ray, epsilon: Fraction) -> int | None:
     nothing to say: shown numbers, discrete noise, or more than a million steps."""
     if any(path.shown_forms() or path.releases() for path in ray.paths):
         return None
-    if any(draw.law not in LAWS for path in ray.paths for draw in path.draws):
+    if any(draw.distribution not in DISTRIBUTIONS for path in ray.paths for draw in path.draws):
         return None
     with precision(DIGITS):
         return _search(ray, epsilon)
@@ -91,6 +91,6 @@ def _box(path: Path, point: dict[str, Fraction], start: dict[str, Fraction]) -> 
     chance = ball(_chance(path))
     for draw in path.draws:
         at = point.get(draw.symbol, Fraction(1))
-        law = LAWS[draw.law](scale=draw.scale)
-        chance *= law.cdf_ball(at + room) - law.cdf_ball(at - room)
+        distribution = DISTRIBUTIONS[draw.distribution](scale=draw.scale)
+        chance *= distribution.cdf_ball(at + room) - distribution.cdf_ball(at - room)
     return chance

@@ -16,8 +16,8 @@ from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import RefutedError
 from dpaudit.core.pairs import shown
-from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, WARNING, Levels, seed_of
 from dpaudit.core.verdicts import VerdictKind
+from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, WARNING, Levels, seed_of
 
 __all__ = ["AssertPrivate"]
 

@@ -3,5 +3,5 @@
 ``privacy`` holds the audit of one program; the other files are what it does, in this order: which pairs
 (``domains``, ``search``, ``positions``) along which histories (``histories``, ``quantiles``), what they show
 (``findings``, ``witnessing``, ``entered``), and whether the certificate speaks of the program (``leaves``,
-``misfits``). ``followed`` is for aggregates whose law has no closed form.
+``mismatches``). ``followed`` is for aggregates whose distribution has no closed form.
 """

@@ -1,10 +1,11 @@
 """Runs of a program with secure sums along given aggregates, and what one changed record moves in them.
 
-Where the law of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss. What a
+Where the distribution of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no
+loss. What a
 proof by composition uses is simpler: a user enters one aggregate, its encodings' sum moves by at most g, and
 the shares are the mechanism's, one for each user of the batch. ``Followed`` hands every aggregate an outcome
-chosen from public numbers and keeps the users' laws; ``survey`` holds the runs of two neighbours against each
-other. Any residue is possible, so every history that is followed can happen.
+chosen from public numbers and keeps the users' distributions; ``survey`` holds the runs of two neighbours
+against each other. Any residue is possible, so every history that is followed can happen.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Any, Protocol
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.core.errors import NotTractableError
-from dpaudit.distributions import Law, Shifted, SumMod
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.coverage import Watch, excuse_for
 from dpaudit.core.views import PUBLIC, SERVER
+from dpaudit.distributions import Distribution, Shifted, SumMod
+from dpaudit.replay.coverage import Watch, excuse_for
 
 __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
 
@@ -36,7 +37,7 @@ class Sheet(Protocol):
     @property
     def modulus(self) -> int: ...
     @property
-    def share(self) -> Law: ...
+    def share(self) -> Distribution: ...
 
 
 #: The residue of aggregate number k, given its sheet.
@@ -48,7 +49,7 @@ class Aggregate:
     """One secure sum of a run: its sheet, the users' noise without their encodings, and Σ x̂."""
 
     sheet: Sheet
-    noise: tuple[Law, ...]
+    noise: tuple[Distribution, ...]
     total: Fraction
 
 
@@ -60,14 +61,19 @@ class Followed(Coins):
         self.aggregates: list[Aggregate] = []
         self.shown: list[Any] = []
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> int:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> int:
         if not isinstance(through, SumMod) or through.modulus not in self._sheets:
             raise NotTractableError(
                 f"site {site!r}: an aggregate must be a sum modulo a batch's m, got {through!r}; record it."
             )
         sheet = self._sheets[through.modulus]
-        noise = tuple(law.base if isinstance(law, Shifted) else law for law in laws)
-        total = sum((_offset(law, site) for law in laws), Fraction(0))
+        noise = tuple(
+            distribution.base if isinstance(distribution, Shifted) else distribution
+            for distribution in distributions
+        )
+        total = sum((_offset(distribution, site) for distribution in distributions), Fraction(0))
         self.aggregates.append(Aggregate(sheet, noise, total))
         return self._steering(len(self.aggregates) - 1, sheet)
 
@@ -75,10 +81,12 @@ class Followed(Coins):
         self.shown.append(frozen_copy(value))
         return value
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        raise NotTractableError(f"site {site!r}: only aggregates are followed, got {law!r}; record the run.")
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+        raise NotTractableError(
+            f"site {site!r}: only aggregates are followed, got {distribution!r}; record the run."
+        )
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         raise NotTractableError(
             f"site {site!r}: a hidden draw cannot be followed; declare the rewards' grid."
         )
@@ -87,11 +95,13 @@ class Followed(Coins):
         raise NotTractableError(f"site {site!r}: a channel cannot be followed; record the run.")
 
 
-def _offset(law: Law, site: str) -> Fraction:
-    """The encoding in one user's law. An array of them is refused: it would count as 0."""
-    offset = law.offset if isinstance(law, Shifted) else Fraction(0)
+def _offset(distribution: Distribution, site: str) -> Fraction:
+    """The encoding in one user's distribution. An array of them is refused: it would count as 0."""
+    offset = distribution.offset if isinstance(distribution, Shifted) else Fraction(0)
     if not isinstance(offset, Fraction):
-        raise NotTractableError(f"site {site!r}: a user's law must be of one number, got {law!r}; record it.")
+        raise NotTractableError(
+            f"site {site!r}: a user's distribution must be of one number, got {distribution!r}; record it."
+        )
     return offset
 
 
@@ -104,7 +114,7 @@ class Survey:
     faults: tuple[str, ...]
     runs: int
 
-    def obstacles(self, *, declared: int = 1) -> list[str]:
+    def unmet(self, *, declared: int = 1) -> list[str]:
         """What stands between a certificate and this program: faults, and sums that one record moves by
         another amount than ``declared`` times g at most."""
         reasons = list(self.faults)

@@ -9,6 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from dpaudit.blackbox.neighbours import pairs_of
+from dpaudit.certify.build import Proof, accounted
+from dpaudit.certify.sites import Site, allowed_by, charged_sites, total_of
+from dpaudit.coins import Choice, Program
 from dpaudit.core.claims import (
     Accounting,
     AccountingClaim,
@@ -23,17 +26,14 @@ from dpaudit.core.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.core.claims.privacy import NOT_STATED
-from dpaudit.coins import Choice, Program
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Evidence
-from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.build import Proof, accounted
-from dpaudit.certify.sites import Site, allowed_by, priced_sites, total_of
+from dpaudit.core.suite import Run
+from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.replay.accounting import common_measure
 from dpaudit.replay.domains import Declared, Domain, Interval
-from dpaudit.core.suite import Run
 
 __all__ = ["PrivacyAudit"]
 
@@ -54,7 +54,8 @@ class PrivacyAudit:
     from it, and a privacy row proves the program for all such data if it can. Without it, ``neighbours(run)``
     returns pairs of your own; ``sites`` is the accounting that the proof declares, ``because``
     says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
-    law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
+    distribution -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None``
+    and every
     site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
     width) lets Hypothesis look for worse pairs among arrays of at most that many records, of numbers of the
     domain, in [0, 1] if none is declared. ``more(run)`` may
@@ -109,7 +110,7 @@ class PrivacyAudit:
             object.__setattr__(self, "claim", replace(self.claim, domain=words))
         if self.searched is not None and self.domain is not None:
             self.domain.levels()  # refuses a domain that cannot be searched number by number
-        object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
+        object.__setattr__(self, "sites", charged_sites(self.sites, self.claim))
 
     def _declare(self, data: Records | Table) -> None:
         """Derive the pairs and the domain from the declaration."""
@@ -150,7 +151,7 @@ class PrivacyAudit:
 
     @property
     def declared(self) -> Fraction:
-        """The declared total price of one record, in the unit in which prices add up (``Site``)."""
+        """The declared total cost of one record, in the unit in which costs add up (``Site``)."""
         return total_of(self.sites)
 
     @property
@@ -169,7 +170,7 @@ class PrivacyAudit:
             "declared": "; ".join(site.describe() for site in self.sites),
             "adjacency": claim.adjacency,
             "unit": claim.unit,
-            "turnout": claim.turnout,
+            "turnout": claim.participation,
         }
         if isinstance(claim, ZeroConcentratedDP):
             return ConcentratedAccounting(rho=stated, **common)
@@ -196,9 +197,9 @@ def _concentrated(sites: Sequence[Site], claim: ApproxDP) -> Fraction | None:
     if any(site.mechanism is None for site in sites):
         return None
     setting = ZeroConcentratedDP(
-        rho=1, adjacency=claim.adjacency, unit=claim.unit, view=claim.view, turnout=claim.turnout
+        rho=1, adjacency=claim.adjacency, unit=claim.unit, view=claim.view, participation=claim.participation
     )
     try:
-        return total_of([replace(site, total=None).priced(setting) for site in sites])
+        return total_of([replace(site, total=None).charged(setting) for site in sites])
     except InvalidParameterError:
         return None

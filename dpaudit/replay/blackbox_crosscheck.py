@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.check import check
-from dpaudit.core.claims import ApproxDP, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recorder
 from dpaudit.coins.limits import Limits, StepLimitError
 from dpaudit.coins.transcript import count_of, run_program
+from dpaudit.core.claims import ApproxDP, PrivacyClaim, PureDP
 from dpaudit.core.errors import BrokenHarnessError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.changed_users import view_of
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.core.views import PUBLIC, View
+from dpaudit.replay.changed_users import view_of
 
 __all__ = ["second_look"]
 

@@ -1,7 +1,7 @@
 """The search of replays for whatever breaks a declaration: leaks, broken accounting, losses above a budget.
 
 Neighbours are replayed along sampled histories, and along those in which every aggregate that moved comes out
-where its two laws differ most. It has to catch what is broken, and must not catch what is correct.
+where its two distributions differ most. It has to catch what is broken, and must not catch what is correct.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.core.claims import PrivacyClaim, PureDP
+from dpaudit.certify.sites import Site
 from dpaudit.coins import Program, Replay, record, replay
 from dpaudit.coins.replayer import Leak
+from dpaudit.core.claims import PrivacyClaim, PureDP
 from dpaudit.core.evidence import Witness
 from dpaudit.core.neighbours import Neighbours, both_directions
-from dpaudit.certify.sites import Site
+from dpaudit.core.views import SERVER, View
 from dpaudit.replay.accounting import observe_accounting
 from dpaudit.replay.histories import worst_history
 from dpaudit.replay.witness_search import leak_witness, loss_witness
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["Found", "Target", "over_seeds", "search"]
 
@@ -125,11 +125,12 @@ def _note(found: Found, target: Target, result: Replay, words: str) -> None:
 
 
 def _leak_in(result: Replay, view: View) -> Leak | None:
-    """A leak that refutes in ``view``: ``Replay.leaks_in``, and besides after aggregates whose law has no
-    closed form, where all users' laws are the same on both sides (else there is an obstacle)."""
+    """A leak that refutes in ``view``: ``Replay.leaks_in``, and besides after aggregates whose distribution
+    has no closed form, where all users' distributions are the same on both sides (else there is an unmet
+    condition)."""
     for leak in result.leaks_in(view):
         return leak
-    if result.obstacles:
+    if result.unmet:
         return None
     for leak in result.leaks:
         before = result.recording.sites[: leak.index]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from dpaudit.core.claims import Adjacency, Claim
-from dpaudit.coins.equal_shifts import by_name, equal_moves
-from dpaudit.coins.replayer import Replay
-from dpaudit.core.errors import CertificateError
-from dpaudit.kernel.check import derive
-from dpaudit.distributions.base import Law
 from dpaudit.certify.proof import Proof
+from dpaudit.coins.equal_shifts import by_name, equal_shifts
+from dpaudit.coins.replayer import Replay
+from dpaudit.core.claims import Adjacency, Claim
+from dpaudit.core.errors import CertificateError
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.check import derive
 from dpaudit.replay.leaf_rules import match, match_session
 from dpaudit.replay.leaves import ROUNDING, Leaf, Match, leaves_of, payments
 
@@ -27,24 +27,24 @@ __all__ = ["Fit", "above_pure_bound", "fit", "pure_bound"]
 #: The leaves that a site fits: their places and what it costs there, tightest first.
 Fitting = tuple[tuple[int, Fraction], ...]
 
-#: How many choices are tried, beyond one for each site; where none is found by then, it is a misfit.
+#: How many choices are tried, beyond one for each site; where none is found by then, it is a mismatch.
 TRIES = 200
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How what one record moved fits a certificate: every ``misfits`` in words, and for each site that fits
-    the ``reach``: the largest share of a fitting leaf's sensitivity that it moved by."""
+    """How what one record moved fits a certificate: every ``mismatches`` in words, and for each site that
+    fits the ``reach``: the largest share of a fitting leaf's sensitivity that it moved by."""
 
-    misfits: list[str]
+    mismatches: list[str]
     reach: dict[str, Fraction]
 
 
 def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fit:
     """Compare what one record moved with what the certificate pays for.
 
-    A ``pure`` claim adds prices up, so that two sites at half a leaf's price count as one; otherwise sites
-    count, whatever their price.
+    A ``pure`` claim adds costs up, so that two sites at half a leaf's cost count as one; otherwise sites
+    count, whatever their cost.
     """
     leaves, most = leaves_of(proof)
     found: list[str] = []
@@ -66,10 +66,10 @@ def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fi
 def _compared(
     result: Replay, adjacency: Adjacency
 ) -> Iterator[tuple[str, int, Callable[[int, Leaf], Match]]]:
-    """The names of the sites that moved, how many of them have equal laws, and how these fit the leaf at a
-    place."""
-    for moves in equal_moves(result):
-        compare = _remembered(partial(_compare, (moves.law, moves.other), adjacency))
+    """The names of the sites that moved, how many of them have equal distributions, and how these fit the
+    leaf at a place."""
+    for moves in equal_shifts(result):
+        compare = _remembered(partial(_compare, (moves.distribution, moves.other), adjacency))
         for site, items in by_name(moves).items():
             yield site, len(items), compare
     for session in result.sessions:
@@ -99,7 +99,7 @@ def pure_bound(proof: Proof, claim: Claim) -> Fraction | None:
 
 
 def above_pure_bound(total: Fraction, bound: Fraction | None) -> list[str]:
-    """The misfit, in words, of a replay in which one record can cost ``total``."""
+    """The mismatch, in words, of a replay in which one record can cost ``total``."""
     if bound is None or total <= bound * (1 + ROUNDING):
         return []
     return [f"one record can cost {float(total):.6g} in all, the certificate pays for {float(bound):.6g}"]
@@ -217,8 +217,8 @@ def _overspent(wanted: Mapping[Fitting, int], leaves: Sequence[Leaf], most: int)
     ]
 
 
-def _compare(laws: tuple[Law, Law], adjacency: Adjacency, leaf: Leaf) -> Match:
-    return match(leaf, *laws, adjacency)
+def _compare(distributions: tuple[Distribution, Distribution], adjacency: Adjacency, leaf: Leaf) -> Match:
+    return match(leaf, *distributions, adjacency)
 
 
 def _fitted(

@@ -16,8 +16,8 @@ import numpy as np
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.domains import as_array
 from dpaudit.core.views import CHANGED_USER, View, user
+from dpaudit.replay.domains import as_array
 
 __all__ = ["changed_user", "in_the_claims_words", "leaves_users_out", "of_the_same_users", "view_of"]
 

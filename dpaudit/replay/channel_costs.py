@@ -18,9 +18,9 @@ import numpy as np
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.core.exact import dyadic, exact
 from dpaudit.distributions import AboveThreshold, BinaryTree, Exponential, Laplace
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
-__all__ = ["node_laws", "query_moves", "threshold_price"]
+__all__ = ["node_distributions", "query_moves", "threshold_cost"]
 
 
 def query_moves(session: SessionPair) -> list[list[Fraction]] | None:
@@ -37,19 +37,19 @@ def query_moves(session: SessionPair) -> list[list[Fraction]] | None:
     return found
 
 
-def node_laws(session: SessionPair) -> list[tuple[Law, Law]] | None:
-    """The laws of the nodes of a tree that moved, on both inputs; ``None`` for another channel, and where
-    the answers are not equally many."""
+def node_distributions(session: SessionPair) -> list[tuple[Distribution, Distribution]] | None:
+    """The distributions of the nodes of a tree that moved, on both inputs; ``None`` for another channel, and
+    where the answers are not equally many."""
     kernel, other = session.kernel, session.kernel_neighbour
     if not (isinstance(kernel, BinaryTree) and isinstance(other, BinaryTree)):
         return None
-    sides = [kernel.node_laws(session.queries), other.node_laws(session.queries_neighbour)]
+    sides = [kernel.node_distributions(session.queries), other.node_distributions(session.queries_neighbour)]
     if len(sides[0]) != len(sides[1]):
         return None
     return [(one, two) for one, two in zip(*sides, strict=True) if one != two]
 
 
-def threshold_price(session: SessionPair) -> Fraction | None:
+def threshold_cost(session: SessionPair) -> Fraction | None:
     """The bound above on the loss of a session with AboveThreshold; ``None`` for another channel, for one
     that is not the same on both inputs, without noise on both sides, or with noise of another family."""
     kernel, moves = session.kernel, query_moves(session)
@@ -64,7 +64,7 @@ def threshold_price(session: SessionPair) -> Fraction | None:
     up, down = max([Fraction(0), *single]), max([Fraction(0), *(-move for move in single)])
     answers = len(single) if kernel.max_positives is None else min(kernel.max_positives, len(single))
     drawn = answers if kernel.resample_threshold else 1
-    price = drawn * max(up, down) / exact(level.scale) + answers * (up + down) / exact(noise.scale)
+    cost = drawn * max(up, down) / exact(level.scale) + answers * (up + down) / exact(noise.scale)
     if isinstance(noise, Laplace) and sum(move != 0 for move in single) == 1:
-        return min(price, (up + down) / exact(noise.scale))
-    return price
+        return min(cost, (up + down) / exact(noise.scale))
+    return cost

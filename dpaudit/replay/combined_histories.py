@@ -23,7 +23,7 @@ import numpy as np
 from dpaudit.coins import Choice, Recording
 from dpaudit.coins.levels import outcome_at, outcomes_of
 from dpaudit.coins.transcript import count_of
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["combinations_of", "patterns_of"]
 
@@ -55,17 +55,17 @@ def patterns_of(base: Recording) -> list[tuple[str, Choice]]:
 def _pattern(mask: int, turned: bool, level: float) -> Choice:
     met = 0
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         nonlocal met
-        if not isinstance(law, Law):  # a channel without laws of single answers
+        if not isinstance(distribution, Distribution):  # a channel without distributions of single answers
             met += 1
-            answers = getattr(law, "answers", None)
+            answers = getattr(distribution, "answers", None)
             return answers[-1 if _high(met - 1, mask) ^ turned else 0] if answers else None
-        size = max(1, int(np.prod(law.batch_shape)))
+        size = max(1, int(np.prod(distribution.batch_shape)))
         places = np.arange(met, met + size)
         met += size
         high = _high(places, mask) ^ turned
-        return outcome_at(law, np.where(high, 1 - level, level).reshape(law.batch_shape))
+        return outcome_at(distribution, np.where(high, 1 - level, level).reshape(distribution.batch_shape))
 
     return choose
 
@@ -77,7 +77,11 @@ def _high(place: Any, mask: int) -> Any:
 def combinations_of(base: Recording, *, most: int) -> list[tuple[str, Choice]]:
     """Choices of outcomes at all sites with few of them, at most ``most``, each with its words; none for a
     run with fewer than two such sites."""
-    widths = [len(values) for values in map(_few, (site.law for site in base.sites if site.random)) if values]
+    widths = [
+        len(values)
+        for values in map(_few, (site.distribution for site in base.sites if site.random))
+        if values
+    ]
     if len(widths) < 2 or most < 1:
         return []
     prime = next((p for p in PRIMES if p >= max(*widths, min(len(widths), PRIMES[-1]))), PRIMES[-1])
@@ -89,9 +93,9 @@ def combinations_of(base: Recording, *, most: int) -> list[tuple[str, Choice]]:
 def _combined(numbers: Sequence[int], prime: int) -> Choice:
     met = 0
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         nonlocal met
-        values = _few(law)
+        values = _few(distribution)
         if not values:
             return None
         place = sum(number * met**power for power, number in enumerate(numbers)) % prime
@@ -101,9 +105,9 @@ def _combined(numbers: Sequence[int], prime: int) -> Choice:
     return choose
 
 
-def _few(law: Law | None) -> list[Any]:
-    """The outcomes of a law with two or a few, in one order on every run."""
-    if not isinstance(law, Law) or law.batch_shape:
+def _few(distribution: Distribution | None) -> list[Any]:
+    """The outcomes of a distribution with two or a few, in one order on every run."""
+    if not isinstance(distribution, Distribution) or distribution.batch_shape:
         return []
-    values = outcomes_of(law, most=OUTCOMES)
+    values = outcomes_of(distribution, most=OUTCOMES)
     return values if len(values) > 1 else []

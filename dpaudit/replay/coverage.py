@@ -41,7 +41,13 @@ import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.outside import noting_outside
-from dpaudit.core.harness import LIBRARIES, installed_folders, is_harness_file, is_library_file, is_program_file
+from dpaudit.core.harness import (
+    LIBRARIES,
+    installed_folders,
+    is_harness_file,
+    is_library_file,
+    is_program_file,
+)
 from dpaudit.distributions.identity import identity
 from dpaudit.replay.branches import has_one_path, has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replay.constants import Constants, Possible, reached

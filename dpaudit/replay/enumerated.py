@@ -1,4 +1,5 @@
-"""Evidence from small programs summed out: the exact law of what a view sees, on one input and its neighbour.
+"""Evidence from small programs summed out: the exact distribution of what a view sees, on one input and its
+neighbour.
 
     @evidence(rows, "winner", "my own", claim=PureDP(epsilon=1, domain=str(BITS)))
     def winner(run: Run) -> list[Evidence]:
@@ -8,7 +9,8 @@
 with ``BITS = DataSets(records=3, values=(0, 1))``; in a ``PrivacyAudit``: ``more=enumerated(CLAIM, program,
 over=BITS)``.
 
-Lower bounds are exact: the pair whose tables show most is a witness (``dpaudit.certify.witnesses.tables``). An upper
+Lower bounds are exact: the pair whose tables show most is a witness (``dpaudit.certify.witnesses.tables``).
+An upper
 bound is exact for the program on the data sets that were enumerated, and for no other data: there is one only
 where these are all that the claim speaks about, which its ``domain`` must say in the same words. It is
 accounted, since that the tables are the program's is an assumption (rule ``enumerated`` of the kernel).
@@ -26,25 +28,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
-from dpaudit.coins import Program, ViewLaw, enumerate_view
+from dpaudit.certify.proof import certify
+from dpaudit.certify.tables import enumerated_tables, enumerated_weights
+from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
+from dpaudit.coins import Program, ViewDistribution, enumerate_view
 from dpaudit.coins.outside import noting_outside
 from dpaudit.coins.transcript import same_shown, to_the_last_bit
+from dpaudit.core.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.core.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.core.evidence import Certificate, Evidence, Witness
 from dpaudit.core.exact import decode_value, encode_value, exact
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.views import CHANGED_USER, View
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
 from dpaudit.kernel.t1.exponentials import ExpSum
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.proof import certify
-from dpaudit.certify.tables import enumerated_tables, enumerated_weights
 from dpaudit.replay.changed_users import view_of
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import require_finite
 from dpaudit.replay.input_order import DIFFERS, backwards, each_input
-from dpaudit.core.suite import Run
-from dpaudit.core.views import CHANGED_USER, View
-from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 
 __all__ = ["Enumeration", "Pairs", "enumerated", "tables_of"]
 
@@ -89,10 +91,10 @@ class Enumeration:
                 sides = [(view, data) for pair in self.over(run) for data in _sides(pair)]
                 inputs = [data for _, data in _distinct(sides)[0]]
             with noting_outside() as outside:
-                laws = each_input(inputs, self._law)
-            return _digest(laws) + "".join(outside)
+                distributions = each_input(inputs, self._distribution)
+            return _digest(distributions) + "".join(outside)
 
-    def _law(self, data: Any) -> ViewLaw:
+    def _distribution(self, data: Any) -> ViewDistribution:
         return enumerate_view(self.program, data, view=self.claim.view, tail=self.tail)
 
 
@@ -103,76 +105,78 @@ def enumerated(
 
     ``over`` are pairs of neighbours, or all those of some data sets. A witness for the worst pair; and a
     certificate where ``over`` is ``DataSets`` that are, in the same words, the claim's ``domain``, everybody
-    takes part, and the data are fixed in advance. Laws with infinitely many outcomes need a ``tail``, the
-    mass that each may leave out: there is a witness only.
+    takes part, and the data are fixed in advance. Distributions with infinitely many outcomes need a
+    ``tail``, the mass that each may leave out: there is a witness only.
 
     Raises ``InvalidParameterError`` for a claim about a float program and where there is no pair, and, when
-    run, ``NotTractableError`` for laws with densities and too many paths, ``MechanismError`` for a program
+    run, ``NotTractableError`` for distributions with densities and too many paths, ``MechanismError`` for a
+    program
     that does something else when it is run again. Where there is no certificate, the description of the
     witness says why.
     """
     if claim.model is not Model.IDEAL:
         raise InvalidParameterError(
-            "an enumeration is about ideal laws, the claim is about a float program; claim model='ideal'."
+            "an enumeration is about ideal distributions, the claim is about a float program; claim "
+            "model='ideal'."
         )
     return Enumeration(claim=claim, program=program, over=over, tail=tail)
 
 
 def tables_of(
     program: Program, data: Any, claim: PrivacyClaim, *, view: View | None = None, tail: float = 0.0
-) -> ViewLaw:
-    """The law of what ``view`` (the claim's) sees on ``data``. Raises ``MechanismError`` for a program that
-    does not repeat itself: what it draws outside the coins is in no table."""
+) -> ViewDistribution:
+    """The distribution of what ``view`` (the claim's) sees on ``data``. Raises ``MechanismError`` for a
+    program that does not repeat itself: what it draws outside the coins is in no table."""
     seen = claim.view if view is None else view
-    law, again = (enumerate_view(program, data, view=seen, tail=tail) for _ in range(2))
-    same = law.probabilities.keys() == again.probabilities.keys() and all(
-        p.overlaps(again.probabilities[key]) for key, p in law.probabilities.items()
+    distribution, again = (enumerate_view(program, data, view=seen, tail=tail) for _ in range(2))
+    same = distribution.probabilities.keys() == again.probabilities.keys() and all(
+        p.overlaps(again.probabilities[key]) for key, p in distribution.probabilities.items()
     )
     if not same:
         raise MechanismError(
             "a program must do the same when it is enumerated again, it showed something else; draw all "
             "randomness from the coins, and keep nothing from run to run."
         )
-    return law
+    return distribution
 
 
 def _of_pairs(
     claim: PrivacyClaim, program: Program, pairs: Sequence[Neighbours], tail: float
-) -> list[tuple[ViewLaw, ViewLaw]]:
-    """Both laws of each pair, in the view of that pair."""
+) -> list[tuple[ViewDistribution, ViewDistribution]]:
+    """Both distributions of each pair, in the view of that pair."""
 
     for pair in pairs:
         require_finite(pair)
     views = [view_of(pair, claim.view) for pair in pairs]
     sides = [(view, data) for view, pair in zip(views, pairs, strict=True) for data in _sides(pair)]
     distinct, places = _distinct(sides)
-    laws = _agreed(claim, program, distinct, tail)
-    found = [laws[place] for place in places]
+    distributions = _agreed(claim, program, distinct, tail)
+    found = [distributions[place] for place in places]
     return list(zip(found[::2], found[1::2], strict=True))
 
 
 def _agreed(
     claim: PrivacyClaim, program: Program, seen: Sequence[tuple[View, Any]], tail: float
-) -> list[ViewLaw]:
-    """The law of what each view sees on each input. Raises ``MechanismError`` if a copy of this process finds
-    others when it takes them in reverse order."""
+) -> list[ViewDistribution]:
+    """The distribution of what each view sees on each input. Raises ``MechanismError`` if a copy of this
+    process finds others when it takes them in reverse order."""
 
     def again() -> str:
         return _digest(each_input(seen, lambda one: enumerate_view(program, one[1], view=one[0], tail=tail)))
 
     with backwards(again) as copies:
-        laws = [tables_of(program, data, claim, view=view, tail=tail) for view, data in seen]
+        distributions = [tables_of(program, data, claim, view=view, tail=tail) for view, data in seen]
         answers = copies.answers()
-    if answers is not None and answers != [_digest(laws)]:
+    if answers is not None and answers != [_digest(distributions)]:
         raise MechanismError(DIFFERS)
-    return laws
+    return distributions
 
 
-def _digest(laws: Sequence[ViewLaw]) -> str:
+def _digest(distributions: Sequence[ViewDistribution]) -> str:
     """A digest of tables, in their order."""
     digest = hashlib.sha256()
-    for law in laws:
-        table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
+    for distribution in distributions:
+        table = {key: [str(end) for end in _interval(p)] for key, p in distribution.probabilities.items()}
         digest.update(json.dumps(table, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -203,14 +207,14 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
         why_not = "each pair is seen in a view of its own; claim it for one user after the other"
         return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
     with noting_outside() as outside:
-        laws = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
-    witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
+        distributions = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
+    witness = _worst(claim, pairs, [(distributions[i], distributions[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
     if outside:
         why_not = f"the program {', '.join([*outside][:3])}, where a later run may read what it left"
     if not why_not:
         try:
-            return [_certificate(claim, over, laws, places), witness]
+            return [_certificate(claim, over, distributions, places), witness]
         except CertificateError as error:
             why_not = str(error)
     return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
@@ -222,9 +226,9 @@ def _beyond(claim: PrivacyClaim, over: DataSets, tail: float) -> str:
         return f"the claim's domain is not {str(over)!r}"
     if claim.adversary is not Adversary.OBLIVIOUS:
         return "the data of an adaptive adversary are not fixed in advance"
-    if claim.turnout != "everybody":
+    if claim.participation != "everybody":
         return "everybody takes part in what was enumerated"
-    return f"outcomes of mass {tail:g} may be left out at each law" if tail > 0 else ""
+    return f"outcomes of mass {tail:g} may be left out at each distribution" if tail > 0 else ""
 
 
 def _changing(claim: PrivacyClaim) -> list[int] | None:
@@ -235,18 +239,20 @@ def _changing(claim: PrivacyClaim) -> list[int] | None:
 
 
 def _worst(
-    claim: PrivacyClaim, pairs: Sequence[Neighbours], laws: Sequence[tuple[ViewLaw, ViewLaw]]
+    claim: PrivacyClaim,
+    pairs: Sequence[Neighbours],
+    distributions: Sequence[tuple[ViewDistribution, ViewDistribution]],
 ) -> Witness:
     """The witness of the pair that shows most."""
     if not pairs:
         raise InvalidParameterError("an enumeration must have a pair of neighbours, got none; give one.")
-    if not any(law.ended for sides in laws for law in sides):
+    if not any(distribution.ended for sides in distributions for distribution in sides):
         raise MechanismError("a program must return on some path, it raised an error on every one.")
     found = []
-    for pair, sides in zip(pairs, laws, strict=True):
+    for pair, sides in zip(pairs, distributions, strict=True):
         outcomes = _outcomes(claim, *sides)
-        words = f"{pair.name}: the laws of all that the view sees, {len(outcomes)} outcomes"
-        missing = [_missing(law) for law in sides]
+        words = f"{pair.name}: the distributions of all that the view sees, {len(outcomes)} outcomes"
+        missing = [_missing(distribution) for distribution in sides]
         found.append(
             tables_witness(
                 claim,
@@ -260,18 +266,18 @@ def _worst(
     return max(found, key=lambda one: math.inf if one.bound is None else one.bound)
 
 
-def _missing(law: ViewLaw) -> Fraction:
-    """The mass that was not enumerated, from above; 0 for a complete law."""
-    if not law.left_out:
+def _missing(distribution: ViewDistribution) -> Fraction:
+    """The mass that was not enumerated, from above; 0 for a complete distribution."""
+    if not distribution.left_out:
         return Fraction(0)
-    return min(upper_exact(1 - sum(law.probabilities.values(), arb(0))), Fraction(1))
+    return min(upper_exact(1 - sum(distribution.probabilities.values(), arb(0))), Fraction(1))
 
 
 def _interval(p: arb) -> Interval:
     return max(lower_short(p), Fraction(0)), min(upper_short(p), Fraction(1))
 
 
-def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcome]:
+def _outcomes(claim: PrivacyClaim, left: ViewDistribution, right: ViewDistribution) -> list[Outcome]:
     """One for each transcript; where there are too many, transcripts of nearly the same ratio as one."""
     keys = [*dict.fromkeys([*left.probabilities, *right.probabilities])]
     groups: dict[Any, list[str]] = {}
@@ -280,14 +286,17 @@ def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcom
         groups.setdefault(cell(key) if len(keys) > SHOWN else key, []).append(key)
     found, apart = [], any(_beyond_of(key) for key in keys)
     for group in groups.values():
-        masses = [sum((law.probabilities.get(key, arb(0)) for key in group), arb(0)) for law in (left, right)]
+        masses = [
+            sum((distribution.probabilities.get(key, arb(0)) for key in group), arb(0))
+            for distribution in (left, right)
+        ]
         shown = _values(group[0], left, right, apart=apart)
         recorded, neighbour = map(_interval, masses)
         found.append(Outcome(values=shown, recorded=recorded, neighbour=neighbour, merged=len(group)))
     return found
 
 
-def _values(key: str, left: ViewLaw, right: ViewLaw, *, apart: bool) -> list[Any]:
+def _values(key: str, left: ViewDistribution, right: ViewDistribution, *, apart: bool) -> list[Any]:
     """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written
     values leave out: types, digits, that an error was raised. No value passes for that then."""
     seen = (left if key in left.transcripts else right).transcripts[key]
@@ -309,9 +318,9 @@ def _is_read_back(value: Any) -> bool:
     return False
 
 
-def _log_ratio(left: ViewLaw, right: ViewLaw, key: str) -> float:
+def _log_ratio(left: ViewDistribution, right: ViewDistribution, key: str) -> float:
     """For an order only."""
-    p, q = (law.probabilities.get(key, arb(0)) for law in (left, right))
+    p, q = (distribution.probabilities.get(key, arb(0)) for distribution in (left, right))
     if p > 0 and q > 0:
         return float((p / q).log().mid())
     return math.inf if p > 0 else -math.inf
@@ -338,11 +347,14 @@ def _cells(claim: PrivacyClaim, ratios: dict[str, float]) -> Callable[[str], Any
 
 
 def _certificate(
-    claim: PrivacyClaim, over: DataSets, laws: Sequence[ViewLaw], places: Sequence[tuple[int, int]]
+    claim: PrivacyClaim,
+    over: DataSets,
+    distributions: Sequence[ViewDistribution],
+    places: Sequence[tuple[int, int]],
 ) -> Certificate:
     """What the tables prove on these data sets. Raises ``CertificateError`` for tables that are too large,
     and for a notion that they do not bound."""
-    keys = [*dict.fromkeys(key for law in laws for key in law.probabilities)]
+    keys = [*dict.fromkeys(key for distribution in distributions for key in distribution.probabilities)]
     of = _changing(claim)
     whole = ["each record is all that one user contributes"] * (claim.unit is Unit.USER)
     if of is not None:
@@ -350,13 +362,17 @@ def _certificate(
     about: dict[str, Any] = {
         "neighbours": places,
         "domain": str(over),
-        "program": f"{len(keys)} outcomes on {len(laws)} data sets, every path of the program summed",
+        ""
+        "program": f"{len(keys)} outcomes on {len(distributions)} data sets, every path of the program summed",
         "records": "; ".join(whole),
     }
-    weights = [law.weights for law in laws if law.weights is not None]
-    if len(weights) == len(laws):  # an epsilon that is rational is then that number
+    weights = [distribution.weights for distribution in distributions if distribution.weights is not None]
+    if len(weights) == len(distributions):  # an epsilon that is rational is then that number
         exact_rows = [[one.get(key, ExpSum({})) for key in keys] for one in weights]
         with suppress(CertificateError):  # too many of them, or too long: tables may do
             return certify(claim, enumerated_weights(exact_rows, **about))
-    rows = [[_interval(law.probabilities.get(key, arb(0))) for key in keys] for law in laws]
+    rows = [
+        [_interval(distribution.probabilities.get(key, arb(0))) for key in keys]
+        for distribution in distributions
+    ]
     return certify(claim, enumerated_tables(rows, **about))

@@ -27,17 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, Model, PrivacyClaim, RenyiDP, ZeroConcentratedDP
+from dpaudit.blackbox.statistics.loss import delta_bounds, hockey_stick
 from dpaudit.coins import Program, Recording, record
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import Leak, Replay
+from dpaudit.core.claims import ApproxDP, GaussianDP, Model, PrivacyClaim, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import exact
 from dpaudit.core.neighbours import Neighbours, both_directions
-from dpaudit.replay.rounding import loss_in_modes
-from dpaudit.blackbox.statistics.loss import delta_bounds, hockey_stick
 from dpaudit.core.suite import Run
 from dpaudit.core.views import View
+from dpaudit.replay.rounding import loss_in_modes
 
 __all__ = ["Source", "estimated", "inverted", "seen_loss"]
 
@@ -164,7 +164,7 @@ def seen_loss(result: Replay, view: View, real: Callable[[Leak, Replay], bool]) 
     end = result.witness_end(view)
     if any(real(leak, result) for leak in result.leaks_in(view)):
         return math.inf
-    if result.obstacles or any(leak.index <= end for leak in result.leaks):
+    if result.unmet or any(leak.index <= end for leak in result.leaks):
         return -math.inf
     loss: Any = np.sum(result.loss(view, end=end))
     return float(loss) if not math.isnan(loss) else -math.inf

@@ -16,23 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, Model, PrivacyClaim, PureDP
+from dpaudit.certify.proof import Proof
+from dpaudit.certify.sites import Site, total_of
 from dpaudit.coins import Program, Recording, Replay, replay
+from dpaudit.coins.hidden import Key
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import Leak, SiteLoss
 from dpaudit.coins.transcript import same_shown
-from dpaudit.coins.hidden import Key
+from dpaudit.core.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import encode_value
-from dpaudit.distributions.base import BaseMeasure, Law
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.proof import Proof
-from dpaudit.certify.sites import Site, total_of
-from dpaudit.replay.accounting import common_measure, observe_accounting, worst_price
+from dpaudit.core.verdicts import RELATIVE_MARGIN
+from dpaudit.core.views import EVERYTHING, View
+from dpaudit.distributions.base import BaseMeasure, Distribution
+from dpaudit.replay.accounting import common_measure, observe_accounting, worst_cost
+from dpaudit.replay.certificate_matching import above_pure_bound, fit, pure_bound
 from dpaudit.replay.changed_users import in_the_claims_words, view_of
 from dpaudit.replay.hidden_choices import Additions, settled
-from dpaudit.replay.certificate_matching import above_pure_bound, fit, pure_bound
 from dpaudit.replay.rare_branches import branch_witness, hangs_on_more
 from dpaudit.replay.releases import first_release, later_releases, prefix_release_witness
 from dpaudit.replay.rounding import (
@@ -51,8 +53,6 @@ from dpaudit.replay.witness_search import (
     loss_witness,
     witness_sites,
 )
-from dpaudit.core.verdicts import RELATIVE_MARGIN
-from dpaudit.core.views import EVERYTHING, View
 
 __all__ = ["Findings", "Subject", "require_repeatable"]
 
@@ -138,7 +138,7 @@ class Findings:
     reach: dict[str, Fraction] = field(default_factory=dict)
     violations: dict[str, str] = field(default_factory=dict)
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
-    obstacles: list[str] = field(default_factory=list)
+    unmet: list[str] = field(default_factory=list)
     unentered: list[str] = field(default_factory=list)
     #: Why the replays say nothing about all the data of the claim, whatever the program is.
     unsearched: list[str] = field(default_factory=list)
@@ -181,7 +181,8 @@ class Findings:
         return result
 
     def note(self, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep what a replay shows; where hidden laws moved, what replays at all of their outcomes show."""
+        """Keep what a replay shows; where hidden distributions moved, what replays at all of their outcomes
+        show."""
         self._note_end(pair, how, result.recording)
         if not result.choices:
             self._note(pair, how, result)
@@ -204,7 +205,7 @@ class Findings:
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
             fitted = fit(result, subject.proof, subject.claim.adjacency, pure=pure)
-            broken += fitted.misfits
+            broken += fitted.mismatches
             for site, reach in fitted.reach.items():
                 pattern = subject.pattern(site)
                 self.reach[pattern] = max(reach, self.reach.get(pattern, Fraction(0)))
@@ -231,7 +232,7 @@ class Findings:
             elif key not in self.leaks:
                 _require_the_same_leaks(subject, pair, result)
                 self.leaks[key] = leak
-        self.obstacles.extend(o for o in result.obstacles if o not in self.obstacles)
+        self.unmet.extend(o for o in result.unmet if o not in self.unmet)
         self.unseen |= dict.fromkeys(result.unseen)
         for view in dict.fromkeys((subject.claim.view, EVERYTHING)):
             self._keep_best(view, pair, how, result)
@@ -243,8 +244,8 @@ class Findings:
         for a claim of joint privacy is that of the pair."""
         view = result.view if claimed == self.subject.claim.view else claimed
         item = first_release(result, view)
-        if item is not None and item.record.law is not None:
-            size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
+        if item is not None and item.record.distribution is not None:
+            size = worst_cost(item.record.distribution, item.distribution_neighbour, "square") or Fraction(0)
             before = self.first_releases.get(claimed)
             if before is None or size > before.size:
                 self.first_releases[claimed] = FirstRelease(
@@ -262,13 +263,15 @@ class Findings:
 
     def _keep_branch(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
         """Keep the release behind outcomes with probabilities whose event says most, of the first
-        ``BRANCHES`` that differ in those outcomes or in its laws."""
+        ``BRANCHES`` that differ in those outcomes or in its distributions."""
         inputs = (result.recording.data, result.data)
         if claim.model is Model.IDEAL and float_type(*inputs) != np.dtype(float):
             return  # a move may be rounding
         for item in later_releases(result, view):
             before = witness_sites(result, end=item.index, view=view, unmoved=True)
-            key = repr(([site.to_json() for site in before], item.record.law, item.law_neighbour))
+            key = repr(
+                ([site.to_json() for site in before], item.record.distribution, item.distribution_neighbour)
+            )
             if key in self.branches or len(self.branches) >= BRANCHES:
                 continue
             self.branches.add(key)
@@ -315,19 +318,19 @@ class Findings:
         """Whether few histories with the same sites, exact outcomes and noise were followed before."""
         sites = result.recording.sites[: end + 1]
         known = [
-            (site.kind, site.site, None if _has_density(site.law) else encode_value(site.value))
+            (site.kind, site.site, None if _has_density(site.distribution) else encode_value(site.value))
             for site in sites
         ]
-        law = None if item is None else item.record.law
-        key = repr((known, item is None, getattr(law, "base", law)))
+        distribution = None if item is None else item.record.distribution
+        key = repr((known, item is None, getattr(distribution, "base", distribution)))
         self.followed[key] = self.followed.get(key, 0) + 1
         return self.followed[key] <= ALIKE and len(self.followed) <= BRANCHES
 
     def _branch_in_modes(
         self, item: SiteLoss, result: Replay, claim: ApproxDP, *, view: View, words: str
     ) -> Witness | None:
-        """The witness of ``item`` that rounding leaves: from the laws of it and of what came before that
-        differ least in the rounding modes."""
+        """The witness of ``item`` that rounding leaves: from the distributions of it and of what came before
+        that differ least in the rounding modes."""
         least = {
             one.index: site_in_modes(self.subject.program, result, one) if one.moved else one
             for one in result.losses
@@ -342,7 +345,8 @@ class Findings:
         return prefix_release_witness(here, before, claim, view=view, inputs=inputs, words=words)
 
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
-        """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two
+        """The first release that moved furthest in ``view``: words, the pair's view, its distributions, and
+        the two
         inputs. For a claim on real numbers with data narrower than double those of double precision."""
         found = self.first_releases.get(view)
         if found is None:
@@ -437,8 +441,8 @@ class Findings:
                 self.best[claimed] = (loss, in_the_claims_words(witness, view, claimed))
 
 
-def _has_density(law: Law | None) -> bool:
-    return law is not None and law.base_measure is BaseMeasure.LEBESGUE
+def _has_density(distribution: Distribution | None) -> bool:
+    return distribution is not None and distribution.base_measure is BaseMeasure.LEBESGUE
 
 
 def _mass(leak: Witness) -> Fraction:

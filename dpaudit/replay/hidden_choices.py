@@ -1,14 +1,15 @@
 """Hidden choices of one history: which outcome on the neighbour stands against the recorded one.
 
-A replay shows one pair (h, h') of hidden outcomes, and any pairing with the right two laws gives a bound
-(``coins.replayer``). Two pairings need no more than replays:
+A replay shows one pair (h, h') of hidden outcomes, and any pairing with the right two distributions gives a
+bound (``coins.replayer``). Two pairings need no more than replays:
 
 * *A release.* A program draws h and reveals f + h, with f from its data and from what came before. Let h' be
   the outcome with which the neighbour shows the same: h' = h + f - f'. The shift is one to one and keeps
   lengths, so the pairing costs log p(h) - log p'(h'), what releasing f with this noise would cost, and all
-  that follows is compared given h and h'. That f does not follow h is tested: at outcomes spread over the law
-  on either input, and over all histories that share what came before the draw (``Additions``).
-* *Every outcome.* Where a hidden law moved that has few outcomes, each is paired with the recorded one.
+  that follows is compared given h and h'. That f does not follow h is tested: at outcomes spread over the
+  distribution on either input, and over all histories that share what came before the draw (``Additions``).
+* *Every outcome.* Where a hidden distribution moved that has few outcomes, each is paired with the recorded
+  one.
 
 What is left is ``open``, or a value that follows a hidden draw in a way that is not seen here: no verdict.
 """
@@ -23,17 +24,17 @@ import numpy as np
 
 from dpaudit.coins import Replay
 from dpaudit.coins.comparison import HiddenChoice
+from dpaudit.coins.hidden import Key, nearly_equal
 from dpaudit.coins.levels import outcome_at, outcomes_of
 from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import same_shown
-from dpaudit.coins.hidden import Key, nearly_equal
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.exact import encode_value
 from dpaudit.distributions.base import BaseMeasure
 
 __all__ = ["Additions", "Again", "settled"]
 
-#: A hidden law with more outcomes is not replayed at all of them, nor a history with more replays.
+#: A hidden distribution with more outcomes is not replayed at all of them, nor a history with more replays.
 OUTCOMES, REPLAYS = 16, 64
 #: At most so many reveals of one history are taken as releases, each of one of the last few draws.
 RELEASES, LAST = 64, 4
@@ -50,8 +51,8 @@ class Again(Protocol):
 
 
 def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
-    """``result``, or the replays that stand for it: with releases priced, and at every outcome of a hidden
-    law that moved and has few. ``again`` replays on the neighbour, ``own`` on the recorded input."""
+    """``result``, or the replays that stand for it: with releases charged, and at every outcome of a hidden
+    distribution that moved and has few. ``again`` replays on the neighbour, ``own`` on the recorded input."""
     found: list[Replay] = []
     waiting = [result]
     while waiting:
@@ -63,10 +64,11 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
         if not here.open or here.recording.replicates is not None:
             found.append(here)
             continue
-        key, law = here.open[0].key, here.open[0].law
-        values = outcomes_of(law, most=OUTCOMES)
-        # A law with many outcomes is tried at one of them: a draw that is revealed shows itself there.
-        some = values or [outcome_at(law, LEVELS[1])]
+        key, distribution = here.open[0].key, here.open[0].distribution
+        values = outcomes_of(distribution, most=OUTCOMES)
+        # A distribution with many outcomes is tried at one of them: a draw that is revealed shows itself
+        # there.
+        some = values or [outcome_at(distribution, LEVELS[1])]
         tried = [again({**here.hidden, key: value}, here.released) for value in some if value is not None]
         releases = (_as_release(item, again, own, of=key) for item in tried)
         solved = next((one for one in releases if one is not None), None)
@@ -115,18 +117,18 @@ def _corrected(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, aga
 
 def _is_added(choice: HiddenChoice, result: Replay, leak: Leak, again: Again, own: Again) -> bool:
     """Whether on both inputs what is shown is the hidden outcome plus one and the same number, at outcomes
-    spread over its law."""
+    spread over its distribution."""
     record = choice.record
-    if record is None or record.law is None:
+    if record is None or record.distribution is None:
         return False
     sides = (
-        (own, record.law, leak.recorded, record.value),
-        (again, choice.law, leak.neighbour, choice.value),
+        (own, record.distribution, leak.recorded, record.value),
+        (again, choice.distribution, leak.neighbour, choice.value),
     )
-    for replayed, law, shown, value in sides:
+    for replayed, distribution, shown, value in sides:
         added = np.asarray(shown) - np.asarray(value)
         for level in LEVELS:
-            other = outcome_at(law, level)
+            other = outcome_at(distribution, level)
             if other is None:
                 return False
             probe = replayed({**result.hidden, choice.key: other}, result.released)
@@ -149,7 +151,7 @@ def _shown_at(result: Replay, index: int) -> Any:
 
 def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
     """The outcome with which the neighbour shows what was recorded, if it adds it to something else and the
-    law allows it."""
+    distribution allows it."""
     recorded, neighbour = leak.recorded, leak.neighbour
     kinds = [np.asarray(item).dtype.kind for item in (choice.value, recorded, neighbour)]
     shapes = {np.shape(item) for item in (choice.value, recorded, neighbour)}
@@ -158,13 +160,13 @@ def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
     if not all(np.all(np.isfinite(item)) for item in (choice.value, recorded, neighbour)):
         return None
     value = np.asarray(choice.value) + (np.asarray(recorded) - np.asarray(neighbour))
-    if choice.law.base_measure is BaseMeasure.COUNTING:
+    if choice.distribution.base_measure is BaseMeasure.COUNTING:
         whole = np.rint(value).astype(np.int64)
         if not np.array_equal(whole, value):
             return None
         value = whole
     try:
-        possible = bool(np.all(np.isfinite(choice.law.logp(value))))
+        possible = bool(np.all(np.isfinite(choice.distribution.logp(value))))
     except (DpauditError, ValueError, TypeError):
         return None
     return None if not possible else value.item() if value.ndim == 0 else value
@@ -173,7 +175,7 @@ def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
 @dataclass
 class Additions:
     """What programs add their hidden draws to: after the same past it must be the same number, whether or not
-    the draw was priced as a release in that history."""
+    the draw was charged as a release in that history."""
 
     added: dict[Any, Any] = field(default_factory=dict)
     varying: set[Any] = field(default_factory=set)

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 from dpaudit.coins import Choice, Program, Replay, force, record, replay, sum_out
 from dpaudit.coins.enumerator import PathSite
+from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import encode_value
-from dpaudit.kernel.ball import precision
 from dpaudit.core.neighbours import Neighbours, both_directions
 from dpaudit.core.views import Audience, View
-from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body, mixture_bound
+from dpaudit.kernel.ball import precision
 
 __all__ = ["HIDDEN", "mixture_witness", "objections", "program_event"]
 
@@ -71,26 +71,31 @@ def _grown(paths: Sequence[tuple[PathSite, ...]], to: Audience) -> Tree:
     if not paths[0]:
         return End(reached=True)
     first = paths[0][0]
-    if first.law is None:
-        raise NotTractableError(f"site {first.site!r} has no law of its own; a mixture needs one.")
+    if first.distribution is None:
+        raise NotTractableError(f"site {first.site!r} has no distribution of its own; a mixture needs one.")
     if first.visible:
-        return See(site=first.site, to=to, law=first.law, then=_grown([path[1:] for path in paths], to))
+        return See(
+            site=first.site,
+            to=to,
+            distribution=first.distribution,
+            then=_grown([path[1:] for path in paths], to),
+        )
     branches: dict[str, tuple[Any, list[tuple[PathSite, ...]]]] = {}
     for path in paths:
         branches.setdefault(str(encode_value(path[0].value)), (path[0].value, []))[1].append(path[1:])
     return Draw(
         site=first.site,
-        law=first.law,
+        distribution=first.distribution,
         branches=[(value, _grown(rest, to)) for value, rest in branches.values()],
     )
 
 
 def _moved_sites(result: Replay) -> Counter[str]:
-    """How many sites of each name have another law on the neighbour; those that nobody sees are together
-    ``HIDDEN``."""
+    """How many sites of each name have another distribution on the neighbour; those that nobody sees are
+    together ``HIDDEN``."""
     moved = Counter(item.record.site for item in result.losses if item.moved)
-    moved[HIDDEN] += sum(HIDDEN in text for text in result.obstacles)
-    moved["something else"] += sum(HIDDEN not in text for text in result.obstacles)
+    moved[HIDDEN] += sum(HIDDEN in text for text in result.unmet)
+    moved["something else"] += sum(HIDDEN not in text for text in result.unmet)
     return +moved
 
 

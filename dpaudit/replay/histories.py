@@ -2,8 +2,8 @@
 
 A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the
 search forces it: run, replay on the neighbour, push the outcome of every site that moved into the direction
-where the two laws differ most, run again. The loss of the transcript that comes out is exact whatever the
-search did.
+where the two distributions differ most, run again. The loss of the transcript that comes out is exact
+whatever the search did.
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.distributions import CountVector, ScalarLaw, Shifted, ShuffledMultiset, SubsampledGaussianSum, WrappedMod
-from dpaudit.distributions.base import BaseMeasure, Law
-from dpaudit.distributions.multiset import canonical_rows
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.shifts import moved_message
+from dpaudit.distributions import (
+    CountVector,
+    ScalarDistribution,
+    Shifted,
+    ShuffledMultiset,
+    SubsampledGaussianSum,
+    WrappedMod,
+)
+from dpaudit.distributions.base import BaseMeasure, Distribution
+from dpaudit.distributions.multiset import canonical_rows
 from dpaudit.replay.residues import extreme_residues
+from dpaudit.replay.shifts import moved_message
 
 __all__ = ["far_out", "push_to_the_tail", "worst_history"]
 
 
 #: Standard deviations: beyond any threshold that a program would compare noisy values with.
 FAR = 2.0**30
-#: At most so many answers of a channel are chosen by the ratio of joint laws, which take time.
+#: At most so many answers of a channel are chosen by the ratio of joint distributions, which take time.
 ANSWERS = 32
 
 
@@ -40,14 +47,18 @@ def far_out(direction: int) -> Choice:
     """The history in which every additive noise is huge, upwards (1) or downwards (-1), where it can be:
     branches behind a threshold on noisy values are entered, however rare they are."""
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
-        noise, offset = (law.base, law.offset) if isinstance(law, Shifted) else (law, 0.0)
-        if not isinstance(noise, ScalarLaw) or noise.event_ndim:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
+        noise, offset = (
+            (distribution.base, distribution.offset)
+            if isinstance(distribution, Shifted)
+            else (distribution, 0.0)
+        )
+        if not isinstance(noise, ScalarDistribution) or noise.event_ndim:
             return None
         value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())
-        if law.base_measure is BaseMeasure.COUNTING:
+        if distribution.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
-        if not np.isfinite(law.logp(value)).all():
+        if not np.isfinite(distribution.logp(value)).all():
             return None  # one-sided noise, say
         return value.item() if value.ndim == 0 else value
 
@@ -94,17 +105,17 @@ def worst_history(
 
 
 def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choice:
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         if (site, occurrence) in forced:
             return forced[site, occurrence]
-        return None if choice is None else choice(site, occurrence, law)
+        return None if choice is None else choice(site, occurrence, distribution)
 
     return choose
 
 
 def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
-    """For every moved site the outcome, keyed by site name and occurrence, at which its two laws differ about
-    as much as they can."""
+    """For every moved site the outcome, keyed by site name and occurrence, at which its two distributions
+    differ about as much as they can."""
     occurrence: dict[str, int] = {}
     position: dict[int, tuple[str, int]] = {}
     for index, record in enumerate(result.recording.sites):
@@ -113,7 +124,7 @@ def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
             occurrence[record.site] = position[index][1] + 1
     wanted: dict[tuple[str, int], Any] = {}
     for moved in (loss for loss in result.losses if loss.moved and loss.index in position):
-        value = _extreme_outcome(moved.record.law, moved.law_neighbour, push)
+        value = _extreme_outcome(moved.record.distribution, moved.distribution_neighbour, push)
         if value is not None:
             wanted[position[moved.index]] = value
     for session in (item for item in result.sessions if item.moved):
@@ -123,16 +134,22 @@ def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
 
 
 def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
-    """Answers of a channel at which its two joint laws differ much: the nodes of a tree far out, and of
-    answers that are finitely many the one with the larger ratio, given those before."""
+    """Answers of a channel at which its two joint distributions differ much: the nodes of a tree far out, and
+    of answers that are finitely many the one with the larger ratio, given those before."""
     kernels = (session.kernel, session.kernel_neighbour)
     found: list[Any] = []
     states = [kernel.open() for kernel in kernels]
     for number, queries in enumerate(zip(session.queries, session.queries_neighbour, strict=True)):
-        laws = [k.answer_law(s, q) for k, s, q in zip(kernels, states, queries, strict=True)]
+        distributions = [
+            k.answer_distribution(s, q) for k, s, q in zip(kernels, states, queries, strict=True)
+        ]
         try:
-            if all(isinstance(law, Law) for law in laws):
-                value = None if laws[0] == laws[1] else _extreme_outcome(laws[0], laws[1], push)
+            if all(isinstance(distribution, Distribution) for distribution in distributions):
+                value = (
+                    None
+                    if distributions[0] == distributions[1]
+                    else _extreme_outcome(distributions[0], distributions[1], push)
+                )
                 value = session.outcomes[number] if value is None else value
             elif number < ANSWERS and session.kernel.answers is not None:
                 value = _likeliest_answer(session, found)
@@ -147,7 +164,8 @@ def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
 
 
 def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
-    """The next answer with the largest log-ratio of the joint laws, among those that can be given."""
+    """The next answer with the largest log-ratio of the joint distributions, among those that can be
+    given."""
     end = len(before) + 1
     losses = {}
     for answer in session.kernel.answers:
@@ -164,47 +182,49 @@ def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
     return max(losses, key=lambda answer: losses[answer])
 
 
-def _extreme_outcome(law: Law | None, other: Law, push: float) -> Any:
-    if isinstance(law, Shifted) and isinstance(other, Shifted) and law.base == other.base:
-        here, there = np.asarray(law.offset, dtype=float), np.asarray(other.offset, dtype=float)
+def _extreme_outcome(distribution: Distribution | None, other: Distribution, push: float) -> Any:
+    if isinstance(distribution, Shifted) and isinstance(other, Shifted) and distribution.base == other.base:
+        here, there = np.asarray(distribution.offset, dtype=float), np.asarray(other.offset, dtype=float)
         # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for
         # log-concave noise.
-        away = push * np.sqrt(law.base.variance())
+        away = push * np.sqrt(distribution.base.variance())
         value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
-        if law.base_measure is BaseMeasure.COUNTING:
+        if distribution.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
         return value.item() if value.ndim == 0 else value
-    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
-        residues = extreme_residues(law, other)
+    if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
+        residues = extreme_residues(distribution, other)
         if residues is not None:
             return residues.item() if residues.ndim == 0 else residues
-    if isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
-        return law.outcome_against(other, push)
-    if isinstance(law, ShuffledMultiset) and law.base_measure is not BaseMeasure.COUNTING:
-        return _extreme_list(law, other, push)
-    if law is None or law.batch_shape:
+    if isinstance(distribution, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
+        return distribution.outcome_against(other, push)
+    if isinstance(distribution, ShuffledMultiset) and distribution.base_measure is not BaseMeasure.COUNTING:
+        return _extreme_list(distribution, other, push)
+    if distribution is None or distribution.batch_shape:
         return None
-    return _likeliest_ratio(law, other)
+    return _likeliest_ratio(distribution, other)
 
 
-def _extreme_list(law: ShuffledMultiset, other: Law, push: float) -> Any:
+def _extreme_list(distribution: ShuffledMultiset, other: Distribution, push: float) -> Any:
     """Shuffled messages around points: the one that moved far out, and all others beside it, where no other
     message is likelier to be hers."""
-    moved = moved_message(law, other)
-    if moved is None or law.batch_shape:
+    moved = moved_message(distribution, other)
+    if moved is None or distribution.batch_shape:
         return None
     value = _extreme_outcome(*moved, push)
     if value is None:
         return None
-    apart = np.arange(law.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
-    return canonical_rows(np.asarray(value, dtype=float) + apart, law.row_ndim)
+    apart = np.arange(distribution.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
+    return canonical_rows(np.asarray(value, dtype=float) + apart, distribution.row_ndim)
 
 
-def _likeliest_ratio(law: Law, other: Law) -> Any:
-    """The atom with the largest likelihood ratio, for laws with finitely many."""
+def _likeliest_ratio(distribution: Distribution, other: Distribution) -> Any:
+    """The atom with the largest likelihood ratio, for distributions with finitely many."""
     try:
-        atoms = [(value, p) for value, p in law.atoms() if p > 0]
-        if isinstance(law, CountVector) and isinstance(other, CountVector):  # thousands: from their tables
+        atoms = [(value, p) for value, p in distribution.atoms() if p > 0]
+        if isinstance(distribution, CountVector) and isinstance(
+            other, CountVector
+        ):  # thousands: from their tables
             table = {tuple(value): p for value, p in other.atoms() if p > 0}
             losses = [_log_ratio(p, table.get(tuple(value))) for value, p in atoms]
             return atoms[int(np.argmax(losses))][0] if atoms else None
@@ -213,10 +233,12 @@ def _likeliest_ratio(law: Law, other: Law) -> Any:
     outcomes = [value for value, _ in atoms]
     if not outcomes:
         return None
-    losses = [float(np.sum(law.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes]
+    losses = [
+        float(np.sum(distribution.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes
+    ]
     return outcomes[int(np.argmax(losses))]
 
 
 def _log_ratio(p: arb, q: arb | None) -> float:
-    """How much likelier an atom is, infinitely where the other law has none."""
+    """How much likelier an atom is, infinitely where the other distribution has none."""
     return math.inf if q is None else float((p / q).log())

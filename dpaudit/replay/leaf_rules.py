@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency
+from dpaudit.certify.proof import Proof
 from dpaudit.coins.replayer import SessionPair
+from dpaudit.core.claims import Adjacency
 from dpaudit.core.exact import dyadic, exact
-from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
@@ -38,9 +38,9 @@ from dpaudit.distributions import (
     Skellam,
     SubsampledGaussianSum,
 )
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.exact_weights import exact_weights, same_chances
-from dpaudit.certify.proof import Proof
+from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.channel_costs import query_moves
 from dpaudit.replay.leaves import ROUNDING, Leaf, Match, leaves_of, objection
@@ -61,32 +61,32 @@ def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
 # One rule for each kind of leaf
 
 
-def match(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    """How a site with ``law`` on one input and ``other`` on the neighbour fits ``leaf``.
+def match(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+    """How a site with ``distribution`` on one input and ``other`` on the neighbour fits ``leaf``.
 
     Shuffled messages of which one moved fit a leaf that is about no shuffler as that message does.
     """
     rule = _RULES.get(leaf.rule)
-    message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(law, other)
-    law, other = (law, other) if message is None else message
+    message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(distribution, other)
+    distribution, other = (distribution, other) if message is None else message
     if rule is None:
         return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
-    return rule(leaf, law, other, adjacency)
+    return rule(leaf, distribution, other, adjacency)
 
 
-def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = False) -> Any:
-    """The rule of additive noise: ``noise`` gives the scale (or variance) of a law over the leaf's, ``None``
-    for another family. Prices add up in |move| / scale, or ``squared``."""
+def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared: bool = False) -> Any:
+    """The rule of additive noise: ``noise`` gives the scale (or variance) of a distribution over the leaf's,
+    ``None`` for another family. Costs add up in |move| / scale, or ``squared``."""
 
-    def rule(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-        moves = moves_of(law, other)
+    def rule(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+        moves = moves_of(distribution, other)
         if moves is None:
-            return objection(f"its noise is not the same on both inputs, {law!r} and {other!r}")
-        ratio = noise(leaf, base_of(law))
+            return objection(f"its noise is not the same on both inputs, {distribution!r} and {other!r}")
+        ratio = noise(leaf, base_of(distribution))
         if ratio is None:
-            return objection(f"its noise is {base_of(law)!r}")
+            return objection(f"its noise is {base_of(distribution)!r}")
         if ratio < 1:
-            return objection(f"its noise {base_of(law)!r} is smaller than the leaf's")
+            return objection(f"its noise {base_of(distribution)!r} is smaller than the leaf's")
         if squared:
             most = (
                 leaf.number("sensitivity_squared")
@@ -109,16 +109,16 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
     return rule
 
 
-def _laplace(leaf: Leaf, noise: Law) -> Fraction | None:
+def _laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
     return exact(noise.scale) / leaf.number("scale") if isinstance(noise, Laplace) else None
 
 
-def _gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+def _gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
     return noise.sigma2 / leaf.number("variance") if isinstance(noise, Gaussian) else None
 
 
-def _discrete_laplace(leaf: Leaf, noise: Law) -> Fraction | None:
-    """Of shares too: shape 1 is the law itself, more shape is more noise."""
+def _discrete_laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
+    """Of shares too: shape 1 is the distribution itself, more shape is more noise."""
     if isinstance(noise, DiscreteLaplace):
         return exact(noise.scale) / leaf.number("scale")
     if isinstance(noise, PolyaDifference):
@@ -128,14 +128,14 @@ def _discrete_laplace(leaf: Leaf, noise: Law) -> Fraction | None:
     return None
 
 
-def _discrete_gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+def _discrete_gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
     if not isinstance(noise, DiscreteGaussian) or int(leaf.parameters.get("count", 1)) != 1:
         return None
     # More of it is not less of it plus something: only the same noise is the leaf's.
     return Fraction(int(noise.sigma2 == leaf.number("variance")))
 
 
-def _integer(leaf: Leaf, noise: Law) -> Fraction | None:
+def _integer(leaf: Leaf, noise: Distribution) -> Fraction | None:
     family = leaf.parameters["family"]
     if family == "skellam" and isinstance(noise, Skellam):
         return exact(noise.parameters()["variance"]) / leaf.number("variance")
@@ -144,26 +144,30 @@ def _integer(leaf: Leaf, noise: Law) -> Fraction | None:
     return _discrete_gaussian(leaf, noise) if family == "discrete-gaussian-sum" else None
 
 
-def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+def _integer_noise(
+    leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
+) -> Match:
     """Of one number: the bound is for one shift."""
-    moves = moves_of(law, other)
+    moves = moves_of(distribution, other)
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
         return objection("more than one of its numbers moved")
-    found: Match = _additive(_integer)(leaf, law, other, adjacency)
+    found: Match = _additive(_integer)(leaf, distribution, other, adjacency)
     return replace(found, share=Fraction(found.events)) if not found.objection else found
 
 
-def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    moves, ratio = moves_of(law, other), _integer(leaf, base_of(law))
+def _vector_noise(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+    moves, ratio = moves_of(distribution, other), _integer(leaf, base_of(distribution))
     if moves is None or ratio is None or ratio < 1:
-        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+        return objection(f"its noise is {base_of(distribution)!r} and {base_of(other)!r}")
     return _moved_vector(leaf, moves)
 
 
-def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    moves, noise = moves_of(law, other), base_of(law)
+def _binomial_vectors(
+    leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
+) -> Match:
+    moves, noise = moves_of(distribution, other), base_of(distribution)
     if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
-        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+        return objection(f"its noise is {base_of(distribution)!r} and {base_of(other)!r}")
     if noise.trials < int(leaf.parameters["trials"]):
         return objection(f"its noise has {noise.trials} trials")
     return _moved_vector(leaf, moves)
@@ -184,17 +188,17 @@ def _part(moved: Fraction, most: Fraction) -> Fraction:
     return min(moved / most, Fraction(1)) if most else Fraction(1)
 
 
-_SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
+_SCALED: dict[str, type[Distribution]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
 
 
-def _has_noise(leaf: Leaf, law: Law | None, name: str) -> bool:
-    """Whether ``law`` is the leaf's noise, of scale ``name`` or more."""
+def _has_noise(leaf: Leaf, distribution: Distribution | None, name: str) -> bool:
+    """Whether ``distribution`` is the leaf's noise, of scale ``name`` or more."""
     family = leaf.parameters.get("noise", "laplace")
     if family == "gaussian":
-        return isinstance(law, Gaussian) and law.sigma2 >= leaf.number("variance")
-    if law is None or type(law) is not _SCALED[family]:
+        return isinstance(distribution, Gaussian) and distribution.sigma2 >= leaf.number("variance")
+    if distribution is None or type(distribution) is not _SCALED[family]:
         return False
-    scale: Fraction = law.scale  # type: ignore[attr-defined]
+    scale: Fraction = distribution.scale  # type: ignore[attr-defined]
     return scale == leaf.number(name) or (family == "laplace" and scale > leaf.number(name))
 
 
@@ -204,64 +208,74 @@ def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
     return kind == "general" or all(gap >= 0 for gap in moved) or all(gap <= 0 for gap in moved)
 
 
-def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    if not (isinstance(law, NoisyArgmax) and isinstance(other, NoisyArgmax)) or law.noise != other.noise:
-        return objection(f"its law is {law!r} and {other!r}")
-    if not _has_noise(leaf, law.noise, "scale") or law.scores.shape != other.scores.shape:
-        return objection(f"its noise is {law.noise!r}")
-    if law.batch_shape:
+def _noisy_max(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+    if (
+        not (isinstance(distribution, NoisyArgmax) and isinstance(other, NoisyArgmax))
+        or distribution.noise != other.noise
+    ):
+        return objection(f"its distribution is {distribution!r} and {other!r}")
+    if not _has_noise(leaf, distribution.noise, "scale") or distribution.scores.shape != other.scores.shape:
+        return objection(f"its noise is {distribution.noise!r}")
+    if distribution.batch_shape:
         return objection("it is more than one maximum")
-    moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
+    moved = [
+        dyadic(a) - dyadic(b)
+        for a, b in zip(distribution.scores.tolist(), other.scores.tolist(), strict=True)
+    ]
     furthest, most = max(map(abs, moved)), _sensitivity(leaf, adjacency)
     if furthest > most * (1 + ROUNDING):
         return objection(f"a score moved by {float(furthest):.6g}")
     if not _fits_range(moved, str(leaf.parameters["range"])):
         return objection(f"its scores moved in another way than {leaf.parameters['range']}")
-    if int(leaf.parameters.get("candidates", law.count)) != law.count:
-        return objection(f"it has {law.count} candidates")
+    if int(leaf.parameters.get("candidates", distribution.count)) != distribution.count:
+        return objection(f"it has {distribution.count} candidates")
     return Match(reach=_part(furthest, most))
 
 
-def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    if not (isinstance(law, RandomisedResponse) and isinstance(other, RandomisedResponse)):
-        return objection(f"its law is {law!r} and {other!r}")
-    price = worst_loss(law, other)
-    if law.symbols != other.symbols or price is None or price > leaf.number("epsilon") * (1 + ROUNDING):
-        return objection(f"its law is {law!r} and {other!r}")
+def _response(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+    if not (isinstance(distribution, RandomisedResponse) and isinstance(other, RandomisedResponse)):
+        return objection(f"its distribution is {distribution!r} and {other!r}")
+    cost = worst_loss(distribution, other)
+    if (
+        distribution.symbols != other.symbols
+        or cost is None
+        or cost > leaf.number("epsilon") * (1 + ROUNDING)
+    ):
+        return objection(f"its distribution is {distribution!r} and {other!r}")
     return Match()
 
 
-def _finite(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+def _finite(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
     if "weights" in leaf.parameters:
-        return _weighted(leaf, law, other)
+        return _weighted(leaf, distribution, other)
     rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
-    for one in (law, other):
+    for one in (distribution, other):
         if not isinstance(one, Categorical) or _chances(one) not in rows:
-            return objection(f"its law {one!r} is no row of the table")
+            return objection(f"its distribution {one!r} is no row of the table")
     return Match()
 
 
-def _weighted(leaf: Leaf, law: Law, other: Law) -> Match:
-    """Both laws are rows of the table, with equal chances outcome by outcome."""
+def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution) -> Match:
+    """Both distributions are rows of the table, with equal chances outcome by outcome."""
     rows = [
         [ExpSum({exact(a): exact(c) for c, a in weight}) for weight in row]
         for row in leaf.parameters["weights"]
     ]
-    for one in (law, other):
+    for one in (distribution, other):
         weights = exact_weights(one)
         if weights is None or not any(same_chances(weights, row) for row in rows):
-            return objection(f"its law {one!r} is no row of the table")
+            return objection(f"its distribution {one!r} is no row of the table")
     return Match()
 
 
-def _chances(law: Categorical) -> tuple[Fraction, ...]:
-    return tuple(Fraction(weight, sum(law.weights)) for weight in law.weights)
+def _chances(distribution: Categorical) -> tuple[Fraction, ...]:
+    return tuple(Fraction(weight, sum(distribution.weights)) for weight in distribution.weights)
 
 
-def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    """The users' laws before the shuffler: at least so many, of which one differs. Both of the laws that this
-    user may have are held against everybody's."""
-    users = changed_message(leaf, law, other)
+def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+    """The users' distributions before the shuffler: at least so many, of which one differs. Both of the
+    distributions that this user may have are held against everybody's."""
+    users = changed_message(leaf, distribution, other)
     if isinstance(users, Match):
         return users
     everybody, changed = users
@@ -269,7 +283,7 @@ def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     if "local" in leaf.parameters:
         for one in everybody:
             if not answers_a_bit(one, leaf.number("local")):
-                return objection(f"one user's law is {one!r}, not randomised response of one bit")
+                return objection(f"one user's distribution is {one!r}, not randomised response of one bit")
         local = Leaf("randomised-response", {"epsilon": leaf.parameters["local"]})
     if local is None and leaf.premise is not None:
         local = leaves_of(leaf.premise)[0][0]
@@ -279,17 +293,27 @@ def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     return next((found for found in pairs if found.objection), Match())
 
 
-def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
     """The same records on both sides but one, which is missing or null on one of them."""
-    if not (isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
-        return objection(f"its law is {law!r} and {other!r}: release the sum as one SubsampledGaussianSum")
-    if (law.rate, law.sigma2, law.dimension) != (other.rate, other.sigma2, other.dimension):
-        return objection(f"its sampling or noise is not the same on both inputs, {law!r} and {other!r}")
-    if law.rate > leaf.number("rate") or law.sigma2 < leaf.number("variance"):
+    if not (isinstance(distribution, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
         return objection(
-            f"its rate {law.rate} is larger, or its variance {law.sigma2} smaller, than the leaf's"
+            f"its distribution is {distribution!r} and {other!r}: release the sum as one "
+            "SubsampledGaussianSum"
         )
-    here, there = Counter(law.records), Counter(other.records)
+    if (distribution.rate, distribution.sigma2, distribution.dimension) != (
+        other.rate,
+        other.sigma2,
+        other.dimension,
+    ):
+        return objection(
+            f"its sampling or noise is not the same on both inputs, {distribution!r} and {other!r}"
+        )
+    if distribution.rate > leaf.number("rate") or distribution.sigma2 < leaf.number("variance"):
+        return objection(
+            f"its rate {distribution.rate} is larger, or its variance {distribution.sigma2} smaller, "
+            "than the leaf's"
+        )
+    here, there = Counter(distribution.records), Counter(other.records)
     changed = [*((here - there) + (there - here)).elements()]
     if len(changed) != 1:
         return objection(f"{len(changed)} of its records differ, where one may be there on one side only")
@@ -299,7 +323,7 @@ def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match
     return Match(reach=_part(squared, most**2))
 
 
-_RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
+_RULES: dict[str, Callable[[Leaf, Distribution, Distribution, Adjacency], Match]] = {
     "laplace": _additive(_laplace),
     "discrete-laplace": _additive(_discrete_laplace),
     "polya": _additive(_discrete_laplace),
@@ -351,7 +375,8 @@ def _tree(
         return objection("a node of the leaf's tree is more than one mechanism")
     places = np.array([float(entry) for entry in moved[0]])
     found = [
-        match(leaves[0], law.shift(0 * places), law.shift(places), adjacency) for law in kernel.noise_by_level
+        match(leaves[0], distribution.shift(0 * places), distribution.shift(places), adjacency)
+        for distribution in kernel.noise_by_level
     ]
     furthest = max((item.reach for item in found), default=Fraction(1))
     return next((item for item in found if item.objection), Match(reach=furthest))

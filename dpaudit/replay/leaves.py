@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.exact import exact
 from dpaudit.certify.proof import Proof
+from dpaudit.core.exact import exact
 
 __all__ = ["ROUNDING", "Leaf", "Match", "leaves_of", "objection", "payments"]
 
-#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
+#: The share that rounding may add: a tenth is no dyadic number, and costs of finite distributions are upper
+#: ends.
 ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
 class Match:
-    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up, and
+    """How a moved site fits a leaf: ``share`` of the leaf's cost, in the unit in which costs add up, and
     the least number of ``events`` that move it so far; or why it does not fit (``objection``). ``reach`` is
     the share of the leaf's sensitivity that the site moved by, whatever its noise; 1 for a leaf without a
     sensitivity."""
@@ -68,7 +69,8 @@ _FACTORS: dict[str, str] = {"group": "events", "tree": "levels"}
 def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
     """The leaves of a tree, and how many touches of any of them it pays for in all."""
     if proof.rule == "tree" and "leaves" in proof.parameters:
-        # A tree of known size may be a channel, whose answers have one joint law, or as many releases.
+        # A tree of known size may be a channel, whose answers have one joint distribution, or as many
+        # releases.
         levels = int(proof.parameters["leaves"]).bit_length()
         inner, most = leaves_of(proof.premises[0])
         channel = Leaf("tree", {"leaves": proof.parameters["leaves"]}, premise=proof.premises[0])
@@ -111,7 +113,7 @@ def payments(proof: Proof, spent: Mapping[int, Fraction], *, whole: bool) -> Fra
     ``leaves_of``. At most 1 means that the tree covers it.
 
     A parallel node pays for one of its branches at a time, whatever its other branches hold. ``whole`` says
-    that a branch cannot be paid for in part; otherwise prices add up, and half of two branches cost no more
+    that a branch cannot be paid for in part; otherwise costs add up, and half of two branches cost no more
     than the dearer one.
     """
     places = iter(range(len(leaves_of(proof)[0])))

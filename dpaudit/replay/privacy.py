@@ -22,39 +22,39 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Accounting, AccountingClaim, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
-from dpaudit.coins import fingerprint, record
-from dpaudit.coins.limits import Limits
-from dpaudit.core.errors import BrokenHarnessError, CertificateError
-from dpaudit.core.evidence import Certificate, Evidence, Witness
-from dpaudit.core.exact import exact
-from dpaudit.kernel.kernel_t0 import Setting
-from dpaudit.core.neighbours import both_directions
-from dpaudit.core.plots import histogram_of_losses
 from dpaudit.certify.build import accounted, certify
 from dpaudit.certify.measures import allowance_of
 from dpaudit.certify.sites import Site
-from dpaudit.replay.accounting import common_measure
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.changed_users import in_the_claims_words, view_of
-from dpaudit.replay.domains import ListedPairs, require_neighbours
-from dpaudit.replay.coverage import Watch
-from dpaudit.replay.estimating import Source, estimated
-from dpaudit.replay.findings import Findings, Subject, require_repeatable
-from dpaudit.replay.replay_plan import gather
-from dpaudit.replay.input_order import each_input
-from dpaudit.replay.releases import release_witness
-from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.coins import fingerprint, record
+from dpaudit.coins.limits import Limits
+from dpaudit.core.claims import Accounting, AccountingClaim, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
+from dpaudit.core.errors import BrokenHarnessError, CertificateError
+from dpaudit.core.evidence import Certificate, Evidence, Witness
+from dpaudit.core.exact import exact
+from dpaudit.core.neighbours import both_directions
+from dpaudit.core.plots import histogram_of_losses
 from dpaudit.core.suite import Cell, Outcome, Run
 from dpaudit.core.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.core.views import EVERYTHING, View
+from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.replay.accounting import common_measure
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.replay.changed_users import in_the_claims_words, view_of
+from dpaudit.replay.coverage import Watch
+from dpaudit.replay.domains import ListedPairs, require_neighbours
+from dpaudit.replay.estimating import Source, estimated
+from dpaudit.replay.findings import Findings, Subject, require_repeatable
+from dpaudit.replay.input_order import each_input
+from dpaudit.replay.releases import release_witness
+from dpaudit.replay.replay_plan import gather
 
 __all__ = ["ACCOUNTING", "LEAK", "digest_of", "privacy_outcome", "short_outcome", "without_certificates"]
 
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
 
-#: How an obstacle begins that tells of an outcome which a neighbour cannot have.
+#: How an unmet condition begins that tells of an outcome which a neighbour cannot have.
 LEAK = "leak: "
 
 #: Some tested pair must move each declared site by this share of the certificate's sensitivity, if the audit
@@ -84,11 +84,11 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
     return [certify(claim, whole)]
 
 
-def _misfits(findings: Findings) -> list[str]:
+def _mismatches(findings: Findings) -> list[str]:
     """What replays saw and the certificate does not cover: the program is not shown to be its mechanism, so
     that its bound says nothing about the program."""
     leaks = [f"{LEAK}{leak}" for leak in findings.leaks.values()]
-    return [*findings.violations.values(), *leaks, *findings.obstacles]
+    return [*findings.violations.values(), *leaks, *findings.unmet]
 
 
 def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
@@ -153,26 +153,26 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     There everything that anybody sees counts, whether or not the decisions hide it.
     """
     findings = gather(audit, run)
-    misfits = _misfits(findings)
+    mismatches = _mismatches(findings)
     gaps = _gaps(audit, findings)
     notes = _notes(audit, findings)
     unsearched = [*([audit.undeclared] if audit.undeclared else []), *findings.unsearched]
     cells = [
-        replace(cell, obstacles=[*cell.obstacles, *unsearched])
-        for cell in _accounting_cells(audit, findings, misfits, gaps, notes, expect=accounting)
+        replace(cell, unmet=[*cell.unmet, *unsearched])
+        for cell in _accounting_cells(audit, findings, mismatches, gaps, notes, expect=accounting)
     ]
     evidence = _certificate(audit, audit.claim, findings)
-    obstacles = [*misfits, *gaps, *_too_tight(audit), *unsearched]
+    unmet = [*mismatches, *gaps, *_too_tight(audit), *unsearched]
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
-    evidence = _standing(evidence, misfits, gaps, notes)
-    verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
+    evidence = _standing(evidence, mismatches, gaps, notes)
+    verdict = judge(audit.claim, evidence, unmet=unmet, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
         notes.append("no second look as a black box: some runs of the program have no end")
     elif verdict in (VerdictKind.VERIFIED, VerdictKind.CONSISTENT):
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
+    return Outcome(evidence, notes, unmet, plots, findings.replays, cells=cells)
 
 
 def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
@@ -228,7 +228,7 @@ def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bo
 def _accounting_cells(
     audit: PrivacyAudit,
     findings: Findings,
-    misfits: Sequence[str],
+    mismatches: Sequence[str],
     gaps: Sequence[str],
     notes: list[str],
     *,
@@ -245,14 +245,14 @@ def _accounting_cells(
             else "no accounting: no site is declared that costs anything"
         )
         return []
-    return [_accounting_cell(audit, claim, findings, misfits, gaps, expect=expect)]
+    return [_accounting_cell(audit, claim, findings, mismatches, gaps, expect=expect)]
 
 
 def _accounting_cell(
     audit: PrivacyAudit,
     claim: AccountingClaim,
     findings: Findings,
-    misfits: Sequence[str],
+    mismatches: Sequence[str],
     gaps: Sequence[str],
     *,
     expect: str,
@@ -264,10 +264,10 @@ def _accounting_cell(
     return Cell(
         name=ACCOUNTING,
         claim=claim,
-        evidence=_standing(evidence, misfits, gaps, notes),
+        evidence=_standing(evidence, mismatches, gaps, notes),
         expect=expect,
         notes=notes,
-        obstacles=[*misfits, *gaps],
+        unmet=[*mismatches, *gaps],
         samples=findings.replays,
         deciding=False,
     )
@@ -294,13 +294,13 @@ def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: Vie
 
 
 def _standing(
-    evidence: Sequence[Evidence], misfits: Sequence[str], gaps: Sequence[str], notes: list[str]
+    evidence: Sequence[Evidence], mismatches: Sequence[str], gaps: Sequence[str], notes: list[str]
 ) -> list[Evidence]:
     """The evidence without certificates that are about another mechanism: all of them where there is a
-    misfit, otherwise those that a witness is above. Raises ``BrokenHarnessError`` where a witness is above a
-    certificate and there is neither a misfit nor a gap."""
-    if misfits:
-        return without_certificates(evidence, misfits[0], notes)
+    mismatch, otherwise those that a witness is above. Raises ``BrokenHarnessError`` where a witness is above
+    a certificate and there is neither a mismatch nor a gap."""
+    if mismatches:
+        return without_certificates(evidence, mismatches[0], notes)
     witnesses = [item for item in evidence if isinstance(item, Witness)]
     if not witnesses:
         return list(evidence)
@@ -321,10 +321,10 @@ def _standing(
     return kept
 
 
-def without_certificates(evidence: Sequence[Evidence], misfit: str, notes: list[str]) -> list[Evidence]:
-    """The evidence without certificates, which are about another mechanism because of ``misfit``; ``notes``
+def without_certificates(evidence: Sequence[Evidence], mismatch: str, notes: list[str]) -> list[Evidence]:
+    """The evidence without certificates, which are about another mechanism because of ``mismatch``; ``notes``
     say so. A proof of the program itself stays."""
-    notes += [_other_mechanism(item, misfit) for item in evidence if isinstance(item, Certificate)]
+    notes += [_other_mechanism(item, mismatch) for item in evidence if isinstance(item, Certificate)]
     return [item for item in evidence if not isinstance(item, Certificate)]
 
 

@@ -8,8 +8,8 @@ sites, another kind of value shown, an error), the levels between are bisected: 
 the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
 thresholds, however rare it is. What takes several outcomes is looked for before that (``together``).
 
-Nothing here is random: the same program gives the same histories for any seed. Levels of a law with atoms
-often give one and the same outcome; the run is the same then, and is made once.
+Nothing here is random: the same program gives the same histories for any seed. Levels of a distribution with
+atoms often give one and the same outcome; the run is the same then, and is made once.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.levels import outcome_at
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.transcript import count_of
-from dpaudit.distributions.base import Law
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.coverage import Watch
+from dpaudit.distributions.base import Distribution
 from dpaudit.replay.combined_histories import combinations_of, patterns_of
+from dpaudit.replay.coverage import Watch
 
 __all__ = ["Forced", "quantile_histories"]
 
@@ -157,7 +157,7 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
     occurrence: dict[tuple[str, str], int] = {}
     found: list[Target] = []
     for site in base.sites:
-        if not site.random or (site.kind == "aggregate" and site.law is None):
+        if not site.random or (site.kind == "aggregate" and site.distribution is None):
             continue
         kernel = base.kernels[site.session] if site.session is not None else None
         kind = "shown" if site.kind in ("observe", "aggregate") else site.kind
@@ -171,7 +171,12 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
             found.append(Target("answer", site.site, number, levels=few))
             continue
         size = count_of(site.value)
-        if size > 1 and kind == "shown" and site.law is not None and not site.law.event_ndim:
+        if (
+            size > 1
+            and kind == "shown"
+            and site.distribution is not None
+            and not site.distribution.event_ndim
+        ):
             ends = sorted({0, size - 1})
             found += [Target(kind, site.site, number, entry, site.value) for entry in ends]
         found.append(Target(kind, site.site, number))
@@ -187,8 +192,8 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
 
 @dataclass
 class _Known:
-    """An earlier run: what it chose from which laws, in order, and how the program behaved; ``possible``
-    where there is such a run."""
+    """An earlier run: what it chose from which distributions, in order, and how the program behaved;
+    ``possible`` where there is such a run."""
 
     chosen: list[tuple[Any, Hashable]]
     behaviour: Hashable = None
@@ -203,8 +208,8 @@ class _Runs:
         self._watch, self._pair, self._limits = watch, pair, limits
         self.target = target
         self._known: dict[Hashable, list[_Known]] = {}
-        self._first: list[Any] = []  # the law that the first choice is from
-        self._ready: list[tuple[Any, Any]] = []  # that law, and what it gives at the level asked for
+        self._first: list[Any] = []  # the distribution that the first choice is from
+        self._ready: list[tuple[Any, Any]] = []  # that distribution, and what it gives at the level asked for
 
     def at(self, level: float) -> tuple[Recording | None, Hashable] | None:
         """The recording, ``None`` for one that there was before, and how the program behaved; ``None`` where
@@ -222,8 +227,8 @@ class _Runs:
         return found
 
     def _before(self, level: float) -> _Known | None:
-        """The earlier run that chooses the same at this level; of those with the same first choice the laws
-        of the second are the same, and so on."""
+        """The earlier run that chooses the same at this level; of those with the same first choice the
+        distributions of the second are the same, and so on."""
         if not self._first:
             return None
         value = _outcome(self.target, level, self._first[0])
@@ -233,7 +238,10 @@ class _Runs:
             (
                 known
                 for known in self._known.get(first, ())
-                if all(_exactly(_outcome(self.target, level, law)) == value for law, value in known.chosen)
+                if all(
+                    _exactly(_outcome(self.target, level, distribution)) == value
+                    for distribution, value in known.chosen
+                )
             ),
             None,
         )
@@ -277,30 +285,32 @@ def _steered(
 
 def _choice(
     target: Target, level: float, chosen: list[tuple[Any, Hashable]], ready: list[tuple[Any, Any]]
-) -> Callable[[str, int, Law], Any]:
-    """Chooses ``target`` at ``level``; ``chosen`` gets each law that it chose from, and what. ``ready`` may
-    hold the first law and its outcome, which is taken from there: the program may change an array."""
+) -> Callable[[str, int, Distribution], Any]:
+    """Chooses ``target`` at ``level``; ``chosen`` gets each distribution that it chose from, and what.
+    ``ready`` may
+    hold the first distribution and its outcome, which is taken from there: the program may change an
+    array."""
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         if target.kind not in ("shown", "answer") or target.site not in (None, site):
             return None
         if target.site is not None and occurrence != target.occurrence:
             return None
         known, value = ready.pop() if ready else (None, None)
-        if known is None or known != law:
-            value = _outcome(target, level, law)
-        chosen.append((law, _exactly(value)))
+        if known is None or known != distribution:
+            value = _outcome(target, level, distribution)
+        chosen.append((distribution, _exactly(value)))
         return value
 
     return choose
 
 
-def _outcome(target: Target, level: float, law: Any) -> Any:
-    """The outcome that ``target`` has under ``law`` at ``level``; ``None`` where there is none."""
-    if not isinstance(law, Law):
-        answers = getattr(law, "answers", None)  # a channel without laws of single answers
+def _outcome(target: Target, level: float, distribution: Any) -> Any:
+    """The outcome that ``target`` has under ``distribution`` at ``level``; ``None`` where there is none."""
+    if not isinstance(distribution, Distribution):
+        answers = getattr(distribution, "answers", None)  # a channel without distributions of single answers
         return None if target.site is None or not answers else answers[int(level * len(answers))]
-    value = outcome_at(law, level)
+    value = outcome_at(distribution, level)
     if value is None or target.entry is None:
         return value
     chosen = np.array(target.base)

@@ -14,22 +14,22 @@ from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.claims import ApproxDP
+from dpaudit.certify.witnesses.release import pieces_of
+from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 from dpaudit.coins import Program, Replay
 from dpaudit.coins.regions import Beginning, Way, beginning_of, ways
 from dpaudit.coins.replayer import SiteLoss
 from dpaudit.coins.transcript import same_shown
+from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact_str
-from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
-from dpaudit.distributions.base import BaseMeasure
-from dpaudit.replay.releases import release_part
-from dpaudit.replay.rounding import by_rounding
 from dpaudit.core.rounding_modes import MODES, in_mode, rounding_mode
 from dpaudit.core.views import View
-from dpaudit.certify.witnesses.release import pieces_of
-from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
+from dpaudit.distributions.base import BaseMeasure
+from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
+from dpaudit.replay.releases import release_part
+from dpaudit.replay.rounding import by_rounding
 
 __all__ = ["branch_witness", "hangs_on_more"]
 
@@ -45,7 +45,8 @@ def hangs_on_more(result: Replay, end: int, view: View) -> bool:
     return any(
         site.random
         and (
-            not view.sees(site.to) or (site.law is not None and site.law.base_measure is BaseMeasure.LEBESGUE)
+            not view.sees(site.to)
+            or (site.distribution is not None and site.distribution.base_measure is BaseMeasure.LEBESGUE)
         )
         for site in result.recording.sites[:end]
     )
@@ -117,14 +118,19 @@ def _width(part: dict[str, Any]) -> int:
 
 
 def _cells(way: Way, part: dict[str, Any] | None) -> list[arb] | None:
-    """The probabilities of the cells under the law of a way's release; 1 for a value."""
+    """The probabilities of the cells under the distribution of a way's release; 1 for a value."""
     if part is None:
         return [arb(1)]
-    law = way.law
+    distribution = way.distribution
     measure = BaseMeasure.LEBESGUE if part["cuts"] is not None else BaseMeasure.COUNTING
-    if law is None or law.batch_shape or law.event_ndim or law.base_measure is not measure:
+    if (
+        distribution is None
+        or distribution.batch_shape
+        or distribution.event_ndim
+        or distribution.base_measure is not measure
+    ):
         return None
-    return [p for p, _ in pieces_of(law, law, part)]
+    return [p for p, _ in pieces_of(distribution, distribution, part)]
 
 
 def _spanning(tables: Sequence[Sequence[_Masses]]) -> list[_Masses]:

@@ -1,8 +1,8 @@
-"""The first release of a program as a witness: which pieces of its two laws to compare, for a claim of any
-notion.
+"""The first release of a program as a witness: which pieces of its two distributions to compare, for a claim
+of any notion.
 
-Only a site with nothing random before it has unconditional laws; what a program does afterwards cannot undo
-what that site showed (``witnesses.release``).
+Only a site with nothing random before it has unconditional distributions; what a program does afterwards
+cannot undo what that site showed (``witnesses.release``).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
-from dpaudit.core.claims.accounting import ConcentratedAccounting, RenyiAccounting
-from dpaudit.coins.replayer import Replay, SiteLoss
-from dpaudit.core.errors import DpauditError
-from dpaudit.core.evidence import Witness
-from dpaudit.core.exact import dyadic, exact, exact_str
-from dpaudit.kernel.ball import precision
-from dpaudit.distributions import CountVector, Shifted, WrappedMod
-from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
-from dpaudit.replay.shifts import moves_of
-from dpaudit.core.views import PUBLIC, View
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.leak import prefix_masses
 from dpaudit.certify.witnesses.release import MAX_PARTS, gaussian_square, release_after, release_bound
 from dpaudit.certify.witnesses.transcript import transcript_body
+from dpaudit.coins.replayer import Replay, SiteLoss
+from dpaudit.core.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.core.claims.accounting import ConcentratedAccounting, RenyiAccounting
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import dyadic, exact, exact_str
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.distributions import CountVector, Shifted, WrappedMod
+from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
+from dpaudit.kernel.ball import precision
+from dpaudit.replay.shifts import moves_of
 
 __all__ = ["first_release", "later_releases", "prefix_release_witness", "release_part", "release_witness"]
 
@@ -44,8 +44,8 @@ ORDERS = tuple(Fraction(text) for text in ("11/10", "3/2", "2", "4", "8", "16", 
 
 
 def first_release(result: Replay, view: View) -> SiteLoss | None:
-    """The first random site of a replay, on either input, if its law moved and ``view`` sees it; ``None``
-    otherwise."""
+    """The first random site of a replay, on either input, if its distribution moved and ``view`` sees it;
+    ``None`` otherwise."""
     sites = result.recording.sites
     place = next((index for index, site in enumerate(sites) if site.random), None)
     if place is None or (result.hidden_from is not None and result.hidden_from <= place):
@@ -65,21 +65,26 @@ def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
         if not site.random:
             continue
         item = losses.get(index)
-        if item is None or site.law is None:
-            return  # a channel, or without a law of its own
+        if item is None or site.distribution is None:
+            return  # a channel, or without a distribution of its own
         if item.moved and later:
             yield item
-        if site.law.base_measure is BaseMeasure.LEBESGUE:
+        if site.distribution.base_measure is BaseMeasure.LEBESGUE:
             return  # one outcome of it has probability 0
         later = True
 
 
 def release_part(item: SiteLoss) -> dict[str, Any] | None:
-    """The pieces into which a release of one number is cut; ``None`` where its laws cannot be."""
-    law, other = item.record.law, item.law_neighbour
-    if law is None or law.base_measure is not other.base_measure or law.batch_shape or other.batch_shape:
+    """The pieces into which a release of one number is cut; ``None`` where its distributions cannot be."""
+    distribution, other = item.record.distribution, item.distribution_neighbour
+    if (
+        distribution is None
+        or distribution.base_measure is not other.base_measure
+        or distribution.batch_shape
+        or other.batch_shape
+    ):
         return None
-    return _part(law, other, None)
+    return _part(distribution, other, None)
 
 
 def prefix_release_witness(
@@ -87,18 +92,24 @@ def prefix_release_witness(
 ) -> Witness | None:
     """The better of both directions of ``item`` after the sites ``before``, which came out as recorded, as a
     witness against ``claim``; ``None`` where it gives no bound above 0."""
-    law, other = item.record.law, item.law_neighbour
-    if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+    distribution, other = item.record.distribution, item.distribution_neighbour
+    if (
+        distribution is None
+        or distribution.base_measure is not other.base_measure
+        or distribution.batch_shape != other.batch_shape
+    ):
         return None
-    parts = [] if gaussian_square(law, other) is not None else _parts(law, other)
+    parts = [] if gaussian_square(distribution, other) is not None else _parts(distribution, other)
     if parts is None:
         return None
     best: Witness | None = None
     for swap in (False, True):
-        laws, sides = ((other, law), inputs[::-1]) if swap else ((law, other), inputs)
+        distributions, sides = (
+            ((other, distribution), inputs[::-1]) if swap else ((distribution, other), inputs)
+        )
         sites = [site.swapped() if swap else site for site in before]
         shown: dict[str, Any] = {"site": item.record.site, "to": sorted(p.name for p in item.record.to)}
-        shown |= {"law": laws[0].to_json(), "law_neighbour": laws[1].to_json()}
+        shown |= {"law": distributions[0].to_json(), "law_neighbour": distributions[1].to_json()}
         body = {
             **transcript_body(sites, view=view, inputs=sides),
             "site": shown,
@@ -126,13 +137,17 @@ def release_witness(
     item: SiteLoss, claim: Claim, *, view: View, inputs: tuple[Any, Any], words: str
 ) -> Witness | None:
     """The better of both directions of ``item``, the first release on the two ``inputs``, as a witness
-    against ``claim``; ``None`` where its laws give no bound above 0."""
-    law, other = item.record.law, item.law_neighbour
-    if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+    against ``claim``; ``None`` where its distributions give no bound above 0."""
+    distribution, other = item.record.distribution, item.distribution_neighbour
+    if (
+        distribution is None
+        or distribution.base_measure is not other.base_measure
+        or distribution.batch_shape != other.batch_shape
+    ):
         return None
     best: Witness | None = None
     for swap in (False, True):
-        pair = (other, law) if swap else (law, other)
+        pair = (other, distribution) if swap else (distribution, other)
         sides = inputs[::-1] if swap else inputs
         found = _best_body(*pair, claim)
         if found is None:
@@ -153,22 +168,31 @@ def release_witness(
     return best
 
 
-def _best_body(law: Law, other: Law, claim: Claim) -> tuple[Fraction | None, dict[str, Any]] | None:
+def _best_body(
+    distribution: Distribution, other: Distribution, claim: Claim
+) -> tuple[Fraction | None, dict[str, Any]] | None:
     """The largest bound, with the pieces and the order that give it."""
-    texts = (json.dumps(law.to_json()), json.dumps(other.to_json()))
+    texts = (json.dumps(distribution.to_json()), json.dumps(other.to_json()))
     return copy.deepcopy(_cached_body(*texts, claim))  # a caller may change what it gets
 
 
 @functools.lru_cache(maxsize=512)
 def _cached_body(
-    law_text: str, other_text: str, claim: Claim
+    distribution_text: str, other_text: str, claim: Claim
 ) -> tuple[Fraction | None, dict[str, Any]] | None:
-    law, other = (law_from_json(json.loads(text)) for text in (law_text, other_text))
-    parts = [] if gaussian_square(law, other) is not None else _parts(law, other)
+    distribution, other = (
+        distribution_from_json(json.loads(text)) for text in (distribution_text, other_text)
+    )
+    parts = [] if gaussian_square(distribution, other) is not None else _parts(distribution, other)
     if parts is None:
         return None
     found: list[tuple[Fraction | None, dict[str, Any]]] = []
-    site = {"site": "first", "to": ["public"], "law": law.to_json(), "law_neighbour": other.to_json()}
+    site = {
+        "site": "first",
+        "to": ["public"],
+        "law": distribution.to_json(),
+        "law_neighbour": other.to_json(),
+    }
     for order in _orders(claim):
         body = {"site": site, "parts": parts, "order": None if order is None else exact_str(order)}
         try:
@@ -189,55 +213,64 @@ def _orders(claim: Claim) -> tuple[Fraction | None, ...]:
     return (None,)
 
 
-def _parts(law: Law, other: Law) -> list[dict[str, Any]] | None:
-    """The coordinates that moved most, each with its pieces; ``None`` where the laws cannot be cut."""
-    if not law.batch_shape:
-        part = _part(law, other, None)
+def _parts(distribution: Distribution, other: Distribution) -> list[dict[str, Any]] | None:
+    """The coordinates that moved most, each with its pieces; ``None`` where the distributions cannot be
+    cut."""
+    if not distribution.batch_shape:
+        part = _part(distribution, other, None)
         return None if part is None else [part]
-    moves = moves_of(law, other)
-    if moves is None or not isinstance(law, Shifted | WrappedMod) or law.base.batch_shape:
+    moves = moves_of(distribution, other)
+    if moves is None or not isinstance(distribution, Shifted | WrappedMod) or distribution.base.batch_shape:
         return None
     ranked = sorted((i for i, gap in enumerate(moves) if gap), key=lambda i: -moves[i])[:MAX_PARTS]
-    parts = [_part(_entry(law, i), _entry(other, i), i) for i in ranked]
+    parts = [_part(_entry(distribution, i), _entry(other, i), i) for i in ranked]
     known = [part for part in parts if part is not None]
     return known or None
 
 
-def _entry(law: Law, place: int) -> Law:
-    assert isinstance(law, Shifted | WrappedMod)
-    offset = np.broadcast_to(np.asarray(law.offset, dtype=object), law.batch_shape).ravel()[place]
-    if isinstance(law, WrappedMod):
-        return WrappedMod(law.base, modulus=law.modulus, offset=int(offset))
-    return law.base.shift(offset if isinstance(offset, Fraction) else dyadic(offset))
+def _entry(distribution: Distribution, place: int) -> Distribution:
+    assert isinstance(distribution, Shifted | WrappedMod)
+    offset = np.broadcast_to(np.asarray(distribution.offset, dtype=object), distribution.batch_shape).ravel()[
+        place
+    ]
+    if isinstance(distribution, WrappedMod):
+        return WrappedMod(distribution.base, modulus=distribution.modulus, offset=int(offset))
+    return distribution.base.shift(offset if isinstance(offset, Fraction) else dyadic(offset))
 
 
-def _part(law: Law, other: Law, coordinate: int | None) -> dict[str, Any] | None:
-    if isinstance(law, CountVector) and isinstance(other, CountVector):
-        return _counts_of_two(law, other)
-    if law.event_ndim or other.event_ndim:
+def _part(distribution: Distribution, other: Distribution, coordinate: int | None) -> dict[str, Any] | None:
+    if isinstance(distribution, CountVector) and isinstance(other, CountVector):
+        return _counts_of_two(distribution, other)
+    if distribution.event_ndim or other.event_ndim:
         return None
-    if law.base_measure is BaseMeasure.COUNTING:
-        ends = _integer_range(law, other)
+    if distribution.base_measure is BaseMeasure.COUNTING:
+        ends = _integer_range(distribution, other)
         return None if ends is None else _written(coordinate, points=[str(end) for end in ends])
-    cuts = _cuts(law, other)
+    cuts = _cuts(distribution, other)
     return None if not cuts else _written(coordinate, cuts=[exact_str(cut) for cut in cuts])
 
 
-def _counts_of_two(law: CountVector, other: CountVector) -> dict[str, Any] | None:
+def _counts_of_two(distribution: CountVector, other: CountVector) -> dict[str, Any] | None:
     """All counts of the second of two symbols."""
-    if law.outcomes != 2 or other.outcomes != 2 or law.users != other.users or law.users >= POINTS:
+    if (
+        distribution.outcomes != 2
+        or other.outcomes != 2
+        or distribution.users != other.users
+        or distribution.users >= POINTS
+    ):
         return None
-    return _written(None, points=["0", str(law.users)])
+    return _written(None, points=["0", str(distribution.users)])
 
 
 def _written(coordinate: int | None, **pieces: Any) -> dict[str, Any]:
     return {"coordinate": coordinate, "points": None, "cuts": None, **pieces}
 
 
-def _integer_range(law: Law, other: Law) -> tuple[int, int] | None:
-    """The integers that hold all but a tail of both laws; the middle ones where there are too many."""
+def _integer_range(distribution: Distribution, other: Distribution) -> tuple[int, int] | None:
+    """The integers that hold all but a tail of both distributions; the middle ones where there are too
+    many."""
     ends = []
-    for one in (law, other):
+    for one in (distribution, other):
         try:
             support = one.support
             if support.finite and (support.upper or 0) - (support.lower or 0) < POINTS // 8:
@@ -256,12 +289,12 @@ def _integer_range(law: Law, other: Law) -> tuple[int, int] | None:
     return low, high
 
 
-def _cuts(law: Law, other: Law) -> list[Fraction]:
-    """Places between which the pieces lie: quantiles of both laws, short dyadic numbers."""
+def _cuts(distribution: Distribution, other: Distribution) -> list[Fraction]:
+    """Places between which the pieces lie: quantiles of both distributions, short dyadic numbers."""
     levels = [2.0**-k for k in (40, 30, 20, 14, 10, 7, 5)]
     levels = [*levels, *(i / CUTS for i in range(3, CUTS - 2)), *(1 - level for level in reversed(levels))]
     places: set[Fraction] = set()
-    for one in (law, other):
+    for one in (distribution, other):
         try:
             found = np.asarray(one.ppf(np.array(levels)), dtype=float)
         except (DpauditError, ValueError):

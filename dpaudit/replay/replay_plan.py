@@ -1,8 +1,8 @@
 """All replays of one audit: which pairs, along which histories, and what stands against a verdict.
 
 Pairs are the suite's own and others that nobody picked (``domains``), in both directions. Histories are
-sampled, pushed to where the laws of what moved differ most, forced by name, far out, and at quantiles of
-every site (``quantiles``). Only the sampled ones depend on the run's seed.
+sampled, pushed to where the distributions of what moved differ most, forced by name, far out, and at
+quantiles of every site (``quantiles``). Only the sampled ones depend on the run's seed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import count_of
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.core.suite import Run
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.changed_users import of_the_same_users, view_of
-from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
 from dpaudit.replay.coverage import Watch, excuse_for
+from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
 from dpaudit.replay.findings import Findings, Subject, require_repeatable
 from dpaudit.replay.histories import far_out, worst_history
 from dpaudit.replay.input_order import DIFFERS, backwards, each_input
 from dpaudit.replay.positions import everywhere, range_in_words
 from dpaudit.replay.quantiles import quantile_histories
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
-from dpaudit.core.suite import Run
 
 __all__ = ["gather"]
 
@@ -294,7 +294,7 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     """What stands against a verdict besides leaks and broken accounting."""
     _note_unentered(findings, audit, watch)
     findings.histories = findings.replays
-    findings.obstacles += findings.additions.objections()
+    findings.unmet += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
         findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")
@@ -304,11 +304,11 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
         findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
     beyond = list(aside.violations.values())
     beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
-    beyond += aside.obstacles
-    findings.obstacles += [
+    beyond += aside.unmet
+    findings.unmet += [
         f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
         for text in beyond
-        if text not in findings.obstacles
+        if text not in findings.unmet
     ]
     findings.notes += findings.tried
     if audit.domain is None:
@@ -318,7 +318,7 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
 
 
 def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
+    """Lines and branches that no replay entered: unmet conditions, unless the audit gives a reason for their
     function."""
     if not watch.functions:
         findings.unentered.append(

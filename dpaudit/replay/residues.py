@@ -1,4 +1,4 @@
-"""The worst residue: where one integer law, reduced modulo m, differs most from itself shifted.
+"""The worst residue: where one integer distribution, reduced modulo m, differs most from itself shifted.
 
 What a server sees of a secure sum is (X + offset) mod m. Only the difference d of two offsets matters, for
 turning the circle maps the pair (offset, offset + d) onto (0, d). The search goes over all residues, in
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.exact import exact
-from dpaudit.kernel.ball import precision, upper_exact
 from dpaudit.distributions import DiscreteLaplace, WrappedMod
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.ball import precision, upper_exact
 
 __all__ = ["extreme_residues", "wrapped_loss"]
 
@@ -25,50 +25,59 @@ __all__ = ["extreme_residues", "wrapped_loss"]
 _LARGEST, _BITS = 2**16, 128
 
 
-def extreme_residues(law: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
+def extreme_residues(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
     """For each entry the residue with the largest log p - log p'; the likeliest one where the entry did not
-    move. Shape of the laws' offsets; ``None`` where the two cannot be compared this way.
+    move. Shape of the distributions' offsets; ``None`` where the two cannot be compared this way.
     """
-    shifts = _shifts(law, other)
+    shifts = _shifts(distribution, other)
     if shifts is None:
         return None
-    found = {shift: _worst(law.base, law.modulus, shift) for shift in set(shifts.ravel().tolist())}
+    found = {
+        shift: _worst(distribution.base, distribution.modulus, shift)
+        for shift in set(shifts.ravel().tolist())
+    }
     if any(item is None for item in found.values()):
         return None
     relative = np.array([(found[shift] or (0,))[0] for shift in shifts.ravel().tolist()], dtype=np.int64)
-    return np.asarray((law.offset + relative.reshape(shifts.shape)) % law.modulus)
+    return np.asarray((distribution.offset + relative.reshape(shifts.shape)) % distribution.modulus)
 
 
-def wrapped_loss(law: WrappedMod, other: WrappedMod) -> Fraction | None:
+def wrapped_loss(distribution: WrappedMod, other: WrappedMod) -> Fraction | None:
     """The sum over entries of the largest |log p - log p'|, or ``None`` where the two cannot be compared.
 
     Discrete Laplace noise never costs more than the distance on the circle over its scale: every term of the
     wrapped sum has its partner within that ratio. Rounding upwards stays below it.
     """
-    shifts = _shifts(law, other)
+    shifts = _shifts(distribution, other)
     if shifts is None:
         return None
     total = Fraction(0)
     for shift in shifts[shifts != 0].ravel().tolist():
         # both directions: the noise need not be symmetric
-        ends = [_worst(law.base, law.modulus, d) for d in (shift, -shift % law.modulus)]
+        ends = [
+            _worst(distribution.base, distribution.modulus, d) for d in (shift, -shift % distribution.modulus)
+        ]
         if any(end is None for end in ends):
             return None
         worst = max(end[1] for end in ends if end is not None)
-        if isinstance(law.base, DiscreteLaplace):
-            worst = min(worst, min(shift, law.modulus - shift) / exact(law.base.scale))
+        if isinstance(distribution.base, DiscreteLaplace):
+            worst = min(worst, min(shift, distribution.modulus - shift) / exact(distribution.base.scale))
         total += worst
     return total
 
 
-def _shifts(law: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
-    """other.offset - law.offset in 0..m-1, where everything else agrees."""
-    alike = law.base == other.base and law.modulus == other.modulus and law.batch_shape == other.batch_shape
-    return np.asarray((other.offset - law.offset) % law.modulus) if alike else None
+def _shifts(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
+    """other.offset - distribution.offset in 0..m-1, where everything else agrees."""
+    alike = (
+        distribution.base == other.base
+        and distribution.modulus == other.modulus
+        and distribution.batch_shape == other.batch_shape
+    )
+    return np.asarray((other.offset - distribution.offset) % distribution.modulus) if alike else None
 
 
 @lru_cache(maxsize=4096)
-def _worst(base: Law, modulus: int, shift: int) -> tuple[int, Fraction] | None:
+def _worst(base: Distribution, modulus: int, shift: int) -> tuple[int, Fraction] | None:
     """The residue with the largest log p(y) - log p(y - shift), and that number, rounded upwards."""
     if modulus > _LARGEST:
         return None

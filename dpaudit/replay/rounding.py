@@ -9,11 +9,11 @@ decides nothing, so the row is inconclusive and says so.
   that size (``by_rounding``). A real difference that small is not told from rounding.
 * A loss, where the data are narrower than double: the same numbers, the same outcomes and the same program in
   double precision stay within the bound (``loss_in_double``).
-* The first release, where the data are narrower than double: its laws in double precision count
+* The first release, where the data are narrower than double: its distributions in double precision count
   (``site_in_double``).
 * Any of these, whatever the data are: the program runs on both inputs in the other rounding modes of the
-  processor (``dpaudit/core/rounding_modes.py``). What the modes give spans what the real number may be, and the
-  least difference in it counts (``met_in_modes``, ``loss_in_modes``, ``site_in_modes``).
+  processor (``dpaudit/core/rounding_modes.py``). What the modes give spans what the real number may be, and
+  the least difference in it counts (``met_in_modes``, ``loss_in_modes``, ``site_in_modes``).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import count_of, run_program, same_shown
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.core.errors import InvalidParameterError, MechanismError
-from dpaudit.kernel.ball import arb, precision, upper_short
-from dpaudit.distributions.base import Law
-from dpaudit.replay.accounting import worst_price
-from dpaudit.replay.witness_search import BITS, witness_sites
 from dpaudit.core.rounding_modes import MODES, in_mode, rounding_mode
 from dpaudit.core.views import PUBLIC, View
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.ball import arb, precision, upper_short
+from dpaudit.replay.accounting import worst_cost
+from dpaudit.replay.witness_search import BITS, witness_sites
 
 __all__ = [
     "by_rounding",
@@ -119,18 +119,23 @@ def loss_in_double(program: Program, result: Replay, view: View, *, end: int) ->
 
 
 def site_in_double(program: Program, result: Replay, index: int) -> tuple[SiteLoss, Any, Any] | None:
-    """The random site at ``index`` with its laws on the same two inputs in double precision, and these two
-    inputs; ``None`` where one of them does not get there."""
+    """The random site at ``index`` with its distributions on the same two inputs in double precision, and
+    these two inputs; ``None`` where one of them does not get there."""
     inputs = [in_double(data) for data in (result.recording.data, result.data)]
-    laws = []
+    distributions = []
     for data in inputs:
         again = replay(program, data, result.recording, compare=False)
-        laws += [item.law_neighbour for item in again.losses if item.index == index]
+        distributions += [item.distribution_neighbour for item in again.losses if item.index == index]
     item = next((item for item in result.losses if item.index == index), None)
-    if item is None or len(laws) != 2:
+    if item is None or len(distributions) != 2:
         return None
-    moved = laws[0] != laws[1]
-    found = replace(item, record=replace(item.record, law=laws[0]), law_neighbour=laws[1], moved=moved)
+    moved = distributions[0] != distributions[1]
+    found = replace(
+        item,
+        record=replace(item.record, distribution=distributions[0]),
+        distribution_neighbour=distributions[1],
+        moved=moved,
+    )
     return found, inputs[0], inputs[1]
 
 
@@ -157,24 +162,33 @@ def loss_in_modes(program: Program, result: Replay, view: View, *, end: int) -> 
 
 
 def site_in_modes(program: Program, result: Replay, item: SiteLoss) -> SiteLoss | None:
-    """The random site ``item`` with the two laws that differ least among those of all modes; ``None`` where
-    rounding decides whether a side gets there."""
-    sides: list[list[Law]] = []
+    """The random site ``item`` with the two distributions that differ least among those of all modes;
+    ``None`` where rounding decides whether a side gets there."""
+    sides: list[list[Distribution]] = []
     for data in (result.recording.data, result.data):
         runs = _in_modes(program, result, data)
-        found = [site.law_neighbour for one in runs for site in one.losses if site.index == item.index]
+        found = [
+            site.distribution_neighbour for one in runs for site in one.losses if site.index == item.index
+        ]
         if len(found) < len(runs):
             return None
         sides.append(found)
-    if all(law == item.record.law for law in sides[0]) and all(law == item.law_neighbour for law in sides[1]):
+    if all(distribution == item.record.distribution for distribution in sides[0]) and all(
+        distribution == item.distribution_neighbour for distribution in sides[1]
+    ):
         return item
     pairs = [(left, right) for left in sides[0] for right in sides[1]]
-    prices = [worst_price(left, right, "square") for left, right in pairs]
-    known = [(price, k) for k, price in enumerate(prices) if price is not None]
+    costs = [worst_cost(left, right, "square") for left, right in pairs]
+    known = [(cost, k) for k, cost in enumerate(costs) if cost is not None]
     if len(known) < len(pairs):
         return None
     here, there = pairs[min(known)[1]]
-    return replace(item, record=replace(item.record, law=here), law_neighbour=there, moved=here != there)
+    return replace(
+        item,
+        record=replace(item.record, distribution=here),
+        distribution_neighbour=there,
+        moved=here != there,
+    )
 
 
 def met_in_modes(program: Program, result: Replay, leak: Leak) -> bool:

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import To
+from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact
-from dpaudit.distributions import DiscreteGaussian, Law, Shifted, Skellam, SumMod
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import SERVER
-from dpaudit.certify.witnesses.divergence import divergence_witness
+from dpaudit.distributions import DiscreteGaussian, Distribution, Shifted, Skellam, SumMod
 
-__all__ = ["MovedNoise", "moved_noise"]
+__all__ = ["ShiftedNoise", "shifted_noise"]
 
 
 class _Watched(Sampler):
@@ -31,19 +31,21 @@ class _Watched(Sampler):
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
-        self.sums: list[tuple[tuple[Law, ...], int]] = []
+        self.sums: list[tuple[tuple[Distribution, ...], int]] = []
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
         if isinstance(through, SumMod):
-            self.sums.append((tuple(laws), through.modulus))
-        return super().aggregate(laws, through, site=site, to=to)
+            self.sums.append((tuple(distributions), through.modulus))
+        return super().aggregate(distributions, through, site=site, to=to)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MovedNoise:
+class ShiftedNoise:
     """Shares of noise whose sum modulo ``modulus`` one record shifts by ``shift`` > 0."""
 
-    shares: tuple[Law, ...]
+    shares: tuple[Distribution, ...]
     shift: int
     modulus: int
     words: str
@@ -51,7 +53,7 @@ class MovedNoise:
     @property
     def signal(self) -> float:
         """Shift squared over variance: what a divergence grows with."""
-        return self.shift**2 / sum(law.variance() for law in self.shares)
+        return self.shift**2 / sum(distribution.variance() for distribution in self.shares)
 
     def witness(self, claim: RenyiDP | ZeroConcentratedDP) -> Witness:
         """The divergence of the sum at the claim's order, or at order 2, from below."""
@@ -67,7 +69,7 @@ class MovedNoise:
         )
 
 
-def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise | None:
+def shifted_noise(program: Program, pair: Neighbours, *, seed: int) -> ShiftedNoise | None:
     """What of the first batch's noise stands between the pair's inputs; ``None`` if no aggregate moves, or
     where the two inputs get different noise or numbers of aggregates: then a shift is not all that happens.
 
@@ -78,12 +80,14 @@ def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise 
     for data in (pair.left, pair.right):
         coins = _Watched(np.random.default_rng(seed))
         program(coins, data)
-        sides.append([laws for laws, modulus in coins.sums if modulus == coins.sums[0][1]])
+        sides.append([distributions for distributions, modulus in coins.sums if modulus == coins.sums[0][1]])
     modulus, shift = next((modulus for _, modulus in coins.sums), 1), 0
-    left, right = ([[_base(law) for law in laws] for laws in side] for side in sides)
+    left, right = (
+        [[_base(distribution) for distribution in distributions] for distributions in side] for side in sides
+    )
     if left != right:
         return None
-    shares: list[Law] = []
+    shares: list[Distribution] = []
     for here, there, noise in zip(*sides, left, strict=True):
         gap = sum(map(_offset, there)) - sum(map(_offset, here))
         shift += gap
@@ -91,21 +95,25 @@ def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise 
     if not shift:
         return None
     words = f"{pair.name}: {len(shares)} shares, together shifted by {abs(shift)}, modulo {modulus}"
-    return MovedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
+    return ShiftedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
 
 
-def _base(law: Law) -> Law:
-    return law.base if isinstance(law, Shifted) else law
+def _base(distribution: Distribution) -> Distribution:
+    return distribution.base if isinstance(distribution, Shifted) else distribution
 
 
-def _offset(law: Law) -> int:
-    return int(law.offset) if isinstance(law, Shifted) else 0
+def _offset(distribution: Distribution) -> int:
+    return int(distribution.offset) if isinstance(distribution, Shifted) else 0
 
 
-def _family(shares: Sequence[Law]) -> tuple[Any, dict[str, Any]]:
+def _family(shares: Sequence[Distribution]) -> tuple[Any, dict[str, Any]]:
     """The noise of a sum of shares as ``divergence_witness`` names it."""
-    skellams = [law for law in shares if isinstance(law, Skellam)]
+    skellams = [distribution for distribution in shares if isinstance(distribution, Skellam)]
     if len(skellams) == len(shares):
-        return "skellam", {"variance": sum(exact(law.parameters()["variance"]) for law in skellams)}
-    (only,) = {law for law in shares if isinstance(law, DiscreteGaussian)}  # all users add the same share
+        return "skellam", {
+            "variance": sum(exact(distribution.parameters()["variance"]) for distribution in skellams)
+        }
+    (only,) = {
+        distribution for distribution in shares if isinstance(distribution, DiscreteGaussian)
+    }  # all users add the same share
     return "discrete-gaussian-sum", {"variance": only.parameters()["sigma2"], "count": len(shares)}

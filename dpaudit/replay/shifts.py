@@ -1,4 +1,5 @@
-"""By how much the noise of a site moved between two inputs: its law, and the change of each entry."""
+"""By how much the noise of a site moved between two inputs: its distribution, and the change of each
+entry."""
 
 from __future__ import annotations
 
@@ -17,50 +18,55 @@ from dpaudit.distributions import (
     Skellam,
     WrappedMod,
 )
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["base_of", "moved_message", "moves_of", "spread_of"]
 
 
-def base_of(law: Law) -> Law:
+def base_of(distribution: Distribution) -> Distribution:
     """The noise without its offset."""
-    return law.base if isinstance(law, Shifted | WrappedMod) else law
+    return distribution.base if isinstance(distribution, Shifted | WrappedMod) else distribution
 
 
-def moves_of(law: Law, other: Law) -> list[Fraction] | None:
+def moves_of(distribution: Distribution, other: Distribution) -> list[Fraction] | None:
     """By how much each entry of additive noise moved, modulo m the short way round; ``None`` if the two are
     not the same noise of one shape."""
-    if type(law) is not type(other) and not {type(law), type(other)} <= {Shifted, type(base_of(law))}:
+    if type(distribution) is not type(other) and not {type(distribution), type(other)} <= {
+        Shifted,
+        type(base_of(distribution)),
+    }:
         return None
-    if base_of(law) != base_of(other) or law.batch_shape != other.batch_shape:
+    if base_of(distribution) != base_of(other) or distribution.batch_shape != other.batch_shape:
         return None
-    here, there = _offsets(law), _offsets(other)
+    here, there = _offsets(distribution), _offsets(other)
     if len(here) != len(there):
         return None
     # Most entries have not moved: fractions are made for the others alone.
     gaps = [Fraction(0) if a == b else abs(dyadic(a) - dyadic(b)) for a, b in zip(here, there, strict=True)]
-    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
-        if law.modulus != other.modulus:
+    if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
+        if distribution.modulus != other.modulus:
             return None
-        gaps = [min(gap, law.modulus - gap) for gap in gaps]
+        gaps = [min(gap, distribution.modulus - gap) for gap in gaps]
     return gaps
 
 
-def moved_message(law: Law, other: Law) -> tuple[Law, Law] | None:
-    """The laws of the one message that moved, where both laws are of shuffled messages that agree in all
-    others; ``None`` otherwise.
+def moved_message(
+    distribution: Distribution, other: Distribution
+) -> tuple[Distribution, Distribution] | None:
+    """The distributions of the one message that moved, where both distributions are of shuffled messages that
+    agree in all others; ``None`` otherwise.
 
     The shuffled messages are a function of all messages in order, of which one moved: whatever bounds the
     loss of that one alone bounds the loss of the shuffled ones.
     """
-    if type(law) is not type(other) or not isinstance(law, ShuffledMultiset | CountVector):
+    if type(distribution) is not type(other) or not isinstance(distribution, ShuffledMultiset | CountVector):
         return None
-    here, there = (Counter(dict(one.groups)) for one in (law, other))  # type: ignore[attr-defined]
+    here, there = (Counter(dict(one.groups)) for one in (distribution, other))  # type: ignore[attr-defined]
     gone, come = list((here - there).elements()), list((there - here).elements())
     return (gone[0], come[0]) if len(gone) == len(come) == 1 else None
 
 
-def spread_of(noise: Law) -> Fraction | None:
+def spread_of(noise: Distribution) -> Fraction | None:
     """The variance (of a discrete Gaussian its parameter) of noise with Gaussian tails; ``None`` for other
     noise, whose worst loss counts."""
     if isinstance(noise, Gaussian | DiscreteGaussian):
@@ -72,8 +78,8 @@ def spread_of(noise: Law) -> Fraction | None:
     return None
 
 
-def _offsets(law: Law) -> Sequence[Fraction | float]:
-    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
+def _offsets(distribution: Distribution) -> Sequence[Fraction | float]:
+    offset = distribution.offset if isinstance(distribution, Shifted | WrappedMod) else Fraction(0)
     if isinstance(offset, Fraction):
         return [offset]
     entries: Sequence[float] = offset.ravel().tolist()

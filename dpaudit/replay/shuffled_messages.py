@@ -8,7 +8,7 @@ from itertools import combinations
 
 from dpaudit.core.claims import Adjacency
 from dpaudit.distributions import CountVector, Gaussian, RandomisedResponse, ShuffledMultiset
-from dpaudit.distributions.base import Law
+from dpaudit.distributions.base import Distribution
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.leaves import ROUNDING, Leaf, Match, objection
 from dpaudit.replay.shifts import base_of, moves_of
@@ -16,29 +16,37 @@ from dpaudit.replay.shifts import base_of, moves_of
 __all__ = ["answers_a_bit", "changed_message", "shuffled_gaussian"]
 
 
-def changed_message(leaf: Leaf, law: Law, other: Law) -> Match | tuple[list[Law], list[Law]]:
-    """All laws of shuffled messages on the two inputs, and the two of the one message that moved; an
-    objection where fewer than the leaf's users send, or not one of their laws differs."""
-    if not (isinstance(law, ShuffledMultiset | CountVector) and isinstance(other, type(law))):
-        return objection(f"its law is {law!r} and {other!r}")
-    here, there = (Counter(dict(one.groups)) for one in (law, other))
+def changed_message(
+    leaf: Leaf, distribution: Distribution, other: Distribution
+) -> Match | tuple[list[Distribution], list[Distribution]]:
+    """All distributions of shuffled messages on the two inputs, and the two of the one message that moved; an
+    objection where fewer than the leaf's users send, or not one of their distributions differs."""
+    if not (
+        isinstance(distribution, ShuffledMultiset | CountVector) and isinstance(other, type(distribution))
+    ):
+        return objection(f"its distribution is {distribution!r} and {other!r}")
+    here, there = (Counter(dict(one.groups)) for one in (distribution, other))
     users = sum(here.values())
     if users != sum(there.values()) or users < int(leaf.parameters["users"]):
         return objection(f"it shuffles {users} and {sum(there.values())} messages")
     if sum((here - there).values()) != 1:
-        return objection(f"{sum((here - there).values())} users' laws differ")
+        return objection(f"{sum((here - there).values())} users' distributions differ")
     return list(here | there), [*(here - there), *(there - here)]
 
 
-def shuffled_gaussian(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+def shuffled_gaussian(
+    leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
+) -> Match:
     """Messages with one Gaussian noise, of the leaf's variance or more: more of it is added noise, the same
     to every message. All points of the two inputs are within the sensitivity of each other."""
-    users = changed_message(leaf, law, other)
+    users = changed_message(leaf, distribution, other)
     if isinstance(users, Match):
         return users
     everybody, _ = users
-    if law.batch_shape:  # each coordinate of such messages is shuffled for itself, which no leaf speaks of
-        return objection(f"it is {law.batch_shape} shuffled lists, not one")
+    if (
+        distribution.batch_shape
+    ):  # each coordinate of such messages is shuffled for itself, which no leaf speaks of
+        return objection(f"it is {distribution.batch_shape} shuffled lists, not one")
     noise = base_of(everybody[0])
     if not isinstance(noise, Gaussian) or any(base_of(one) != noise for one in everybody):
         return objection(f"its messages are {everybody!r}, not one Gaussian noise around different points")
@@ -53,11 +61,13 @@ def shuffled_gaussian(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) ->
     return Match()
 
 
-def answers_a_bit(law: Law, epsilon: Fraction) -> bool:
-    """Whether a user's law is randomised response of one bit, of ``epsilon`` or less: the noise of all users
-    hides the one that changed."""
-    if not isinstance(law, RandomisedResponse) or law.symbols != 2:
+def answers_a_bit(distribution: Distribution, epsilon: Fraction) -> bool:
+    """Whether a user's distribution is randomised response of one bit, of ``epsilon`` or less: the noise of
+    all users hides the one that changed."""
+    if not isinstance(distribution, RandomisedResponse) or distribution.symbols != 2:
         return False
-    strength = {"epsilon": law.epsilon} if law.epsilon is not None else {"keep": law.keep}
-    price = worst_loss(law, RandomisedResponse(symbols=2, truth=1 - law.truth, **strength))
-    return price is not None and price <= epsilon * (1 + ROUNDING)
+    strength = (
+        {"epsilon": distribution.epsilon} if distribution.epsilon is not None else {"keep": distribution.keep}
+    )
+    cost = worst_loss(distribution, RandomisedResponse(symbols=2, truth=1 - distribution.truth, **strength))
+    return cost is not None and cost <= epsilon * (1 + ROUNDING)

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.witnesses.inputs import same_written
+from dpaudit.certify.witnesses.leak import prefix_mass
+from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite, leak_body, transcript_body
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.coins.transcript import to_the_last_bit
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import encode_value
-from dpaudit.kernel.ball import arb, lower_short, precision
-from dpaudit.distributions.base import BaseMeasure
 from dpaudit.core.views import PUBLIC, Audience, View
-from dpaudit.certify.witnesses.inputs import same_written
-from dpaudit.certify.witnesses.leak import prefix_mass
-from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite, leak_body, transcript_body
+from dpaudit.distributions.base import BaseMeasure
+from dpaudit.kernel.ball import arb, lower_short, precision
 
 __all__ = ["certain_leak", "inside_supports", "leak_witness", "loss_witness", "witness_sites"]
 
@@ -27,8 +27,8 @@ __all__ = ["certain_leak", "inside_supports", "leak_witness", "loss_witness", "w
 #: margin.
 BITS = 256
 
-#: How a leak's kind is written in a witness file: a law in the place of a value shows another value, a crash
-#: shows nothing.
+#: How a leak's kind is written in a witness file: a distribution in the place of a value shows another value,
+#: a crash shows nothing.
 _WITNESS_FORMS = {"kind": "value", "raised": "missing"}
 
 
@@ -98,9 +98,12 @@ def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) ->
     before = [site for site in result.recording.sites[: leak.index] if site.random]
     if any(not view.sees(site.to) for site in before):
         return None  # with other hidden outcomes the neighbour may show the same
-    if any(site.law is None and site.kind != "channel" for site in before):
+    if any(site.distribution is None and site.kind != "channel" for site in before):
         return None
-    if any(site.law is not None and site.law.base_measure is BaseMeasure.LEBESGUE for site in before):
+    if any(
+        site.distribution is not None and site.distribution.base_measure is BaseMeasure.LEBESGUE
+        for site in before
+    ):
         return None
     if _end_of_possible(result, end=leak.index, view=view) is not None:
         return None
@@ -141,19 +144,22 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
 
 
 def inside_supports(result: Replay, *, end: int, view: View) -> bool:
-    """Whether no forced value of a density before ``end`` lies at an end of its law's support, where the loss
-    of what is near it is another one: such a transcript is no witness."""
+    """Whether no forced value of a density before ``end`` lies at an end of its distribution's support, where
+    the loss of what is near it is another one: such a transcript is no witness."""
     if not result.recording.forced:
         return True
     for item in result.losses:
-        law = item.record.law
-        if not item.moved or item.index >= end or not view.sees(item.record.to) or law is None:
+        distribution = item.record.distribution
+        if not item.moved or item.index >= end or not view.sees(item.record.to) or distribution is None:
             continue
-        if law.base_measure is not BaseMeasure.LEBESGUE:
+        if distribution.base_measure is not BaseMeasure.LEBESGUE:
             continue
         value = np.asarray(item.record.value, dtype=float)
         step = 2.0**-29 * np.maximum(1.0, np.abs(value))
-        sides = [[one.logp(value + d * step) for d in (-1, 1)] for one in (law, item.law_neighbour)]
+        sides = [
+            [one.logp(value + d * step) for d in (-1, 1)]
+            for one in (distribution, item.distribution_neighbour)
+        ]
         here, there = ([bool(np.isfinite(logp).all()) for logp in side] for side in sides)
         if not all(here) or len(set(there)) != 1:
             return False
@@ -161,8 +167,8 @@ def inside_supports(result: Replay, *, end: int, view: View) -> bool:
 
 
 def witness_sites(result: Replay, *, end: int, view: View, unmoved: bool = False) -> list[Any]:
-    """The random sites before ``end`` that ``view`` sees and whose laws moved (or all of them), and the
-    channels with their joint laws."""
+    """The random sites before ``end`` that ``view`` sees and whose distributions moved (or all of them), and
+    the channels with their joint distributions."""
     sites: list[Any] = [
         _site(item)
         for item in result.losses
@@ -176,12 +182,14 @@ def witness_sites(result: Replay, *, end: int, view: View, unmoved: bool = False
 
 
 def _site(item: SiteLoss) -> WitnessSite:
-    assert item.record.law is not None  # only sites with a law on both sides enter the losses
+    assert (
+        item.record.distribution is not None
+    )  # only sites with a distribution on both sides enter the losses
     return WitnessSite(
         site=item.record.site,
         to=item.record.to,
-        law=item.record.law,
-        law_neighbour=item.law_neighbour,
+        distribution=item.record.distribution,
+        distribution_neighbour=item.distribution_neighbour,
         value=item.record.value,
     )
 

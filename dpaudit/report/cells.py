@@ -32,7 +32,7 @@ class CellView:
     alarm: str
     deciding: bool
     reasons: tuple[str, ...]
-    obstacles: tuple[str, ...]
+    unmet: tuple[str, ...]
     notes: tuple[str, ...]
     unentered: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
@@ -63,7 +63,7 @@ def cell_view(data: object) -> CellView:
         alarm="" if verdict == expect else f"expected {expect or 'nothing'}",
         deciding=cell.get("deciding") is not False,
         reasons=reasons,
-        obstacles=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
+        unmet=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
         notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
         unentered=tuple(line for line in notes if line.startswith(UNENTERED)),
         exhibits=tuple(exhibit(item) for item in read_list(cell, "evidence")),

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpaudit.core.estimates import shown_strength
+from dpaudit.core.row_verdicts import as_expected
 from dpaudit.report.fields import STRENGTHS
 from dpaudit.report.roles import HOLDS, role_of
-from dpaudit.core.row_verdicts import as_expected
 
 __all__ = ["Part", "got_better", "got_worse"]
 

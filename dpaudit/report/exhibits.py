@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
 from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite
+from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
 
@@ -55,10 +55,10 @@ class TreeLine:
 
 @dataclass(frozen=True)
 class SiteLine:
-    """One site of a witness: both laws, the value that came out, and what it adds to the loss."""
+    """One site of a witness: both distributions, the value that came out, and what it adds to the loss."""
 
     site: str
-    law: str
+    distribution: str
     neighbour: str
     value: str
     loss: str
@@ -190,10 +190,12 @@ class _Trees:
             return None
         if "end" in data:
             return TreeNode("shows the event" if data["end"] is True else "shows something else")
-        law = (("law", describe(data.get("law"))),)
+        distribution = (("law", describe(data.get("law"))),)
         if "see" in data:
             below = self.step(data.get("then"), depth + 1)
-            return TreeNode(f"shown: {describe(data['see'])}", law, () if below is None else (below,))
+            return TreeNode(
+                f"shown: {describe(data['see'])}", distribution, () if below is None else (below,)
+            )
         branches = [b for b in _listed(data.get("branches")) if isinstance(b, Mapping)]
         nodes = []
         for branch in branches:
@@ -201,7 +203,10 @@ class _Trees:
             if below is not None:
                 nodes.append(TreeNode("drawn", (("value", describe(branch.get("value"))),), (below,)))
         return TreeNode(
-            f"hidden draw: {describe(data.get('draw'))}", law, tuple(nodes), len(branches) - len(nodes)
+            f"hidden draw: {describe(data.get('draw'))}",
+            distribution,
+            tuple(nodes),
+            len(branches) - len(nodes),
         )
 
     def _take(self, depth: int) -> bool:
@@ -240,7 +245,8 @@ def _event_in_words(
     body: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], events: Sequence[object]
 ) -> str:
     """What the adversary sees on one input, more often than on its neighbour: the shown values of a mixture's
-    event, what leaked, or what came out at the sites; empty where a witness is about two laws alone."""
+    event, what leaked, or what came out at the sites; empty where a witness is about two distributions
+    alone."""
     shown = [e for e in events if isinstance(e, Mapping) and e.get("values")]
     if shown:
         seen = ", or ".join(_shown_in_words(e) for e in shown[:MAX_WORDS])
@@ -297,17 +303,17 @@ def _site_lines(sites: list[Mapping[str, Any]]) -> list[SiteLine]:
 
 
 def _site(data: Mapping[str, Any], loss: float | None) -> SiteLine:
-    if "kernel" in data:  # a channel session: its answers have one joint law
+    if "kernel" in data:  # a channel session: its answers have one joint distribution
         return SiteLine(
             site=describe(data.get("site")),
-            law=_session_words(data, "kernel", "queries"),
+            distribution=_session_words(data, "kernel", "queries"),
             neighbour=_session_words(data, "kernel_neighbour", "queries_neighbour"),
             value=describe(data.get("outcomes")),
             loss=show(loss, digits=6),
         )
     return SiteLine(
         site=describe(data.get("site")),
-        law=describe(data.get("law")),
+        distribution=describe(data.get("law")),
         neighbour=describe(data.get("law_neighbour")),
         value=describe(data.get("value")),
         loss=show(loss, digits=6),
@@ -319,7 +325,7 @@ def _session_words(data: Mapping[str, Any], kernel: str, queries: str) -> str:
 
 
 def _loss(data: Mapping[str, Any]) -> float | None:
-    """What a site adds to the loss, in floats; ``None`` if its laws cannot be read.
+    """What a site adds to the loss, in floats; ``None`` if its distributions cannot be read.
 
     This is for the reader's eye: the verdict rests on the same number in balls (``dpaudit verify``).
     """
@@ -333,7 +339,7 @@ def _loss(data: Mapping[str, Any]) -> float | None:
                 )
             else:
                 site = WitnessSite.from_json(dict(data))
-                here, there = site.law.logp(site.value), site.law_neighbour.logp(site.value)
+                here, there = site.distribution.logp(site.value), site.distribution_neighbour.logp(site.value)
             loss = float(np.sum(np.asarray(here) - np.asarray(there)))
     except Exception:  # whatever an edited file provokes: the site is then shown without a number
         return None

@@ -169,7 +169,7 @@ def named_repair(repair: Result) -> str:
 
 
 def first_reason(result: Result) -> str:
-    """Why a row is open: its first reason, else its first obstacle, else those of its open cells."""
+    """Why a row is open: its first reason, else its first unmet condition, else those of its open cells."""
     cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
     for part in (result, *(cell for cell in cells if cell.get("verdict") == "inconclusive")):
         for line in (*read_lines(part, "reasons"), *read_lines(part, "obstacles")):

@@ -1,4 +1,4 @@
-"""How numbers, exact strings, laws and foreign text are written for a reader.
+"""How numbers, exact strings, distributions and foreign text are written for a reader.
 
 Everything here returns plain text; escaping is the business of whoever puts it into markup. Rules of this
 file:
@@ -232,11 +232,11 @@ def words(name: object) -> str:
 
 
 def describe(value: object, *, depth: int = 0) -> str:
-    """Any JSON value of a report as one short line: numbers, encoded outcomes, laws, views, lists, nested
-    objects.
+    """Any JSON value of a report as one short line: numbers, encoded outcomes, distributions, views, lists,
+    nested objects.
 
-    A law ``{"law": "laplace", "scale": "2"}`` reads ``laplace(scale = 2)``. Long lists and strings are cut
-    with ``…``.
+    A distribution ``{"law": "laplace", "scale": "2"}`` reads ``laplace(scale = 2)``. Long lists and strings
+    are cut with ``…``.
     """
     if depth > MAX_DEPTH:
         return "…"

@@ -135,7 +135,7 @@ class RowView:
     meaning: str
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
-    obstacles: tuple[str, ...]
+    unmet: tuple[str, ...]
     cells: tuple[CellView, ...]
     exhibits: tuple[Exhibit, ...]
     plots: tuple[Markup, ...]
@@ -250,7 +250,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         meaning=_meaning(result, verdict, strength, worst=worst),
         reasons=reasons,
         notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
-        obstacles=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
+        unmet=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
         cells=tuple(cell_view(cell) for cell in read_list(result, "cells")),
         exhibits=evidence,
         plots=tuple(draw_plot(plot) for plot in read_list(result, "plots")),

@@ -194,8 +194,8 @@ def _objections(result: Result) -> list[str]:
 
 
 def _in_the_way(result: Result) -> list[str]:
-    """Obstacles of an inconclusive row and of the cells that make it so, which its reasons do not name; the
-    reasons of a cell without obstacles."""
+    """Unmet conditions of an inconclusive row and of the cells that make it so, which its reasons do not
+    name; the reasons of a cell without unmet conditions."""
     if result["verdict"] != "inconclusive":
         return []
     deciding = [c for c in result["cells"] if c["deciding"] and c["verdict"] == "inconclusive"]

@@ -21,7 +21,7 @@ from dpaudit.run.process import FRESH_SEEDS, Pool, available_cpus
 from dpaudit.run.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.run.targets import SuiteFile
 
-if TYPE_CHECKING:  # statistics load the laws, which most runs need in their workers alone
+if TYPE_CHECKING:  # statistics load the distributions, which most runs need in their workers alone
     from dpaudit.blackbox.statistics.cluster import TlsScheduler
 
 __all__ = ["BACKENDS", "Backend", "start_backend"]

@@ -18,8 +18,8 @@ from typing import Any
 
 from dpaudit.core.errors import BrokenReportError
 from dpaudit.core.processes.child import ChildDiedError, ChildHungError
-from dpaudit.report.file.document import check_result
 from dpaudit.core.row_verdicts import as_expected, is_accepted
+from dpaudit.report.file.document import check_result
 from dpaudit.run.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.run.process import FRESH_SEEDS
 from dpaudit.run.remote import Asking

@@ -19,10 +19,10 @@ from dpaudit.core.claims import Claim
 from dpaudit.core.errors import CertificateError, MechanismError, NotAuditedError
 from dpaudit.core.estimates import require_counted, require_possible
 from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
-from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.core.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.core.suite import Cell, Outcome
 from dpaudit.core.verdicts import MAX_FLOAT, VerdictKind
+from dpaudit.kernel.ball import ball, lower, precision, upper
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -43,9 +43,9 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
             "return Outcome(evidence=[...])."
         )
     written, evidence = _evidence(outcome.evidence, claim, whose="the row's")
-    obstacles = _texts(outcome.obstacles, "obstacles")
+    unmet = _texts(outcome.unmet, "obstacles")
     cells = [_read(cell) for cell in _items(outcome.cells, "cells")]
-    judged = judge_row(claim, evidence, [cell for _, cell in cells], obstacles=obstacles, alpha=alpha)
+    judged = judge_row(claim, evidence, [cell for _, cell in cells], unmet=unmet, alpha=alpha)
     _require_audited(evidence, judged.whole)
     for (_, cell), found in zip(cells, judged.cells, strict=True):
         _require_audited(cell.evidence, found)
@@ -61,7 +61,7 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
         "plots": [_plain(plot, where="a plot", gaps=True) for plot in _items(outcome.plots, "plots")],
-        "obstacles": obstacles,
+        "obstacles": unmet,
         "reasons": list(judged.whole.judgement.reasons),
         "cells": inside,
         "traceback": None,
@@ -100,8 +100,8 @@ def _read(cell: object) -> tuple[list[dict[str, Any]], Cell]:
             f"an Outcome's cells must be Cells, got {type(cell).__name__}; return Cell(name=..., ...)."
         )
     written, evidence = _evidence(cell.evidence, cell.claim, whose=f"the cell {cell.name}'s")
-    obstacles = _texts(cell.obstacles, "obstacles")
-    return written, replace(cell, evidence=evidence, obstacles=obstacles)
+    unmet = _texts(cell.unmet, "obstacles")
+    return written, replace(cell, evidence=evidence, unmet=unmet)
 
 
 def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
         "samples": _samples(cell.samples, cell.evidence, [(cell.claim, cell.evidence)]),
         "evidence": written,
         "notes": _texts(cell.notes, "notes"),
-        "obstacles": list(cell.obstacles),
+        "obstacles": list(cell.unmet),
         "reasons": list(judged.judgement.reasons),
         "deciding": bool(cell.deciding),
         **({"error": cell.error, "traceback": cell.traceback or None} if cell.error else {}),
@@ -139,10 +139,10 @@ def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
         except CertificateError as error:
             raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
         return
-    # Imported here: rows without such evidence start without the kernel and the laws.
+    # Imported here: rows without such evidence start without the kernel and the distributions.
+    from dpaudit.certify.witnesses.recompute import recompute
     from dpaudit.kernel import check as kernel
     from dpaudit.kernel.program_claim import examine_program
-    from dpaudit.certify.witnesses.recompute import recompute
 
     try:
         if isinstance(item, Certificate):

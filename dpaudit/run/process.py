@@ -19,7 +19,7 @@ from typing import IO, Any
 import dpaudit
 from dpaudit.core.harness import is_harness_module
 from dpaudit.core.processes.child import Answer, Child, ChildDiedError
-from dpaudit.core.processes.fork_server import CAN_FORK, Forked, Nursery
+from dpaudit.core.processes.fork_server import CAN_FORK, Forked, ForkServer
 from dpaudit.run.targets import SuiteFile
 
 __all__ = ["FRESH_SEEDS", "IMPORT_SECONDS", "Pool", "available_cpus"]
@@ -73,30 +73,30 @@ class _Nurseries:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._lock = threading.Lock()
-        self._started: dict[tuple[Path, int], Nursery] = {}
+        self._started: dict[tuple[Path, int], ForkServer] = {}
         self._modules: set[str] = set()
         self._closed = False
 
     def fork(self, root: Path, seed: int, output: IO[bytes]) -> Forked | None:
         """A worker that prints to ``output``; ``None`` where the system cannot fork."""
-        found = self._nursery(root, seed)
+        found = self._fork_server(root, seed)
         return found and found[0].start(output, modules=found[1])
 
     def prepare(self, root: Path, seed: int) -> None:
         """Start that process, and have it import what it can by now: nobody waits for it."""
         with suppress(OSError):  # the worker that needs it says why
-            found = self._nursery(root, seed)
+            found = self._fork_server(root, seed)
             if found:
                 found[0].prepare(found[1])
 
-    def _nursery(self, root: Path, seed: int) -> tuple[Nursery, list[str]] | None:
+    def _fork_server(self, root: Path, seed: int) -> tuple[ForkServer, list[str]] | None:
         """That process and the modules that it has to import; ``None`` where the system cannot fork."""
         with self._lock:
             if not CAN_FORK or self._closed:
                 return None
             if (root, seed) not in self._started:
                 command = _command("serve_workers", root, seed, folder=self.folder)
-                self._started[root, seed] = Nursery(command, environment=_environment(seed))
+                self._started[root, seed] = ForkServer(command, environment=_environment(seed))
             return self._started[root, seed], sorted(self._modules)
 
     def share(self, modules: Iterable[str]) -> None:
@@ -108,8 +108,8 @@ class _Nurseries:
         """End them all; only once no worker is needed any more."""
         with self._lock:
             self._closed = True
-            for nursery in self._started.values():
-                nursery.close()
+            for fork_server in self._started.values():
+                fork_server.close()
             self._started.clear()
 
 

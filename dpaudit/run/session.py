@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.report.file.document import SCHEMA_VERSION, Entry, Journal, journal_path, read_entries
 from dpaudit.core.row_verdicts import as_expected, is_accepted
+from dpaudit.report.file.document import SCHEMA_VERSION, Entry, Journal, journal_path, read_entries
 from dpaudit.run.engine import execute, is_result_of
 from dpaudit.run.plan import Plan, PlannedRow, Settings
 from dpaudit.run.reading import has_changed

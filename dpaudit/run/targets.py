@@ -270,7 +270,8 @@ def _may_declare(node: ast.AST) -> bool:
         return node.attr in ("Suite", "Group", "Row")
     if isinstance(node, ast.Import):
         return any(
-            "suite" in (alias.asname, alias.name) or alias.name.startswith(("dpaudit.core.suite", "dpaudit.suite"))
+            "suite" in (alias.asname, alias.name)
+            or alias.name.startswith(("dpaudit.core.suite", "dpaudit.suite"))
             for alias in node.names
         )
     if not isinstance(node, ast.ImportFrom):

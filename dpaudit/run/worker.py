@@ -29,8 +29,8 @@ import numpy as np
 
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.harness import hide_checkout, is_harness_file, is_harness_module
-from dpaudit.core.processes.forks import serve_forked
 from dpaudit.core.processes.fork_server import serve_starts
+from dpaudit.core.processes.forks import serve_forked
 from dpaudit.core.processes.serving import (
     is_single_threaded,
     message,
@@ -39,12 +39,12 @@ from dpaudit.core.processes.serving import (
     serve,
     take_over_stdio,
 )
+from dpaudit.core.suite import Row, Run, Suite, recording
 from dpaudit.replay.input_order import reversed_inputs
 from dpaudit.run.describe import declared, describe, held, import_suite
 from dpaudit.run.finding import finding_of
 from dpaudit.run.reading import Reading
 from dpaudit.run.stamps import imported_below
-from dpaudit.core.suite import Row, Run, Suite, recording
 
 __all__ = ["main", "serve_workers"]
 
@@ -142,10 +142,9 @@ class _Worker:
             if command["do"] == "calibrate":
                 return
             if self._row(command["row"]).fingerprint is not None:
-                import dpaudit.replay.privacy
+                pass
             if command["do"] == "evaluate" and "dpaudit.kernel.check" in sys.modules:
-                import dpaudit.kernel.program_claim
-                import dpaudit.certify.witnesses.recompute  # noqa: F401
+                pass
 
     def do(self, command: dict[str, Any]) -> Answer:
         """The answer to a command; ``failed`` with the reason where the suite's code raised."""

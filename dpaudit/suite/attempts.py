@@ -19,12 +19,12 @@ from dpaudit.core.claims.base import Adversary, Model, Unit
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Certificate, Evidence, ProgramProof
 from dpaudit.core.harness import installed_folders, is_harness_file
+from dpaudit.core.suite import Run
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay import domains
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite.proved import provable
-from dpaudit.core.suite import Run
-from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["certified_alone", "program_files", "why_unproved"]
 
@@ -92,7 +92,7 @@ def _followed_claim(claim: PrivacyClaim) -> Any:
         unit=Unit.EVENT,
         model=Model.IDEAL,
         adversary=Adversary.OBLIVIOUS,
-        turnout="everybody",
+        participation="everybody",
     )
 
 

@@ -22,11 +22,11 @@ from dpaudit.core.claims import Claim, Controls, Ordering
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import Evidence, Witness
 from dpaudit.core.exact import decode_value
+from dpaudit.core.suite import Cell, Group, Outcome, Row, Run
 from dpaudit.suite.crashes import built, cells_or_crash
 from dpaudit.suite.mutants import BrokenMutantError, Mutation
 from dpaudit.suite.words import words_of
 from dpaudit.suite.worst import Step, worst_of
-from dpaudit.core.suite import Cell, Group, Outcome, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replay.audit import PrivacyAudit
@@ -38,8 +38,8 @@ Evaluate = Callable[[Run], "Outcome | Sequence[Evidence]"]
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One program, or one law, with the verdict that it must get: ``claim`` is what its author would claim,
-    ``evaluate`` gathers the evidence. ``digest`` (of a seed) must not depend on the process."""
+    """One program, or one distribution, with the verdict that it must get: ``claim`` is what its author would
+    claim, ``evaluate`` gathers the evidence. ``digest`` (of a seed) must not depend on the process."""
 
     claim: Claim
     evaluate: Evaluate

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from dpaudit.core.claims import Claim, Unbuilt
 from dpaudit.core.errors import DpauditError, InvalidParameterError
-from dpaudit.suite.grid import Point, in_words
 from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
+from dpaudit.suite.grid import Point, in_words
 
 __all__ = ["Raised", "built", "cells_or_crash", "crashed_cell", "crashed_points"]
 

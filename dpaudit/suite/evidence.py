@@ -41,11 +41,11 @@ from dpaudit.core.claims.statements import Statement
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate, Evidence
 from dpaudit.core.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
+from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_cell
 from dpaudit.suite.grid import Grid, Point, in_words
 from dpaudit.suite.signature import named_point, require_parameters
 from dpaudit.suite.words import words_of
-from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 
 __all__ = ["Measured", "evidence", "kind_of"]
 

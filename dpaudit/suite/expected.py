@@ -21,13 +21,13 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import ExactLike, exact, exact_str
 from dpaudit.core.plots import table
-from dpaudit.suite.regret.intervals import Interval
+from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 from dpaudit.suite.crashes import Raised, crashed_points
 from dpaudit.suite.expression import Expression, Leaf, same_leaf
 from dpaudit.suite.grid import Grid, Point, in_words, listed, symbol
+from dpaudit.suite.regret.intervals import Interval
 from dpaudit.suite.signature import named_point, require_parameters
 from dpaudit.suite.words import words_of
-from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 
 __all__ = ["CLAIMS", "evaluated", "expected"]
 

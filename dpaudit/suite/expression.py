@@ -19,8 +19,8 @@ import numpy as np
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import rounded_down, rounded_up
-from dpaudit.suite.regret.intervals import Interval
 from dpaudit.core.suite import Run
+from dpaudit.suite.regret.intervals import Interval
 
 __all__ = ["Expression", "Leaf", "average", "constant", "largest", "leaf", "smallest"]
 

@@ -24,12 +24,12 @@ from typing import Any, TypeVar
 from dpaudit.core.claims import Ordering
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_points
 from dpaudit.suite.grid import Grid, Point, in_words, listed
 from dpaudit.suite.signature import require_parameters
 from dpaudit.suite.words import Words, words_of
 from dpaudit.suite.worst import Both, Chain, Looked, Measure, Sides, Step, Worst, look
-from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
 
 __all__ = ["add_steps", "inequality", "step", "steps"]
 

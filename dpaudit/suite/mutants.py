@@ -6,8 +6,8 @@ A mutant runs the program with coins that pass everything on to the real ones, e
 
 ``sites`` is a shell-style pattern of the sites at which the mistake is made. A mistake that a program has no
 place for (shared noise where nothing is released twice) leaves it as it was: hold each mutant against what it
-must be caught by (``controls``). Where the mistake itself cannot be made (a law without a scale), no run says
-anything about the mutant: ``BrokenMutantError`` ends it.
+must be caught by (``controls``). Where the mistake itself cannot be made (a distribution without a scale), no
+run says anything about the mutant: ``BrokenMutantError`` ends it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dpaudit.coins import Coins, Program
 from dpaudit.coins.base import ChannelSession, To
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact, positive
+from dpaudit.core.views import PUBLIC, SERVER, audience
 from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
+    Distribution,
     Gaussian,
     Laplace,
-    Law,
     PointMass,
     Shifted,
     Skellam,
 )
-from dpaudit.core.views import PUBLIC, SERVER, audience
 
 __all__ = [
     "BrokenMutantError",
@@ -78,21 +78,23 @@ class _Passing(Coins):
         """Whether the mistake is made at this site."""
         return fnmatch.fnmatchcase(site, self.sites)
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         with self._asking():
-            return self.real.observe(law, site=site, to=to)
+            return self.real.observe(distribution, site=site, to=to)
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
         with self._asking():
-            return self.real.aggregate(laws, through, site=site, to=to)
+            return self.real.aggregate(distributions, through, site=site, to=to)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         with self._asking():
             return self.real.channel(kernel, site=site, to=to)
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         with self._asking():
-            return self.real.draw(law, site=site)
+            return self.real.draw(distribution, site=site)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         with self._asking():
@@ -125,21 +127,23 @@ class _Guarded(Coins):
             name = type(self.mistake).__name__.lower()
             raise BrokenMutantError(f"{name} at site {site!r}: {type(error).__name__}: {error}") from error
 
-    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         with self._making(site):
-            return self.mistake.observe(law, site=site, to=to)
+            return self.mistake.observe(distribution, site=site, to=to)
 
-    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
         with self._making(site):
-            return self.mistake.aggregate(laws, through, site=site, to=to)
+            return self.mistake.aggregate(distributions, through, site=site, to=to)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         with self._making(site):
             return self.mistake.channel(kernel, site=site, to=to)
 
-    def draw(self, law: Law, *, site: str) -> Any:
+    def draw(self, distribution: Distribution, *, site: str) -> Any:
         with self._making(site):
-            return self.mistake.draw(law, site=site)
+            return self.mistake.draw(distribution, site=site)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         with self._making(site):
@@ -156,25 +160,26 @@ def _mutation(make: Callable[[Coins], _Passing]) -> Mutation:
     return mutate
 
 
-def with_scale(law: Law, factor: Fraction) -> Law:
-    """``law`` with ``factor`` times its scale, around the same centre.
+def with_scale(distribution: Distribution, factor: Fraction) -> Distribution:
+    """``distribution`` with ``factor`` times its scale, around the same centre.
 
-    Raises ``InvalidParameterError`` for a law that has no scale of its own.
+    Raises ``InvalidParameterError`` for a distribution that has no scale of its own.
     """
-    if isinstance(law, Shifted):
-        return with_scale(law.base, factor).shift(law.offset)
-    if isinstance(law, Laplace):
-        return Laplace(scale=law.scale * factor)
-    if isinstance(law, Gaussian):
-        return Gaussian(variance=law.sigma2 * factor**2)
-    if isinstance(law, DiscreteLaplace):
-        return DiscreteLaplace(scale=exact(law.scale) * factor)
-    if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(sigma2=exact(law.parameters()["sigma2"]) * factor**2)
-    if isinstance(law, Skellam):
-        return Skellam(variance=exact(law.parameters()["variance"]) * factor**2)
+    if isinstance(distribution, Shifted):
+        return with_scale(distribution.base, factor).shift(distribution.offset)
+    if isinstance(distribution, Laplace):
+        return Laplace(scale=distribution.scale * factor)
+    if isinstance(distribution, Gaussian):
+        return Gaussian(variance=distribution.sigma2 * factor**2)
+    if isinstance(distribution, DiscreteLaplace):
+        return DiscreteLaplace(scale=exact(distribution.scale) * factor)
+    if isinstance(distribution, DiscreteGaussian):
+        return DiscreteGaussian(sigma2=exact(distribution.parameters()["sigma2"]) * factor**2)
+    if isinstance(distribution, Skellam):
+        return Skellam(variance=exact(distribution.parameters()["variance"]) * factor**2)
     raise InvalidParameterError(
-        f"a scaled mutant needs noise with a scale, got {type(law).__name__}; name the sites that have it."
+        f"a scaled mutant needs noise with a scale, got {type(distribution).__name__}; name the sites "
+        "that have it."
     )
 
 
@@ -183,11 +188,19 @@ def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
     number = positive(factor, name="factor")
 
     class Scaled(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            return super().observe(with_scale(law, number) if self.meant(site) else law, site=site, to=to)
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(
+                with_scale(distribution, number) if self.meant(site) else distribution, site=site, to=to
+            )
 
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            parts = [with_scale(law, number) for law in laws] if self.meant(site) else laws
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            parts = (
+                [with_scale(distribution, number) for distribution in distributions]
+                if self.meant(site)
+                else distributions
+            )
             return super().aggregate(parts, through, site=site, to=to)
 
     return _mutation(lambda coins: Scaled(coins, sites))
@@ -205,13 +218,17 @@ def without(sites: str = "*", *, first: int | None = None, shown: bool = True) -
             self.kept["seen"] = self.kept.get("seen", 0) + 1
             return first is None or self.kept["seen"] <= first
 
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            if not (isinstance(law, Shifted) and self.bare(site)):
-                return super().observe(law, site=site, to=to)
-            return self.reveal(_raw(law), site=site, to=to) if shown else _raw(law)
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            if not (isinstance(distribution, Shifted) and self.bare(site)):
+                return super().observe(distribution, site=site, to=to)
+            return self.reveal(_raw(distribution), site=site, to=to) if shown else _raw(distribution)
 
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            parts = [_point(law) for law in laws] if self.bare(site) else laws
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            parts = (
+                [_point(distribution) for distribution in distributions] if self.bare(site) else distributions
+            )
             return super().aggregate(parts, through, site=site, to=to)
 
     return _mutation(lambda coins: Bare(coins, sites))
@@ -221,12 +238,14 @@ def shared(sites: str = "*") -> Mutation:
     """One draw of noise for all entries of an array that is released."""
 
     class Shared(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            if not (self.meant(site) and isinstance(law, Shifted) and np.size(_raw(law)) > 1):
-                return super().observe(law, site=site, to=to)
-            raw = np.asarray(_raw(law))
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            if not (
+                self.meant(site) and isinstance(distribution, Shifted) and np.size(_raw(distribution)) > 1
+            ):
+                return super().observe(distribution, site=site, to=to)
+            raw = np.asarray(_raw(distribution))
             first = raw.ravel()[0]
-            shown = super().observe(law.base.shift(first.item()), site=site, to=to)
+            shown = super().observe(distribution.base.shift(first.item()), site=site, to=to)
             rest = self.reveal(raw - first, site=f"{site}/differences", to=to)
             return shown + rest
 
@@ -237,12 +256,12 @@ def reusing(sites: str = "*") -> Mutation:
     """The first release's noise is added again in every later release of the same shape and noise."""
 
     class Reusing(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            if not (self.meant(site) and isinstance(law, Shifted)):
-                return super().observe(law, site=site, to=to)
-            raw, key = _raw(law), (law.base, np.shape(_raw(law)))
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            if not (self.meant(site) and isinstance(distribution, Shifted)):
+                return super().observe(distribution, site=site, to=to)
+            raw, key = _raw(distribution), (distribution.base, np.shape(_raw(distribution)))
             if key not in self.kept:
-                shown = super().observe(law, site=site, to=to)
+                shown = super().observe(distribution, site=site, to=to)
                 self.kept[key] = shown - raw
                 return shown
             return self.reveal(raw + self.kept[key], site=site, to=to)
@@ -254,16 +273,18 @@ def twice(sites: str = "*") -> Mutation:
     """Each release is made a second time, with fresh noise: one touch too many."""
 
     class Twice(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            shown = super().observe(law, site=site, to=to)
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            shown = super().observe(distribution, site=site, to=to)
             if self.meant(site):
-                super().observe(law, site=f"{site}/again", to=to)
+                super().observe(distribution, site=f"{site}/again", to=to)
             return shown
 
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            shown = super().aggregate(laws, through, site=site, to=to)
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            shown = super().aggregate(distributions, through, site=site, to=to)
             if self.meant(site):
-                super().aggregate(laws, through, site=f"{site}/again", to=to)
+                super().aggregate(distributions, through, site=f"{site}/again", to=to)
             return shown
 
     return _mutation(lambda coins: Twice(coins, sites))
@@ -273,15 +294,21 @@ def branching(sites: str = "*") -> Mutation:
     """A branch on raw data: a release whose raw value is 0 everywhere is announced as such and not noised."""
 
     class Branching(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            if self.meant(site) and isinstance(law, Shifted) and not np.any(_raw(law)):
-                return self.reveal(_raw(law), site=f"{site}/empty", to=to)
-            return super().observe(law, site=site, to=to)
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            if self.meant(site) and isinstance(distribution, Shifted) and not np.any(_raw(distribution)):
+                return self.reveal(_raw(distribution), site=f"{site}/empty", to=to)
+            return super().observe(distribution, site=site, to=to)
 
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            if self.meant(site) and not any(np.any(_raw(law)) for law in laws if isinstance(law, Shifted)):
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            if self.meant(site) and not any(
+                np.any(_raw(distribution))
+                for distribution in distributions
+                if isinstance(distribution, Shifted)
+            ):
                 self.reveal(0, site=f"{site}/empty", to=to)
-            return super().aggregate(laws, through, site=site, to=to)
+            return super().aggregate(distributions, through, site=site, to=to)
 
     return _mutation(lambda coins: Branching(coins, sites))
 
@@ -294,11 +321,13 @@ def widened(sites: str = "*", *, also: To = PUBLIC) -> Mutation:
         def wider(self, site: str, to: To) -> To:
             return audience(to) | more if self.meant(site) else to
 
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            return super().observe(law, site=site, to=self.wider(site, to))
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(distribution, site=site, to=self.wider(site, to))
 
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            return super().aggregate(laws, through, site=site, to=self.wider(site, to))
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            return super().aggregate(distributions, through, site=site, to=self.wider(site, to))
 
         def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
             return super().channel(kernel, site=site, to=self.wider(site, to))
@@ -313,22 +342,24 @@ def one_share_less(sites: str = "*") -> Mutation:
     """Distributed noise for one user too many: the last user's share is missing from every aggregate."""
 
     class Short(_Passing):
-        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            parts = [*laws[:-1], _point(laws[-1])] if self.meant(site) else laws
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            parts = [*distributions[:-1], _point(distributions[-1])] if self.meant(site) else distributions
             return super().aggregate(parts, through, site=site, to=to)
 
     return _mutation(lambda coins: Short(coins, sites))
 
 
-def _raw(law: Shifted) -> Any:
+def _raw(distribution: Shifted) -> Any:
     """The value that the noise was added to, as numbers of the kind that an outcome has."""
-    if isinstance(law.offset, np.ndarray):
-        return law.offset
-    return int(law.offset) if law.offset.denominator == 1 else float(law.offset)
+    if isinstance(distribution.offset, np.ndarray):
+        return distribution.offset
+    return int(distribution.offset) if distribution.offset.denominator == 1 else float(distribution.offset)
 
 
-def _point(law: Law) -> Law:
-    """``law`` without its noise."""
-    if not isinstance(law, Shifted):
-        return law if isinstance(law, PointMass) else PointMass(value=0)
-    return PointMass(value=_raw(law))
+def _point(distribution: Distribution) -> Distribution:
+    """``distribution`` without its noise."""
+    if not isinstance(distribution, Shifted):
+        return distribution if isinstance(distribution, PointMass) else PointMass(value=0)
+    return PointMass(value=_raw(distribution))

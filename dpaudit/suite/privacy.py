@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.plots import Plot
+from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_cell
 from dpaudit.suite.grid import Grid, Point, in_words, listed
 from dpaudit.suite.signature import require_parameters
 from dpaudit.suite.words import words_of
-from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.core.claims import PrivacyClaim
@@ -264,8 +264,8 @@ class _Shapes:
         if not isinstance(shape, Shape):
             return _proved(outcome, found, audit.claim)
         derived = accounting_of(audit.program, audit.sites, shape)
-        if derived.obstacles:
-            outcome = _uncertified(outcome, derived.obstacles)
+        if derived.unmet:
+            outcome = _uncertified(outcome, derived.unmet)
         return replace(
             outcome,
             evidence=[*outcome.evidence, *found.evidence],
@@ -276,29 +276,29 @@ class _Shapes:
 def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
     """The outcome with a proof of the row's own program. If it proves the claim, what stands in the way of a
     certificate is said in notes. A leak still counts."""
-    from dpaudit.replay.privacy import LEAK, without_certificates
     from dpaudit.core.verdicts import VerdictKind, judge
+    from dpaudit.replay.privacy import LEAK, without_certificates
 
-    notes, evidence, obstacles = (
+    notes, evidence, unmet = (
         [*outcome.notes, *found.notes],
         list(outcome.evidence),
-        list(outcome.obstacles),
+        list(outcome.unmet),
     )
-    if judge(claim, found.evidence).verdict is VerdictKind.VERIFIED and obstacles:
-        evidence = without_certificates(evidence, obstacles[0], notes)
-        notes += [f"for a certificate: {why}" for why in obstacles if not why.startswith(LEAK)]
-        obstacles = [why for why in obstacles if why.startswith(LEAK)]
-    return replace(outcome, evidence=[*evidence, *found.evidence], notes=notes, obstacles=obstacles)
+    if judge(claim, found.evidence).verdict is VerdictKind.VERIFIED and unmet:
+        evidence = without_certificates(evidence, unmet[0], notes)
+        notes += [f"for a certificate: {why}" for why in unmet if not why.startswith(LEAK)]
+        unmet = [why for why in unmet if why.startswith(LEAK)]
+    return replace(outcome, evidence=[*evidence, *found.evidence], notes=notes, unmet=unmet)
 
 
-def _uncertified(outcome: Outcome, misfits: Sequence[str]) -> Outcome:
-    """The outcome and its cells without certificates, with ``misfits`` as obstacles."""
+def _uncertified(outcome: Outcome, mismatches: Sequence[str]) -> Outcome:
+    """The outcome and its cells without certificates, with ``mismatches`` as unmet conditions."""
     from dpaudit.replay.privacy import without_certificates
 
     def bare(part: Any) -> Any:
         notes = list(part.notes)
-        evidence = without_certificates(part.evidence, misfits[0], notes)
-        return replace(part, evidence=evidence, notes=notes, obstacles=[*part.obstacles, *misfits])
+        evidence = without_certificates(part.evidence, mismatches[0], notes)
+        return replace(part, evidence=evidence, notes=notes, unmet=[*part.unmet, *mismatches])
 
     return cast("Outcome", bare(replace(outcome, cells=[bare(cell) for cell in outcome.cells])))
 

@@ -25,17 +25,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeGuard, TypeVar, cast
 
+from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.program_distributions import program_distributions_bound
+from dpaudit.certify.witnesses.program_event import program_event_bound
+from dpaudit.coins.base import Program
 from dpaudit.core.claims import ApproxDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency, Unit
-from dpaudit.coins.base import Program
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Evidence, ProgramProof, Witness
 from dpaudit.core.exact import ExactLike, in_digits
+from dpaudit.core.suite import Group, Outcome, Role, Run
 from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.kernel.program_claim import CHECKERS
-from dpaudit.prover.values.prove import ValuesProof, prove_values
-from dpaudit.certify.sites import Site
+from dpaudit.prover.affected import derived_accounting, undeclared
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.every_size import states_and_trees
@@ -44,15 +47,12 @@ from dpaudit.prover.opcodes import TESTED
 from dpaudit.prover.proof import Proof
 from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.affected import derived_accounting, undeclared
+from dpaudit.prover.values.prove import ValuesProof, prove_values
 from dpaudit.prover.whole_program import explore_program
 from dpaudit.replay.input_order import each_input
 from dpaudit.suite.controls import Control
 from dpaudit.suite.evidence import Measured, evidence
 from dpaudit.suite.grid import Grid
-from dpaudit.core.suite import Group, Outcome, Role, Run
-from dpaudit.certify.witnesses.program_event import program_event_bound
-from dpaudit.certify.witnesses.program_laws import program_laws_bound
 
 __all__ = [
     "Proving",
@@ -228,7 +228,7 @@ def evidence_of(
 
 def accounting_of(program: Program, sites: Sequence[Site], shape: Shape) -> Outcome:
     """The accounting that exploring ``program`` derives, as a note, and where it is above the declared one,
-    as obstacles; neither where the program cannot be followed so."""
+    as unmet conditions; neither where the program cannot be followed so."""
     try:
         derived = derived_accounting(program, data=shape.data, adjacency=shape.adjacency)
     except RefusedError:
@@ -306,7 +306,7 @@ def _bound(witness: dict[str, Any], form: str, claim: Claim) -> Fraction | None:
     """What a witness gives; None for an infinite loss."""
     if form == "transcript":  # exact here, in balls where it is computed again
         return Fraction(witness["loss"]) * BELOW
-    bound_of = program_laws_bound if form == "program-laws" else program_event_bound
+    bound_of = program_distributions_bound if form == "program-distributions" else program_event_bound
     return bound_of(witness["body"], claim)
 
 

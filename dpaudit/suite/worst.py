@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.evidence import Estimate
+from dpaudit.core.suite import Run
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.suite.crashes import Raised
 from dpaudit.suite.grid import Grid, Point, in_words
 from dpaudit.suite.signature import named_point
-from dpaudit.core.suite import Run
 
 __all__ = ["Both", "Chain", "Constant", "Looked", "Measure", "Sides", "Step", "Worst", "look", "worst_of"]
 

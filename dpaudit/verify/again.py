@@ -1,6 +1,7 @@
 """Run the rows of a report again and hold all that the report says against what comes out.
 
-A report file shows laws, values and rule trees; that these are the program's own only the program can show.
+A report file shows distributions, values and rule trees; that these are the program's own only the program
+can show.
 With the same source (by hash), seed, profile and error level a row has the same evidence, whatever the number
 of workers, so every difference is a finding. Other versions of the numeric libraries or another platform may
 change the last bits of floats: they are findings of their own, and a finding about a difference names them.

@@ -1,7 +1,8 @@
 """Verifying an untrusted report within limits: a child process checks the results one by one, and is replaced
 if it overruns.
 
-A rule or a law may take long on parameters that nobody honest would write. The parent keeps the clocks (one
+A rule or a distribution may take long on parameters that nobody honest would write. The parent keeps the
+clocks (one
 for each result, one for all of them) and asks about one result at a time. Only text passes between them. A
 result that overruns becomes a failed finding, and the next one gets a fresh child; a result for which no time
 is left is a failed finding, too.

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from dpaudit.core.errors import BrokenReportError
+from dpaudit.core.row_verdicts import is_accepted
+from dpaudit.core.skeletons import skeleton
 from dpaudit.report.file.document import known_fields
 from dpaudit.report.file.strict import require_ascii_numbers, require_clear_ids, require_readable
-from dpaudit.core.row_verdicts import is_accepted
 from dpaudit.run.commands import read_command
 from dpaudit.run.plan import MAX_LEVEL
-from dpaudit.core.skeletons import skeleton
 from dpaudit.verify.findings import Finding, id_of
 
 __all__ = ["inconsistencies"]

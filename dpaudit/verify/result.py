@@ -1,7 +1,8 @@
 """Verifying one result of a report: every certificate, every witness, every verdict.
 
 For the result and each of its cells the claim is read back, the kernel re-derives every certificate, every
-witness is re-computed from its laws and values, and the verdict is judged anew from the evidence. A bound,
+witness is re-computed from its distributions and values, and the verdict is judged anew from the evidence. A
+bound,
 parameter, rule, value or claim that was changed makes a finding fail, with the reason. Estimates are not
 re-run: they are statistics of a program that the file does not hold.
 
@@ -18,19 +19,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
 from dpaudit.core.errors import BrokenReportError, DpauditError
 from dpaudit.core.estimates import called, require_counted, require_possible, shown_strength
 from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
 from dpaudit.core.exact import in_digits, require_written_so
+from dpaudit.core.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
+from dpaudit.core.suite import Cell
+from dpaudit.core.verdicts import Strength, VerdictKind
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.report.file.document import known_fields
 from dpaudit.report.file.strict import require_ascii_numbers, require_readable
-from dpaudit.core.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
-from dpaudit.core.suite import Cell
-from dpaudit.core.verdicts import Strength, VerdictKind
 from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import (
     certificate_in_words,
@@ -38,7 +40,6 @@ from dpaudit.verify.statement import (
     program_in_words,
     witness_in_words,
 )
-from dpaudit.certify.witnesses.recompute import recompute
 
 __all__ = ["verify_result"]
 
@@ -97,7 +98,7 @@ def _cell(data: dict[str, Any]) -> Cell:
         claim=_claim(data),
         evidence=_evidence(data),
         expect=data["expect"],
-        obstacles=data["obstacles"],
+        unmet=data["obstacles"],
         deciding=data["deciding"],
         error=data.get("error", ""),
     )
@@ -192,7 +193,7 @@ def _verdicts(
     """The verdicts and the numbers beside them must be what the judge makes of the evidence."""
     try:
         judged = judge_row(
-            claim, evidence, cells, obstacles=result.get("obstacles", []), alpha=result.get("alpha")
+            claim, evidence, cells, unmet=result.get("obstacles", []), alpha=result.get("alpha")
         )
     except Exception as error:  # see above
         return [Finding(name, False, "verdict", _reason(error))]

@@ -26,8 +26,10 @@ __all__ = [
 #: The plain words at the end of every verification.
 CANNOT_KNOW = (
     "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
-    "from the laws and values, that the file shows, and each verdict from the evidence beside it. It cannot "
-    "know that these trees, laws, inputs, neighbours, texts, roles, expectations, plots and stamps are the "
+    "from the distributions and values, that the file shows, and each verdict from the evidence "
+    "beside it. It cannot "
+    "know that these trees, distributions, inputs, neighbours, texts, roles, expectations, plots and "
+    "stamps are the "
     "program's, that an estimate's runs took place, or that no row or cell is missing or set aside; dpaudit "
     "verify --suite runs the programs again and compares."
 )
@@ -40,12 +42,12 @@ LONGEST_WORD = 24
 _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
     "leak": "a value shown on one of the recorded inputs only, after {sites}",
-    "release": "what the two recorded laws of one release say about this quantity",
+    "release": "what the two recorded distributions of one release say about this quantity",
     "prefix-release": "the recorded outcomes ({sites}) and then a set of outcomes of one release",
-    "mixture": "probabilities of the recorded events under both laws",
+    "mixture": "probabilities of the recorded events under both distributions",
     "divergence": "divergence of the recorded noise from itself, shifted",
     "program-event": "an outcome of the recorded tree of decisions",
-    "program-laws": "the largest ratio of two neighbours' laws in the recorded trees",
+    "program-distributions": "the largest ratio of two neighbours' distributions in the recorded trees",
     "tables": "divergence of the recorded tables of probabilities",
     "window-event": "probability of the recorded decisions",
     "tilt": "moment generating function of the recorded noise at one point",
@@ -56,7 +58,7 @@ _WITNESSES = {
 #: The file that checked a proof of a program, by its kind; ``program_t0`` for the others.
 _CHECKERS = {
     "program, generic step": "step_t0",
-    "program, exact laws": "finite_t0",
+    "program, exact distributions": "finite_t0",
     "program, Gaussian releases": "gaussian_t0",
     "program, data branches": "branches_t0",
     PROOF: "values.check",
@@ -80,7 +82,7 @@ def setting_in_words(claim: Claim) -> str:
         return ""
     view = [f"in the view of {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
     parts = [claim.adjacency.value, f"per {claim.unit.value}", *view]
-    return f"for {', '.join(parts)}, turnout {_short(claim.turnout, MAX_PART)}"
+    return f"for {', '.join(parts)}, participation {_short(claim.participation, MAX_PART)}"
 
 
 def assumed_in_words(assumptions: Sequence[str]) -> str:

@@ -179,7 +179,7 @@ def test_hashes_of_wide_rows_tell_rows_apart() -> None:
 
 
 def test_an_audit_from_the_inside_refuses_a_profile() -> None:
-    """Replays price a program in one number, which a profile has not: said at once, with the next move."""
+    """Replays cost a program in one number, which a profile has not: said at once, with the next move."""
     with pytest.raises(InvalidParameterError, match="ApproxDP at each of its points"):
         dpaudit.PrivacyAudit(
             claim=PROFILE, program=lambda data, coins: None, neighbours=lambda run: [], sites=[]

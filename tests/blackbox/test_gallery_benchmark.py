@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gallery
-from benchmarks.gallery_truths import argmax_law, components, flags_law
+from benchmarks.gallery_truths import argmax_distribution, components, flags_distribution
 from dpaudit.distributions import Exponential, Laplace, NoisyArgmax
 
 #: The largest loss on the patterns of Ding et al. (2018), to the digits shown.
@@ -43,25 +43,27 @@ def test_truths_are_the_known_ones(name: str) -> None:
 
 @pytest.mark.parametrize("exponential", [False, True], ids=["Laplace", "exponential"])
 def test_noisy_argmax_has_a_second_route(exponential: bool) -> None:
-    """The quadrature agrees with the law's closed form on every pattern."""
+    """The quadrature agrees with the distribution's closed form on every pattern."""
     noise = Exponential(scale=20) if exponential else Laplace(scale=20)
     for pair in components(5):
         for side in pair:
             other = np.exp(NoisyArgmax(np.tile(side, (5, 1)), noise).logp(np.arange(5)))
-            assert np.allclose(argmax_law(side, scale=20, exponential=exponential), other, rtol=1e-9, atol=0)
+            assert np.allclose(
+                argmax_distribution(side, scale=20, exponential=exponential), other, rtol=1e-9, atol=0
+            )
 
 
 def test_flags_agree_with_the_mechanism() -> None:
-    """The law sums to 1, and is that of 200,000 runs of the mechanism (false failure below 1e-6)."""
+    """The distribution sums to 1, and is that of 200,000 runs of the mechanism (false failure below 1e-6)."""
     entry = gallery.GALLERY[PLACES["SVT4"]]
     for side in entry.pairs[-1]:
-        law = flags_law(side, **entry.law)
-        assert math.isclose(sum(law.values()), 1, rel_tol=1e-9)
+        distribution = flags_distribution(side, **entry.distribution)
+        assert math.isclose(sum(distribution.values()), 1, rel_tol=1e-9)
         flags = entry.mechanism(side, np.random.default_rng(0), 200_000)
         first = np.where(flags.max(axis=1) == 1, flags.argmax(axis=1), len(side))
         shares = np.bincount(first, minlength=len(side) + 1) / len(flags)
         # Hoeffding with a union over 22 cells: 2 * 22 * exp(-2 n d^2) < 1e-6 at d = 0.0067.
-        assert np.abs(shares - list(law.values())).max() < 0.0067
+        assert np.abs(shares - list(distribution.values())).max() < 0.0067
 
 
 def test_the_command_writes_results_and_page(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from dpaudit.blackbox import runs
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.independence import _repeats, sign_in_copies
 from dpaudit.blackbox.runs import chunks_of, run_compared
+from dpaudit.blackbox.statistics.blocks import Workers
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.blackbox.statistics.blocks import Workers
 from dpaudit.core.verdicts import VerdictKind
 from tests.blackbox.own_generators import OWN_GENERATORS
 

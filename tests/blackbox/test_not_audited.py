@@ -12,9 +12,9 @@ from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.power import runs_needed
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.core.errors import NotAuditedError, RefutedError
-from dpaudit.run.finding import finding_of
 from dpaudit.core.suite import Outcome
 from dpaudit.core.verdicts import VerdictKind
+from dpaudit.run.finding import finding_of
 
 ONE, PAIR = PureDP(epsilon=1), [([0, 1], [1, 1])]
 

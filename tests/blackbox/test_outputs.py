@@ -17,10 +17,10 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.several import vector_features
+from dpaudit.blackbox.statistics import Failure
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import evidence_from_json
-from dpaudit.blackbox.statistics import Failure
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.core.views import EVERYBODY_ELSE, SERVER
 

@@ -13,9 +13,9 @@ import pytest
 
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.statistics import Failure
 from dpaudit.blackbox.text import column_names, numbers_in
 from dpaudit.core.claims import PureDP
-from dpaudit.blackbox.statistics import Failure
 from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)

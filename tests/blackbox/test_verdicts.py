@@ -14,9 +14,9 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.experts import Experts
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.pair import PairAttack
+from dpaudit.blackbox.statistics.cells import CellBlock
 from dpaudit.core.claims import ApproxDP, Model, PureDP
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.blackbox.statistics.cells import CellBlock
 from dpaudit.core.verdicts import VerdictKind
 from tests.blackbox.black_boxes import (
     HALVES,

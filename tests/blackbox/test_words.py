@@ -11,10 +11,10 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.features import OutputScore
 from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.statistics import Failure
 from dpaudit.blackbox.words import at_least, at_most, percent
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import MechanismError
-from dpaudit.blackbox.statistics import Failure
 from dpaudit.core.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)

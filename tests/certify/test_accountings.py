@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site, allowed_by, charged_sites, total_of
 from dpaudit.core.claims import (
     Accounting,
     AccountingClaim,
@@ -26,8 +28,6 @@ from dpaudit.core.claims import (
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel import check
 from dpaudit.kernel.kernel_t0 import check as check_t0
-from dpaudit.certify import build
-from dpaudit.certify.sites import Site, allowed_by, priced_sites, total_of
 
 NORMAL = build.gaussian_mechanism(sensitivity=1, scale=2)
 LAPLACE = build.laplace_mechanism(sensitivity=1, scale=2)
@@ -80,7 +80,7 @@ def test_an_order_must_be_above_one() -> None:
         RenyiAccounting(order=1, epsilon=1, declared="x")
 
 
-PRICES: list[tuple[PrivacyClaim, Any, Fraction, Fraction]] = [
+COSTS: list[tuple[PrivacyClaim, Any, Fraction, Fraction]] = [
     (PureDP(epsilon=1), LAPLACE, Fraction(3, 2), Fraction(3, 2)),
     (ZeroConcentratedDP(rho=1), LAPLACE, Fraction(3, 8), Fraction(3, 4)),
     (ZeroConcentratedDP(rho=1), NORMAL, Fraction(3, 8), Fraction(3, 4)),
@@ -92,27 +92,27 @@ PRICES: list[tuple[PrivacyClaim, Any, Fraction, Fraction]] = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "mechanism", "total", "allowance"), PRICES)
+@pytest.mark.parametrize(("claim", "mechanism", "total", "allowance"), COSTS)
 def test_three_touches_cost_three_times_one(
     claim: PrivacyClaim, mechanism: Any, total: Fraction, allowance: Fraction
 ) -> None:
     """By hand: epsilon 1/2 a Laplace sum, mu squared 1/4 a Gaussian one, 9/9 a Skellam one that moves by 3;
     a tree of four leaves costs the same three nodes."""
-    (site,) = priced_sites([Site("sum", mechanism=mechanism, touches=3)], claim)
-    assert (site.price, site.allowed) == (total, allowance)
+    (site,) = charged_sites([Site("sum", mechanism=mechanism, touches=3)], claim)
+    assert (site.cost, site.allowed) == (total, allowance)
     tree = build.tree_mechanism(mechanism, leaves=4)
-    (node,) = priced_sites([Site("tree", mechanism=tree)], claim)
+    (node,) = charged_sites([Site("tree", mechanism=tree)], claim)
     assert node.allowed == allowance
 
 
 def test_pure_and_gaussian_sites_add_up_in_one_measure() -> None:
     """Under (epsilon, delta) both in squares: 1/4 + 1/4; a shuffled site is counted."""
     sites = [Site("a", mechanism=LAPLACE), Site("b", mechanism=NORMAL)]
-    found = priced_sites(sites, ApproxDP(epsilon=1, delta=0))
+    found = charged_sites(sites, ApproxDP(epsilon=1, delta=0))
     assert [site.measure for site in found] == ["square", "square"]
     assert allowed_by(found) == Fraction(1, 2)
     shuffled = build.shuffled_response(users=100, local=1)
-    (counted,) = priced_sites([Site("c", mechanism=shuffled, touches=2)], ApproxDP(epsilon=1, delta=0))
+    (counted,) = charged_sites([Site("c", mechanism=shuffled, touches=2)], ApproxDP(epsilon=1, delta=0))
     assert (counted.measure, counted.allowed) == ("count", 2)
 
 
@@ -124,5 +124,5 @@ def test_a_stated_total_is_in_the_unit_that_adds_up() -> None:
         (RenyiDP(order=4, epsilon=1), 1),
         (PureDP(epsilon=1), 2),
     ):
-        sites = priced_sites([Site("sum", total=2)], claim)
+        sites = charged_sites([Site("sum", total=2)], claim)
         assert (total_of(sites), allowed_by(sites)) == (2, allowance)

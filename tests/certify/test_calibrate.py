@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.core.claims import ApproxDP, Claim, PureDP, RegretBound
-from dpaudit.core.errors import CertificateError, InvalidParameterError
-from dpaudit.kernel import check as kernel
-from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.certify import build
 from dpaudit.certify.calibrate import Question, answer, smallest_parameter
 from dpaudit.certify.families import MECHANISMS, Shape
 from dpaudit.certify.proof import Proof
+from dpaudit.core.claims import ApproxDP, Claim, PureDP, RegretBound
+from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.suite import Suite
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.t2.gaussian import gaussian_delta
 
 
 def test_laplace_scale_is_found() -> None:

@@ -13,13 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, ApproxDP, PureDP
-from dpaudit.core.errors import CertificateError
-from dpaudit.kernel.t1.readout import pure_delta
-from dpaudit.kernel.t1.two_candidates import two_candidate_delta
-from dpaudit.distributions import AboveThreshold, Exponential, Gumbel, Laplace, Law, NoisyArgmax, NoisyMaximum
 from dpaudit.certify import build
 from dpaudit.certify.build import Proof
+from dpaudit.core.claims import Adjacency, ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.distributions import (
+    AboveThreshold,
+    Distribution,
+    Exponential,
+    Gumbel,
+    Laplace,
+    NoisyArgmax,
+    NoisyMaximum,
+)
+from dpaudit.kernel.t1.readout import pure_delta
+from dpaudit.kernel.t1.two_candidates import two_candidate_delta
 
 CLAIM = PureDP(epsilon="1/10")
 
@@ -100,8 +108,9 @@ def patterns(size: int) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize(("noise", "truth"), [(Laplace(scale=20), 0.0946), (Exponential(scale=20), 0.1)])
-def test_noisy_max_on_the_patterns(noise: Law, truth: float) -> None:
-    """The exact law of the index gives the published loss on the patterns, below the certified 0.1."""
+def test_noisy_max_on_the_patterns(noise: Distribution, truth: float) -> None:
+    """The exact distribution of the index gives the published loss on the patterns, below the certified
+    0.1."""
     index = np.arange(5)
     losses = [
         NoisyArgmax(np.tile(here, (5, 1)), noise).logp(index)
@@ -132,8 +141,8 @@ SVT_PATTERNS = [("1/2", 20, 40, 0.0885, 0.1), ("1", 20, 40, 0.0882, 0.1), ("1", 
 
 @pytest.mark.parametrize(("threshold", "b", "c", "truth", "bound"), SVT_PATTERNS)
 def test_sparse_vector_on_the_patterns(threshold: str, b: Any, c: Any, truth: float, bound: float) -> None:
-    """Algorithms 1, 2 and 4 with one answer: the exact joint law gives the published loss on the patterns,
-    below the certified one.
+    """Algorithms 1, 2 and 4 with one answer: the exact joint distribution gives the published loss on the
+    patterns, below the certified one.
     """
     kernel = AboveThreshold(
         threshold=threshold, threshold_noise=Laplace(scale=b), query_noise=Laplace(scale=c), max_positives=1
@@ -265,9 +274,11 @@ def test_gumbel_delta_bounds_every_number_of_candidates(epsilon: str) -> None:
     assert abs(
         bound.bound - Fraction(float(two_candidate_delta("gumbel", ratio=Fraction(1), epsilon=e).mid()))
     ) < (Fraction(1, 10**12))
-    law = NoisyArgmax([0, 1, 2], Gumbel(scale=2))
+    distribution = NoisyArgmax([0, 1, 2], Gumbel(scale=2))
     weights = np.exp(np.arange(3) / 2)
-    np.testing.assert_allclose([float(p.mid()) for _, p in law.atoms()], weights / weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        [float(p.mid()) for _, p in distribution.atoms()], weights / weights.sum(), rtol=1e-12
+    )
 
 
 def test_one_moving_query_costs_the_query_noise_alone() -> None:

@@ -14,12 +14,12 @@ import pytest
 from dpaudit.core.claims import claim_from_json
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import evidence_from_json
-from dpaudit.report.file.document import read_report
 from dpaudit.core.row_verdicts import as_expected
+from dpaudit.core.suite import Cell, Outcome
+from dpaudit.report.file.document import read_report
 from dpaudit.run.finding import finding_of
 from dpaudit.run.plan import Plan, PlannedRow, Settings
 from dpaudit.run.process import Pool
-from dpaudit.core.suite import Cell, Outcome
 from dpaudit.verify import again as runner
 from dpaudit.verify import report as verifier
 from dpaudit.verify.again import compare_with_report
@@ -71,7 +71,7 @@ def sampled(run):
 
 @suite.row("open", title="not settled", kind="privacy", claim=ONE, expect="inconclusive")
 def unsettled(run):
-    return Outcome([proof(laplace(1), ONE)], obstacles=["a branch was not visited"])
+    return Outcome([proof(laplace(1), ONE)], unmet=["a branch was not visited"])
 
 @suite.row("settings", title="noisy sums", kind="privacy", claim=ONE, role="repaired")
 def settings(run):
@@ -150,7 +150,7 @@ def confirmed(findings: Sequence[Finding]) -> bool:
 
 
 def remade(report: dict[str, Any], row_id: str, **changes: Any) -> dict[str, Any]:
-    """The row with other ``claim``, ``evidence``, ``obstacles`` or ``cells`` (as JSON); verdict, strength,
+    """The row with other ``claim``, ``evidence``, ``unmet`` or ``cells`` (as JSON); verdict, strength,
     bounds and all that follows from them are made anew."""
     row = by_id(report)[row_id]
     row |= changes

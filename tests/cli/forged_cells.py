@@ -166,7 +166,10 @@ CELLS: dict[str, Forgery] = {
         "",
     ),
     "a control's note": (inside("controls", lambda cells: cells[0].update(notes=["fine"])), "texts"),
-    "a cell's obstacle": (inside("settings", lambda cells: cells[0].update(obstacles=["a branch"])), ""),
+    "a cell's unmet condition": (
+        inside("settings", lambda cells: cells[0].update(obstacles=["a branch"])),
+        "",
+    ),
     "a cell's samples": (inside("settings", lambda cells: cells[0].update(samples=10**9)), "texts"),
     "a field of a cell that nobody knows": (
         inside("settings", lambda cells: cells[0].update(certified_by="an authority")),

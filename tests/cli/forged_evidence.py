@@ -10,12 +10,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify import build
+from dpaudit.certify.witnesses.mixture import End, Event, See, mixture_body
 from dpaudit.core.claims import ApproxDP, PureDP
 from dpaudit.core.evidence import Witness
-from dpaudit.distributions import Laplace, PointMass
-from dpaudit.certify import build
 from dpaudit.core.views import PUBLIC
-from dpaudit.certify.witnesses.mixture import End, Event, See, mixture_body
+from dpaudit.distributions import Laplace, PointMass
 from tests.cli.forged import remade
 
 __all__ = ["EVIDENCE", "ONE", "Edit", "Forgery", "Rows", "at_site", "on", "proof_of", "within"]
@@ -79,13 +79,13 @@ def _leak(recorded: Any, neighbour: Any) -> Edit:
 
 
 def _certain_thrice(report: dict[str, Any], rows: Rows, other: dict[str, Any]) -> None:
-    """Three events, each of them certain by a law of its own."""
+    """Three events, each of them certain by a distribution of its own."""
     claim = ApproxDP(epsilon=1, delta="1/10", domain="0 or 1")
     to, never = frozenset([PUBLIC]), End(reached=False)
     events = [
         Event(
             values=[k],
-            recorded=See(site="s", to=to, law=PointMass(k), then=End(reached=True)),
+            recorded=See(site="s", to=to, distribution=PointMass(k), then=End(reached=True)),
             neighbour=never,
         )
         for k in range(3)
@@ -174,8 +174,8 @@ EVIDENCE: dict[str, Forgery] = {
     ),
     "a certificate as a witness": (within("proved", lambda e: e.update(evidence="witness")), ""),
     "a certificate taken away": (on("proved", evidence=[]), ""),
-    "an obstacle taken away": (on("open", obstacles=[]), ""),
-    "an obstacle taken away, all made anew": (
+    "an unmet condition taken away": (on("open", obstacles=[]), ""),
+    "an unmet condition taken away, all made anew": (
         lambda report, rows, other: remade(report, "open", obstacles=[], expect="verified"),
         "texts",
     ),
@@ -195,15 +195,18 @@ EVIDENCE: dict[str, Forgery] = {
         within("witness", at_site(lambda s: s.update(value={"float": (1.0).hex()}))),
         "",
     ),
-    "a witness's law swapped": (
+    "a witness's distribution swapped": (
         within("witness", at_site(lambda s: s.update(law=s["law_neighbour"], law_neighbour=s["law"]))),
         "",
     ),
-    "a witness's law made worse, all made anew": (
+    "a witness's distribution made worse, all made anew": (
         careful("witness", at_site(lambda s: s.update(law_neighbour=NEIGHBOUR))),
         "laws",
     ),
-    "a law that is a command": (within("witness", at_site(lambda s: s.update(law={"law": "os.system"}))), ""),
+    "a distribution that is a command": (
+        within("witness", at_site(lambda s: s.update(law={"law": "os.system"}))),
+        "",
+    ),
     "a witness for another view": (within("witness", lambda e: e["body"].update(view=["server"])), ""),
     "a site that the view does not see": (within("witness", at_site(lambda s: s.update(to=["nobody"]))), ""),
     "a witness without its inputs": (within("witness", lambda e: e["body"].pop("inputs")), ""),

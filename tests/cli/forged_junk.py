@@ -111,11 +111,11 @@ JUNK: dict[str, Forgery] = {
         within("witness", lambda item: item["body"]["view"].update(complement=0)),
         "",
     ),
-    "a law's scale written 2/2": (
+    "a distribution's scale written 2/2": (
         within("witness", lambda item: item["body"]["sites"][0]["law"]["base"].update(scale="2/2")),
         "",
     ),
-    "a law's scale written 1.0": (
+    "a distribution's scale written 1.0": (
         within("witness", lambda item: item["body"]["sites"][0]["law"]["base"].update(scale="1.0")),
         "",
     ),

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
+from dpaudit.blackbox.statistics.cluster import TlsScheduler
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.run import backends
 from dpaudit.run.backends import start_backend
 from dpaudit.run.process import Pool
 from dpaudit.run.remote import Asked, RemoteError, answer, end_run, stamp_of
 from dpaudit.run.targets import SuiteFile, find_suites
-from dpaudit.blackbox.statistics.cluster import TlsScheduler
 from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
 
 PROGRAM = """

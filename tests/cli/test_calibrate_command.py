@@ -12,13 +12,13 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.families import Shape
 from dpaudit.cli.calibrate import MECHANISMS
 from dpaudit.cli.calibrate_options import length
 from dpaudit.cli.calibrate_search import search
+from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact
-from dpaudit.certify.families import Shape
 from tests.cli.suites import VERIFIED, invoke, write_suite
 
 

@@ -185,13 +185,13 @@ def deltas(run):
 
 
 def test_an_inconclusive_row_says_what_stands_in_the_way(tmp_path: Path) -> None:
-    """The first two obstacles of its cells stand below the line on the terminal, once each."""
+    """The first two unmet conditions of its cells stand below the line on the terminal, once each."""
     row = """
 @suite.row("blind", title="blind", kind="privacy", claim=PureDP(epsilon=1))
 def blind(run):
     claim = PureDP(epsilon=1)
     ways = {name: ["no site noise", f"{name} no", "c"] for name in ("a", "b")}
-    return Outcome([], cells=[Cell(name=n, claim=claim, evidence=[], obstacles=ways[n]) for n in ways])
+    return Outcome([], cells=[Cell(name=n, claim=claim, evidence=[], unmet=ways[n]) for n in ways])
 """
     result, _ = run(write_suite(tmp_path / "suite.py", row))
     lines = [line.strip() for line in result.stdout.splitlines()]

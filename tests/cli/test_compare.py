@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.report.file.document import write_report
 from dpaudit.report.comparison import got_better, got_worse
+from dpaudit.report.file.document import write_report
 from tests.cli.suites import invoke
 from tests.report.sample import sample_report
 

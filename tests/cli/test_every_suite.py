@@ -53,7 +53,8 @@ LOST = {
     "rows of a suite by another name": "\nlate = Suite(paper='late', title='t')\n"
     + BASE.replace("@suite", "@late"),
     "an empty suite by another name": "\nlate = Suite(paper='late', title='t')\n",
-    "a group": "\nfrom dpaudit.core.suite import Group\nlate = Group('late')\n" + BASE.replace("@suite", "@late"),
+    "a group": "\nfrom dpaudit.core.suite import Group\nlate = Group('late')\n"
+    + BASE.replace("@suite", "@late"),
     "rows of a group after it was included": "\nfrom dpaudit.core.suite import Group\nlate = Group('late')\n"
     "suite.include(late)\n" + BASE.replace("@suite", "@late"),
     "a claim of a group": "\nfrom dpaudit.core.suite import Group\n"
@@ -99,7 +100,8 @@ HONEST = {
     "a group in a part": {
         "audits/suite.py": "from audits.rows import rows\nsuite = Suite(paper='tiny', title='t')\n"
         "suite.include(rows)\n",
-        "audits/rows.py": HEAD.replace("suite = Suite(", "_ = dict(") + "\nfrom dpaudit.core.suite import Group\n"
+        "audits/rows.py": HEAD.replace("suite = Suite(", "_ = dict(")
+        + "\nfrom dpaudit.core.suite import Group\n"
         "rows = Group('here')\nnone = Group('empty')\n" + VERIFIED.replace("@suite", "@rows"),
     },
     "a suite made of another": {

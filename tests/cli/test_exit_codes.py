@@ -127,7 +127,10 @@ def test_bad_options_are_refused_with_a_message(
         ("suite = (\n", "SyntaxError"),
         ("raise SystemExit(0)\nsuite = 1\n", "SystemExit: 0"),
         ("import os\nos._exit(0)\nsuite = 1\n", "the import must leave its process alive"),
-        ("from dpaudit.core.suite import Suite\nsuite = Suite(paper='p', title='t')\n", "the suites have no rows"),
+        (
+            "from dpaudit.core.suite import Suite\nsuite = Suite(paper='p', title='t')\n",
+            "the suites have no rows",
+        ),
     ],
     ids=["no suite", "no module", "no python", "leaves", "dies", "no rows"],
 )

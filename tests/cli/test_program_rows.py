@@ -86,7 +86,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, A
 
 def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool]) -> None:
     """Of a verified row with two sizes and of a consistent one; the derived accounting is a note, and an
-    obstacle."""
+    unmet condition."""
     rows = by_id(made[0])
     assert {row["strength"] for row in (rows["svt"], rows["sum"])} == {"proved in scope"}
     assert rows["svt"]["scope"].startswith("all data of N = 2 numbers, each moved by at most 1")

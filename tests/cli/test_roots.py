@@ -14,12 +14,12 @@ import pytest
 import dpaudit
 from dpaudit.core.claims import ErrorRate
 from dpaudit.core.harness import is_harness_file
+from dpaudit.core.suite import Outcome, Row, Suite
 from dpaudit.run import process
 from dpaudit.run.describe import describe
 from dpaudit.run.plan import load_suites
 from dpaudit.run.stamps import Sources, commit_of, imported_below
 from dpaudit.run.targets import SuiteFile, bundled_audits, find_suites
-from dpaudit.core.suite import Outcome, Row, Suite
 from tests.cli.suites import VERIFIED, by_id, invoke, run, start, write_suite
 
 USES_MECHANISM = """

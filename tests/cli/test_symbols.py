@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.suite import Suite
 from dpaudit.report.html import render_html
 from dpaudit.run.describe import describe
-from dpaudit.core.suite import Suite
 from tests.cli.suites import invoke, run, write_suite
 from tests.report.dom import parse
 

@@ -21,7 +21,7 @@ def row(id, **options):
 
 @row("open", expect="inconclusive")
 def open_(run):
-    return Outcome([exactly(0.5, 2.0)], obstacles=["a branch was not visited"])
+    return Outcome([exactly(0.5, 2.0)], unmet=["a branch was not visited"])
 
 @row("hangs")
 def hangs(run):

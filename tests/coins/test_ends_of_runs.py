@@ -12,8 +12,8 @@ from dpaudit.coins import Coins, Leak, Replay, force, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import require_plain, same_shown, to_the_last_bit
 from dpaudit.core.errors import InvalidParameterError, MechanismError
-from dpaudit.distributions import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.distributions import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
 
 NOISE = Laplace(scale=1)
 
@@ -125,13 +125,13 @@ def test_too_deep_a_recursion_is_no_outcome() -> None:
 
 
 def test_an_aggregate_through_another_image_is_named() -> None:
-    """Two images can give one law; they are two mechanisms all the same."""
+    """Two images can give one distribution; they are two mechanisms all the same."""
 
     def program(coins: Coins, data: float) -> None:
-        laws = [Bernoulli(p="1/2"), Bernoulli(p="1/2")]
-        coins.aggregate(laws, SumMod(7) if data else Sum(), site="sum", to=PUBLIC)
+        distributions = [Bernoulli(p="1/2"), Bernoulli(p="1/2")]
+        coins.aggregate(distributions, SumMod(7) if data else Sum(), site="sum", to=PUBLIC)
 
-    assert any("goes through" in text for text in ended(program).obstacles)
+    assert any("goes through" in text for text in ended(program).unmet)
 
 
 PAYLOAD = np.array([0x7FF8000000000001], dtype=np.int64).view(np.float64)[0]
@@ -214,7 +214,7 @@ def test_a_loss_counts_what_the_view_sees_before_the_end() -> None:
         coins.release(data, Laplace(scale=2), site="public")
         coins.release(data, Laplace(scale=4), site="server", to=SERVER)
 
-    def far(site: str, occurrence: int, law: Any) -> float:
+    def far(site: str, occurrence: int, distribution: Any) -> float:
         return 50.0
 
     recording = force(program, 1.0, far, rng=np.random.default_rng(0))

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.coins import Coins, ViewLaw, enumerate_view, hockey_stick, max_log_ratio, sum_out
+from dpaudit.coins import Coins, ViewDistribution, enumerate_view, hockey_stick, max_log_ratio, sum_out
 from dpaudit.core.errors import NotTractableError
-from dpaudit.kernel.ball import arb, ball, upper
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
 from dpaudit.distributions import (
     AboveThreshold,
     Bernoulli,
@@ -19,7 +19,7 @@ from dpaudit.distributions import (
     Laplace,
     Sum,
 )
-from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.kernel.ball import arb, ball, upper
 
 SVT = AboveThreshold(
     threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1
@@ -35,10 +35,10 @@ def answers(coins: Coins, data: float) -> None:
 
 def test_the_answers_of_a_channel_are_seen_in_order() -> None:
     """Three transcripts, whose probabilities add up to one, each with its answers before the return value."""
-    law = enumerate_view(answers, 0.0)
-    seen = {tuple(map(bool, shown[:-1])): shown[-1] for shown in law.transcripts.values()}
+    distribution = enumerate_view(answers, 0.0)
+    seen = {tuple(map(bool, shown[:-1])): shown[-1] for shown in distribution.transcripts.values()}
     assert seen == {(True,): None, (False, True): None, (False, False): None}
-    total = sum(float(p.mid()) for p in law.probabilities.values())
+    total = sum(float(p.mid()) for p in distribution.probabilities.values())
     assert total == pytest.approx(1.0, abs=1e-9)
 
 
@@ -47,46 +47,50 @@ def test_a_transcript_that_ends_before_the_program_is_impossible() -> None:
     short, paths = sum_out(answers, 0.0, [False], view=EVERYTHING)
     assert (float(short.mid()), paths) == (0.0, [])
     whole, _ = sum_out(answers, 0.0, [False, False, None], view=EVERYTHING)
-    law = enumerate_view(answers, 0.0)
-    (key,) = [name for name, shown in law.transcripts.items() if shown[:-1] == (False, False)]
-    assert float(whole.mid()) == pytest.approx(float(law.probabilities[key].mid()), rel=1e-12)
+    distribution = enumerate_view(answers, 0.0)
+    (key,) = [name for name, shown in distribution.transcripts.items() if shown[:-1] == (False, False)]
+    assert float(whole.mid()) == pytest.approx(float(distribution.probabilities[key].mid()), rel=1e-12)
 
 
 def pair_of_counts(coins: Coins, data: int) -> tuple[int, ...]:
-    """The sum of two users' count vectors, which has no law of its own here: they are enumerated one by
-    one."""
-    laws = [CountVector([Bernoulli(p="1/4")], outcomes=2), CountVector([Bernoulli(p="1/3")], outcomes=2)]
-    total = coins.aggregate(laws, Sum(), site="total", to=PUBLIC if data else SERVER)
+    """The sum of two users' count vectors, which has no distribution of its own here: they are enumerated one
+    by one."""
+    distributions = [
+        CountVector([Bernoulli(p="1/4")], outcomes=2),
+        CountVector([Bernoulli(p="1/3")], outcomes=2),
+    ]
+    total = coins.aggregate(distributions, Sum(), site="total", to=PUBLIC if data else SERVER)
     shown = tuple(map(int, total))
     total[:] = 0  # what was seen before stays as it was
     return shown if data < 2 else ()
 
 
-def test_an_aggregate_without_a_law_of_its_own_is_seen_where_it_is_public() -> None:
+def test_an_aggregate_without_a_distribution_of_its_own_is_seen_where_it_is_public() -> None:
     """Its value stands before the return value, which shows it too or not; the server's view alone sees the
     other one."""
     chances = {(0, 2): Fraction(1, 12), (1, 1): Fraction(5, 12), (2, 0): Fraction(1, 2)}
     for data, returns in ((1, True), (2, False)):
-        law = enumerate_view(pair_of_counts, data, view=View.of(PUBLIC))
-        seen = {tuple(shown[0].tolist()): shown[1] for shown in law.transcripts.values()}
+        distribution = enumerate_view(pair_of_counts, data, view=View.of(PUBLIC))
+        seen = {tuple(shown[0].tolist()): shown[1] for shown in distribution.transcripts.values()}
         assert seen == {counts: counts if returns else () for counts in chances}
-        for key, shown in law.transcripts.items():
-            assert (law.probabilities[key] - ball(chances[tuple(shown[0].tolist())])).contains(0)
-            assert law.probabilities[key].rad() < 1e-12
+        for key, shown in distribution.transcripts.items():
+            assert (distribution.probabilities[key] - ball(chances[tuple(shown[0].tolist())])).contains(0)
+            assert distribution.probabilities[key].rad() < 1e-12
     hidden = enumerate_view(pair_of_counts, 0, view=View.of(PUBLIC))
     assert set(hidden.transcripts.values()) == {((0, 2),), ((1, 1),), ((2, 0),)}
 
 
 def test_a_number_summed_from_enumerated_users_is_a_number() -> None:
-    """One user has a law of his own, two have none: both show numbers, so that neither gives itself away."""
+    """One user has a distribution of his own, two have none: both show numbers, so that neither gives itself
+    away."""
 
     def noisy(coins: Coins, data: list[int]) -> None:
-        laws = [DiscreteGaussian(sigma2=Fraction(1, 50)) for _ in data]
-        coins.aggregate(laws, Sum(), site="sum", to=PUBLIC)
+        distributions = [DiscreteGaussian(sigma2=Fraction(1, 50)) for _ in data]
+        coins.aggregate(distributions, Sum(), site="sum", to=PUBLIC)
 
     for data in ([0], [0, 0]):
-        law = enumerate_view(noisy, data, view=View.of(PUBLIC), tail=1e-6)
-        assert {type(shown[0]) for shown in law.transcripts.values()} == {int}
+        distribution = enumerate_view(noisy, data, view=View.of(PUBLIC), tail=1e-6)
+        assert {type(shown[0]) for shown in distribution.transcripts.values()} == {int}
 
 
 def test_what_is_left_out_is_bounded_from_above() -> None:
@@ -96,15 +100,17 @@ def test_what_is_left_out_is_bounded_from_above() -> None:
         for _ in range(2):
             coins.observe(DiscreteLaplace(scale=1), site="noise")
 
-    law = enumerate_view(two, 0, tail=1e-6)
-    total = sum(law.probabilities.values(), arb(0))
-    assert 0 < law.left_out <= 2e-6
-    assert upper(1 - total) <= law.left_out
+    distribution = enumerate_view(two, 0, tail=1e-6)
+    total = sum(distribution.probabilities.values(), arb(0))
+    assert 0 < distribution.left_out <= 2e-6
+    assert upper(1 - total) <= distribution.left_out
 
 
-def by_hand(left_out: float = 0.0, **chances: str) -> ViewLaw:
-    """A law with these probabilities, written in decimals that are binary."""
-    return ViewLaw({key: arb(p) for key, p in chances.items()}, {key: (key,) for key in chances}, left_out)
+def by_hand(left_out: float = 0.0, **chances: str) -> ViewDistribution:
+    """A distribution with these probabilities, written in decimals that are binary."""
+    return ViewDistribution(
+        {key: arb(p) for key, p in chances.items()}, {key: (key,) for key in chances}, left_out
+    )
 
 
 def test_the_largest_ratio_is_of_outcomes_that_are_possible() -> None:
@@ -118,19 +124,21 @@ def test_the_largest_ratio_is_of_outcomes_that_are_possible() -> None:
 
 
 @pytest.mark.parametrize("sides", [(0.0, 0.25), (0.25, 0.0), (0.25, 0.25)])
-def test_no_largest_ratio_of_laws_that_are_not_whole(sides: tuple[float, float]) -> None:
+def test_no_largest_ratio_of_distributions_that_are_not_whole(sides: tuple[float, float]) -> None:
     """Mass left out on one side is enough: what is absent may be there."""
-    with pytest.raises(NotTractableError, match="complete laws"):
+    with pytest.raises(NotTractableError, match="complete distributions"):
         max_log_ratio(*(by_hand(mass, a="0.75") for mass in sides))
 
 
 def test_a_hockey_stick_covers_what_was_left_out() -> None:
-    """Sums by hand at e^epsilon = 2: 1/4 + 1/16 of the left law alone, up to 1/16 more, or down by twice
-    1/32."""
+    """Sums by hand at e^epsilon = 2: 1/4 + 1/16 of the left distribution alone, up to 1/16 more, or down by
+    twice 1/32."""
     left, right = by_hand(a="0.75", b="0.125", c="0.0625"), by_hand(a="0.25", b="0.71875")
     exact = hockey_stick(left, right, arb(2))
     assert (exact.lower(), exact.upper()) == (arb("0.3125"), arb("0.3125"))
-    left, right = (replace(law, left_out=mass) for law, mass in ((left, 0.0625), (right, 0.03125)))
+    left, right = (
+        replace(distribution, left_out=mass) for distribution, mass in ((left, 0.0625), (right, 0.03125))
+    )
     wide = hockey_stick(left, right, arb(2))
     for end, wanted in ((wide.lower(), 0.25), (wide.upper(), 0.375)):
         assert float(end) == pytest.approx(wanted, abs=1e-8)
@@ -138,7 +146,7 @@ def test_a_hockey_stick_covers_what_was_left_out() -> None:
 
 def test_a_gap_of_undecided_sign_counts_from_nothing_to_its_upper_end() -> None:
     """A probability of 1/2 or up to a quarter more or less: the positive part is at most that quarter."""
-    around = ViewLaw({"a": arb("0.5", "0.25")}, {"a": ("a",)}, 0.0)
+    around = ViewDistribution({"a": arb("0.5", "0.25")}, {"a": ("a",)}, 0.0)
     wide = hockey_stick(around, by_hand(a="0.5"), arb(1))
     assert float(wide.lower()) == pytest.approx(0.0, abs=1e-8)
     assert float(wide.upper()) == pytest.approx(0.25, abs=1e-8)

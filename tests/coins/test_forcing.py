@@ -11,9 +11,9 @@ import pytest
 from dpaudit.coins import Coins, force, record, replay
 from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.levels import uniform_of
-from dpaudit.distributions import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
-from dpaudit.distributions.base import Law
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.distributions import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
+from dpaudit.distributions.base import Distribution
 from dpaudit.replay.histories import far_out, worst_history
 
 DATA = np.array([0.0, 1.0, 0.0, 1.0])
@@ -30,7 +30,7 @@ def draws(coins: Coins, data: Any) -> list[float]:
 def test_a_hidden_draw_is_chosen_by_site_and_occurrence() -> None:
     """The third draw lies in a small box at 7, the others are those of the same run without a choice."""
 
-    def third(site: str, occurrence: int, law: Law) -> float | None:
+    def third(site: str, occurrence: int, distribution: Distribution) -> float | None:
         assert site == "noise"
         return 7.0 if occurrence == 2 else None
 
@@ -41,7 +41,7 @@ def test_a_hidden_draw_is_chosen_by_site_and_occurrence() -> None:
     assert (forced.forced, free.forced) == (True, False)
 
 
-def test_a_chosen_draw_keeps_its_place_on_a_law_that_moved() -> None:
+def test_a_chosen_draw_keeps_its_place_on_a_distribution_that_moved() -> None:
     """Its uniform is the one whose inverse cdf it is: on the neighbour it lies at the same quantile."""
 
     def program(coins: Coins, data: Any) -> None:
@@ -54,10 +54,10 @@ def test_a_chosen_draw_keeps_its_place_on_a_law_that_moved() -> None:
 
 
 @pytest.mark.parametrize("law", [Bernoulli(p="1/3"), DiscreteLaplace(scale=2), Laplace(scale=2)])
-def test_the_uniform_of_an_outcome_gives_it_back(law: Law) -> None:
-    """Inverse cdf of the uniform, by two routes: the law's own and this one."""
+def test_the_uniform_of_an_outcome_gives_it_back(distribution: Distribution) -> None:
+    """Inverse cdf of the uniform, by two routes: the distribution's own and this one."""
     for value in (0, 1):
-        assert law.ppf(uniform_of(law, value)) == pytest.approx(value, abs=1e-12)
+        assert distribution.ppf(uniform_of(distribution, value)) == pytest.approx(value, abs=1e-12)
 
 
 def test_an_impossible_draw_is_refused() -> None:
@@ -91,7 +91,8 @@ def asked(kernel: Any) -> Any:
 
 
 def test_answers_of_a_sparse_vector_are_chosen_and_close_the_channel() -> None:
-    """Two chosen positives spend the channel, however unlikely they are; the joint law says how unlikely."""
+    """Two chosen positives spend the channel, however unlikely they are; the joint distribution says how
+    unlikely."""
     recording = force(asked(SPARSE), DATA, lambda site, occurrence, _: occurrence in (0, 2), rng=rng())
     assert recording.returned == [True, False, True]
     queries, answers = ([getattr(site, name) for site in recording.sites[:-1]] for name in ("query", "value"))
@@ -103,7 +104,7 @@ def test_answers_after_a_chosen_one_are_drawn_given_it() -> None:
     from there up is answered True as well, in every run."""
     data = np.array([0.0, 0.5, 1.0, 5.0])
 
-    def first(site: str, occurrence: int, law: Any) -> bool | None:
+    def first(site: str, occurrence: int, distribution: Any) -> bool | None:
         return True if occurrence == 0 else None
 
     for seed in range(20):
@@ -111,7 +112,7 @@ def test_answers_after_a_chosen_one_are_drawn_given_it() -> None:
         assert recording.returned == [True] * 4
 
 
-def test_conditional_answers_have_their_conditional_law() -> None:
+def test_conditional_answers_have_their_conditional_distribution() -> None:
     """The share of True after a chosen False is the ratio of two joint probabilities."""
     data = np.array([3.0, 3.0])
     runs = [
@@ -140,7 +141,8 @@ def counted(coins: Coins, data: Any) -> list[float]:
 
 
 def test_nodes_of_a_tree_are_chosen_far_out() -> None:
-    """Every node is far up, and the joint density there is that of four Laplace laws, node by node."""
+    """Every node is far up, and the joint density there is that of four Laplace distributions, node by
+    node."""
     recording = force(counted, DATA, far_out(1), rng=rng())
     assert min(recording.returned) > 1e8
     sums = [0.0, 1.0, 0.0, 2.0]  # blocks that end at leaves 1 to 4: {1}, {1, 2}, {3}, {1, 2, 3, 4}

@@ -11,8 +11,8 @@ import pytest
 
 from dpaudit.coins import Returned, fingerprint, record, replay, same_value
 from dpaudit.core.errors import MechanismError
-from dpaudit.distributions import Bernoulli, Gaussian, Laplace, Product, Sum
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace, Product, Sum
 
 LEFT = np.array([0.0, 0.5, 1.0])
 RIGHT = np.array([1.0, 0.5, 1.0])
@@ -65,7 +65,7 @@ def test_the_same_input_has_loss_zero_and_nothing_moves():
         "skipped release",
         "extra release",
         "data-dependent size",
-        "other kind of law",
+        "other kind of distribution",
         "raises",
     ],
 )
@@ -88,7 +88,7 @@ def test_one_changed_entry_in_a_large_public_array_is_seen():
     assert [leak.what for leak in pair(program).leaks_in(EVERYTHING)] == ["value"]
 
 
-def test_one_changed_entry_of_an_array_valued_law_parameter_has_its_exact_loss():
+def test_one_changed_entry_of_an_array_valued_distribution_parameter_has_its_exact_loss():
     """Moving one entry of a vector offset moves one coordinate: the loss is that coordinate's, not an average
     and not zero."""
 
@@ -122,7 +122,7 @@ def test_an_array_changed_after_it_was_revealed_does_not_rewrite_the_record():
     assert [leak.site for leak in pair(program).leaks] == ["buffer"]
 
 
-def test_a_law_that_differs_is_a_loss_and_not_a_leak():
+def test_a_distribution_that_differs_is_a_loss_and_not_a_leak():
     """A data-dependent scale has an exact loss: log of the density ratio, here also at equal offsets."""
 
     def program(coins, data):
@@ -147,9 +147,9 @@ def test_a_hidden_draw_before_a_branch_ends_what_can_be_a_witness():
     assert float(result.loss(EVERYTHING, end=result.witness_end(EVERYTHING))) == 0.0
 
 
-def test_a_latent_is_replayed_from_its_uniform_where_its_law_moved():
-    """A rounding bit whose law depends on the data is re-drawn through the inverse cdf, so showing it is
-    found out; by value it would hide."""
+def test_a_latent_is_replayed_from_its_uniform_where_its_distribution_moved():
+    """A rounding bit whose distribution depends on the data is re-drawn through the inverse cdf, so showing
+    it is found out; by value it would hide."""
 
     def program(coins, data):
         bit = coins.draw(Bernoulli(p=Fraction(float(data[0] * 0.5 + 0.25))), site="bit")
@@ -163,8 +163,8 @@ def test_a_latent_is_replayed_from_its_uniform_where_its_law_moved():
     assert all(result.leaks_in(EVERYTHING) == () for result in results)
 
 
-def test_a_latent_whose_law_is_equal_keeps_its_value():
-    """Where the law of a hidden draw is the same on both sides, the recorded value is used again."""
+def test_a_latent_whose_distribution_is_equal_keeps_its_value():
+    """Where the distribution of a hidden draw is the same on both sides, the recorded value is used again."""
 
     def program(coins, data):
         coins.reveal(coins.draw(Laplace(scale=1), site="z"), site="z shown")
@@ -210,7 +210,7 @@ def test_loss_is_summed_over_event_axes_and_never_over_replicates():
 
 
 def test_heterogeneous_vectors_have_the_sum_of_their_coordinates_losses():
-    """A Product law of different scales: the loss is the sum of the coordinates' own losses."""
+    """A Product distribution of different scales: the loss is the sum of the coordinates' own losses."""
 
     def program(coins, data):
         return Returned(
@@ -248,8 +248,9 @@ def test_a_program_that_raises_on_its_own_input_is_an_error_with_its_reason():
         record(lambda c, d: 1 // 0, LEFT, rng=np.random.default_rng(0))
 
 
-def test_an_aggregate_without_a_law_ends_what_can_be_a_witness():
-    """Visible, but of a law that nobody can evaluate: it has no loss, so a witness stops before it."""
+def test_an_aggregate_without_a_distribution_ends_what_can_be_a_witness():
+    """Visible, but of a distribution that nobody can evaluate: it has no loss, so a witness stops before
+    it."""
 
     def program(coins, data):
         coins.release(data[0], NOISE, site="first")
@@ -258,7 +259,7 @@ def test_an_aggregate_without_a_law_ends_what_can_be_a_witness():
 
     result = pair(program)
     [_, aggregate, *_] = result.recording.sites
-    assert (aggregate.kind, aggregate.law) == ("aggregate", None)
+    assert (aggregate.kind, aggregate.distribution) == ("aggregate", None)
     assert View.of(SERVER).sees(aggregate.to)
     assert result.witness_end(EVERYTHING) == 1
 

@@ -10,9 +10,9 @@ import pytest
 
 from dpaudit.coins import Coins, enumerate_view, force, hockey_stick, record, replay, same_value, sum_out
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb
-from dpaudit.distributions import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
+from dpaudit.distributions import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
+from dpaudit.kernel.ball import arb
 
 LEFT, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 1.0])
 SERVER_AND_PUBLIC = View.of(SERVER)
@@ -61,7 +61,7 @@ def test_an_impossible_forced_outcome_stops_the_run_even_if_it_is_caught() -> No
         return 0
 
     with pytest.raises(InvalidParameterError, match="forced outcome must be possible"):
-        force(program, LEFT, lambda site, occurrence, law: -5.0, rng=np.random.default_rng(0))
+        force(program, LEFT, lambda site, occurrence, distribution: -5.0, rng=np.random.default_rng(0))
 
 
 def test_enumeration_drops_an_impossible_path_even_if_it_is_caught() -> None:
@@ -137,13 +137,13 @@ def test_a_numpy_number_is_the_number_that_it_is() -> None:
 
 
 def test_a_moved_hidden_draw_is_an_obstacle() -> None:
-    """One uniform shows one case: a hidden law that depends on the data never passes unseen."""
+    """One uniform shows one case: a hidden distribution that depends on the data never passes unseen."""
 
     def program(coins: Coins, data: Any) -> int:
         return int(coins.draw(Bernoulli(p=Fraction(1 + int(data[0]), 1000)), site="rare"))
 
     result = replay(program, RIGHT, record(program, LEFT, rng=np.random.default_rng(1)))
-    assert any("hidden draw moved" in obstacle for obstacle in result.obstacles)
+    assert any("hidden draw moved" in unmet_condition for unmet_condition in result.unmet)
 
 
 def test_a_far_forced_outcome_lies_in_a_box() -> None:
@@ -185,8 +185,8 @@ def test_enumeration_survives_changes_in_place() -> None:
         shown += 1
         return 0
 
-    law = enumerate_view(program, LEFT, view=EVERYTHING)
-    assert len(law.transcripts) == 3
-    for counts, shown, _ in law.transcripts.values():
+    distribution = enumerate_view(program, LEFT, view=EVERYTHING)
+    assert len(distribution.transcripts) == 3
+    for counts, shown, _ in distribution.transcripts.values():
         assert np.array_equal(counts, shown)
         assert counts.sum() == 2

@@ -13,16 +13,16 @@ from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Lapla
 
 def test_each_entry_comes_out_at_its_own_level() -> None:
     """Laplace noise at opposite levels: log 2q below the middle, the mirror image above."""
-    law = Laplace(scale=2).shift(np.zeros(3))
-    found = outcome_at(law, [0.05, 0.5, 0.95])
+    distribution = Laplace(scale=2).shift(np.zeros(3))
+    found = outcome_at(distribution, [0.05, 0.5, 0.95])
     assert found == pytest.approx([2 * math.log(0.1), 0.0, -2 * math.log(0.1)], abs=1e-12)
-    assert uniform_of(law, found) == pytest.approx([0.05, 0.5, 0.95], abs=1e-12)
+    assert uniform_of(distribution, found) == pytest.approx([0.05, 0.5, 0.95], abs=1e-12)
 
 
-def test_a_law_without_an_order_has_the_atom_at_the_level() -> None:
+def test_a_distribution_without_an_order_has_the_atom_at_the_level() -> None:
     """Below a tenth, a half and all: the cumulated weights say which of three atoms."""
-    law = Categorical(weights=[1, 4, 5])
-    assert [outcome_at(law, level) for level in (0.05, 0.3, 0.7)] == [0, 1, 2]
+    distribution = Categorical(weights=[1, 4, 5])
+    assert [outcome_at(distribution, level) for level in (0.05, 0.3, 0.7)] == [0, 1, 2]
 
 
 def test_few_outcomes_are_listed_and_many_are_not() -> None:

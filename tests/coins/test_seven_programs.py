@@ -1,5 +1,5 @@
-"""Proves that the primitives compute exact losses and exact laws: seven programs, each against enumeration or
-brute force."""
+"""Proves that the primitives compute exact losses and exact distributions: seven programs, each against
+enumeration or brute force."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpaudit.coins import (
     sum_out,
     visible_values,
 )
-from dpaudit.kernel.ball import arb, lower, upper
+from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
 from dpaudit.distributions import (
     AboveThreshold,
     Bernoulli,
@@ -35,7 +35,7 @@ from dpaudit.distributions import (
     Shuffle,
     SumMod,
 )
-from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
+from dpaudit.kernel.ball import arb, lower, upper
 
 
 def assert_encloses(ball, value, rel=1e-9):
@@ -51,8 +51,8 @@ def noisy_max(coins, data):
 
 
 def test_report_noisy_max_against_quadrature():
-    """One site: its enumerated law equals a numerical integral, and the largest loss equals the largest
-    log-ratio."""
+    """One site: its enumerated distribution equals a numerical integral, and the largest loss equals the
+    largest log-ratio."""
     left, right = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
 
     def brute(sums, j):
@@ -62,12 +62,14 @@ def test_report_noisy_max_against_quadrature():
 
         return integrate.quad(density, -60, 60, points=sorted(set(sums.tolist())), limit=400, epsabs=1e-13)[0]
 
-    laws = [enumerate_view(noisy_max, data, view=View.of(PUBLIC)) for data in (left, right)]
-    for law, data in zip(laws, (left, right), strict=True):
-        for key, probability in law.probabilities.items():
-            assert_encloses(probability, brute(data.sum(axis=0), int(law.transcripts[key][0])), rel=1e-7)
+    distributions = [enumerate_view(noisy_max, data, view=View.of(PUBLIC)) for data in (left, right)]
+    for distribution, data in zip(distributions, (left, right), strict=True):
+        for key, probability in distribution.probabilities.items():
+            assert_encloses(
+                probability, brute(data.sum(axis=0), int(distribution.transcripts[key][0])), rel=1e-7
+            )
     expected = max(math.log(brute(left.sum(axis=0), j) / brute(right.sum(axis=0), j)) for j in range(3))
-    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(expected, rel=1e-7)
+    assert upper(max_log_ratio(*distributions)[0]) == pytest.approx(expected, rel=1e-7)
     recording = record(noisy_max, left, rng=np.random.default_rng(0))
     winner = recording.returned
     assert float(replay(noisy_max, right, recording).loss()) == pytest.approx(
@@ -92,7 +94,7 @@ def sparse_vector(coins, data):
 
 
 def test_sparse_vector_against_quadrature():
-    """The joint law of the answers, not a product: every answer pattern of 4 queries, enumerated and
+    """The joint distribution of the answers, not a product: every answer pattern of 4 queries, enumerated and
     integrated."""
     left, right = np.array([0.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 1.5, 1.0])
 
@@ -107,12 +109,12 @@ def test_sparse_vector_against_quadrature():
         corners = sorted({0.0, *(q - 1 for q in queries)})
         return integrate.quad(density, -120, 120, points=corners, limit=600, epsabs=1e-13)[0]
 
-    laws = [enumerate_view(sparse_vector, data, view=View.of(PUBLIC)) for data in (left, right)]
-    assert len(laws[0].probabilities) == 5
-    for law, data in zip(laws, (left, right), strict=True):
-        assert_encloses(sum(law.probabilities.values()), 1.0)
-        for key, probability in law.probabilities.items():
-            assert_encloses(probability, brute(data, law.transcripts[key][-1]), rel=1e-7)
+    distributions = [enumerate_view(sparse_vector, data, view=View.of(PUBLIC)) for data in (left, right)]
+    assert len(distributions[0].probabilities) == 5
+    for distribution, data in zip(distributions, (left, right), strict=True):
+        assert_encloses(sum(distribution.probabilities.values()), 1.0)
+        for key, probability in distribution.probabilities.items():
+            assert_encloses(probability, brute(data, distribution.transcripts[key][-1]), rel=1e-7)
     recording = record(sparse_vector, left, rng=np.random.default_rng(4))
     answers = recording.returned
     expected = math.log(brute(left, answers) / brute(right, answers))
@@ -127,8 +129,8 @@ def secure_aggregation(coins, data):
     modulo 7."""
     present = [i for i in range(3) if i != data[3]]
     coins.reveal(len(present), site="turnout")
-    laws = [Binomial(trials=4, p="1/2").shift(int(data[i])) for i in present]
-    return Returned(coins.aggregate(laws, SumMod(7), site="sum", to=SERVER), SERVER)
+    distributions = [Binomial(trials=4, p="1/2").shift(int(data[i])) for i in present]
+    return Returned(coins.aggregate(distributions, SumMod(7), site="sum", to=SERVER), SERVER)
 
 
 def test_secure_aggregation_with_a_drop_out_against_brute_force():
@@ -137,17 +139,17 @@ def test_secure_aggregation_with_a_drop_out_against_brute_force():
     data = np.array([2, 0, 1, 1])
 
     def brute(values):
-        law = dict.fromkeys(range(7), Fraction(0))
+        distribution = dict.fromkeys(range(7), Fraction(0))
         for noise in itertools.product(range(5), repeat=2):
             weight = math.prod((Fraction(math.comb(4, k), 16) for k in noise), start=Fraction(1))
-            law[(values[0] + values[2] + sum(noise)) % 7] += weight
-        return law
+            distribution[(values[0] + values[2] + sum(noise)) % 7] += weight
+        return distribution
 
-    law = enumerate_view(secure_aggregation, data, view=View.of(SERVER))
+    distribution = enumerate_view(secure_aggregation, data, view=View.of(SERVER))
     expected = brute(data)
-    assert len(law.probabilities) == 7
-    for key, probability in law.probabilities.items():
-        assert_encloses(probability, float(expected[int(law.transcripts[key][1])]))
+    assert len(distribution.probabilities) == 7
+    for key, probability in distribution.probabilities.items():
+        assert_encloses(probability, float(expected[int(distribution.transcripts[key][1])]))
     other = np.array([0, 0, 1, 1])
     recording = record(secure_aggregation, data, rng=np.random.default_rng(1))
     seen = int(recording.returned)
@@ -159,33 +161,36 @@ def test_secure_aggregation_with_a_drop_out_against_brute_force():
 
 
 def shuffled_response(coins, data):
-    laws = [RandomisedResponse(truth=int(x), symbols=2, keep="3/4") for x in data]
-    return Returned(coins.aggregate(laws, Counts(2), site="counts", to=SERVER), SERVER)
+    distributions = [RandomisedResponse(truth=int(x), symbols=2, keep="3/4") for x in data]
+    return Returned(coins.aggregate(distributions, Counts(2), site="counts", to=SERVER), SERVER)
 
 
 def test_shuffled_randomised_response_against_brute_force():
-    """Four users: the counts' law is the sum over all 16 outcomes; so are the largest loss and delta."""
+    """Four users: the counts' distribution is the sum over all 16 outcomes; so are the largest loss and
+    delta."""
 
     def brute(values):
-        law = dict.fromkeys(range(5), Fraction(0))
+        distribution = dict.fromkeys(range(5), Fraction(0))
         for bits in itertools.product((0, 1), repeat=4):
-            law[sum(bits)] += math.prod(
+            distribution[sum(bits)] += math.prod(
                 (Fraction(3 if b == x else 1, 4) for b, x in zip(bits, values, strict=True)),
                 start=Fraction(1),
             )
-        return law
+        return distribution
 
     left, right = (0, 0, 1, 1), (1, 0, 1, 1)
-    laws = [enumerate_view(shuffled_response, np.array(data), view=View.of(SERVER)) for data in (left, right)]
-    for law, data in zip(laws, (left, right), strict=True):
-        for key, probability in law.probabilities.items():
-            assert_encloses(probability, float(brute(data)[int(law.transcripts[key][0][1])]))
+    distributions = [
+        enumerate_view(shuffled_response, np.array(data), view=View.of(SERVER)) for data in (left, right)
+    ]
+    for distribution, data in zip(distributions, (left, right), strict=True):
+        for key, probability in distribution.probabilities.items():
+            assert_encloses(probability, float(brute(data)[int(distribution.transcripts[key][0][1])]))
     worst = max(math.log(brute(left)[k] / brute(right)[k]) for k in range(5))
-    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(worst, rel=1e-9)
+    assert upper(max_log_ratio(*distributions)[0]) == pytest.approx(worst, rel=1e-9)
     # Shuffling does not amplify pure privacy: an unanimous outcome still loses log 3. It amplifies delta.
     assert worst == pytest.approx(math.log(3), rel=1e-12)
     delta = sum(max(float(brute(left)[k] - 2 * brute(right)[k]), 0.0) for k in range(5))
-    assert_encloses(hockey_stick(*laws, arb(2)), delta)
+    assert_encloses(hockey_stick(*distributions, arb(2)), delta)
     assert delta < 0.75 - 2 * 0.25
 
 
@@ -193,8 +198,8 @@ def test_shuffled_randomised_response_against_brute_force():
 
 
 def shuffled_vectors(coins, data):
-    laws = [Gaussian(variance=1).shift(row) for row in data]
-    return Returned(coins.aggregate(laws, Shuffle(), site="vectors", to=SERVER), SERVER)
+    distributions = [Gaussian(variance=1).shift(row) for row in data]
+    return Returned(coins.aggregate(distributions, Shuffle(), site="vectors", to=SERVER), SERVER)
 
 
 def test_shuffled_gaussian_vectors_against_the_sum_over_permutations():
@@ -249,14 +254,14 @@ def test_noisy_gradient_descent_against_the_closed_form():
 def joint_program(coins, data):
     """Everybody sees a noisy count; user i's action depends on her own bit too, and only she sees it; with
     bit 1 she draws twice."""
-    count = coins.observe(Categorical(probabilities=_count_law(int(data.sum()))), site="count")
+    count = coins.observe(Categorical(probabilities=_count_distribution(int(data.sum()))), site="count")
     for i, bit in enumerate(data):
         for _ in range(1 + int(bit)):
             coins.observe(Bernoulli(p=Fraction(1 + count + int(bit), 6)), site=f"action {i}", to=user(i))
     return count
 
 
-def _count_law(total):
+def _count_distribution(total):
     weights = [Fraction(1, 2 ** abs(total - k)) for k in range(4)]
     return [w / sum(weights) for w in weights]
 
@@ -266,38 +271,41 @@ def test_joint_privacy_sums_the_users_own_actions_out():
     count is left to tell."""
     left, right = np.array([0, 1, 0]), np.array([1, 1, 0])
     view = View.everybody_but(user(0))
-    laws = [enumerate_view(joint_program, data, view=view) for data in (left, right)]
-    for law, data in zip(laws, (left, right), strict=True):
-        assert_encloses(sum(law.probabilities.values()), 1.0)
-        for key, probability in law.probabilities.items():
-            count, *actions, returned = law.transcripts[key]
+    distributions = [enumerate_view(joint_program, data, view=view) for data in (left, right)]
+    for distribution, data in zip(distributions, (left, right), strict=True):
+        assert_encloses(sum(distribution.probabilities.values()), 1.0)
+        for key, probability in distribution.probabilities.items():
+            count, *actions, returned = distribution.transcripts[key]
             assert returned == count
-            expected = _count_law(int(data.sum()))[count]
+            expected = _count_distribution(int(data.sum()))[count]
             for action, bit in zip(actions, [1, 1, 0], strict=True):
                 p = Fraction(1 + count + bit, 6)
                 expected *= p if action else 1 - p
             assert_encloses(probability, float(expected))
-    worst = max(float(_count_law(1)[k] / _count_law(2)[k]) for k in range(4))
-    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(math.log(worst), rel=1e-9)
+    worst = max(float(_count_distribution(1)[k] / _count_distribution(2)[k]) for k in range(4))
+    assert upper(max_log_ratio(*distributions)[0]) == pytest.approx(math.log(worst), rel=1e-9)
 
 
 def test_joint_privacy_is_broken_in_everybodys_view():
     """Where her own actions are seen too, the extra draw gives user 0 away: some transcript is possible on
     one side only."""
-    laws = [enumerate_view(joint_program, np.array(data), view=EVERYTHING) for data in ([0, 1, 0], [1, 1, 0])]
-    assert upper(max_log_ratio(*laws)[0]) == math.inf
+    distributions = [
+        enumerate_view(joint_program, np.array(data), view=EVERYTHING) for data in ([0, 1, 0], [1, 1, 0])
+    ]
+    assert upper(max_log_ratio(*distributions)[0]) == math.inf
 
 
 def test_summing_out_a_given_transcript_agrees_with_full_enumeration():
-    """``sum_out`` of one visible transcript gives the same number as its entry in the enumerated law."""
+    """``sum_out`` of one visible transcript gives the same number as its entry in the enumerated
+    distribution."""
     data, view = np.array([0, 1, 0]), View.everybody_but(user(0))
     recording = record(joint_program, data, rng=np.random.default_rng(9))
     seen = visible_values(recording, view)
     total, paths = sum_out(joint_program, data, seen, view=view)
-    law = enumerate_view(joint_program, data, view=view)
+    distribution = enumerate_view(joint_program, data, view=view)
     expected = next(
-        law.probabilities[key]
-        for key, transcript in law.transcripts.items()
+        distribution.probabilities[key]
+        for key, transcript in distribution.transcripts.items()
         if list(transcript) == list(seen)
     )
     assert_encloses(total, float(expected.mid()))

@@ -25,7 +25,7 @@ from dpaudit.core.exact import (
     probability,
     read_exact,
 )
-from dpaudit.distributions import Laplace, law_from_json
+from dpaudit.distributions import Laplace, distribution_from_json
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_an_integer_of_more_digits_than_python_reads_is_refused() -> None:
                 encode_value(huge)
 
 
-def test_claims_and_laws_take_floats() -> None:
-    """A user's first lines work: the claim and the law are those of the decimals."""
+def test_claims_and_distributions_take_floats() -> None:
+    """A user's first lines work: the claim and the distribution are those of the decimals."""
     assert PureDP(epsilon=0.1) == PureDP(epsilon="0.1")
     assert ApproxDP(epsilon=0.5, delta=1e-6) == ApproxDP(epsilon="1/2", delta="1e-6")
     assert Laplace(scale=1.5) == Laplace(scale="3/2")
@@ -238,7 +238,8 @@ def test_the_bound_of_evidence_in_a_file_is_an_exact_string(bound: Any) -> None:
 
 
 def test_evidence_with_a_float_anywhere_inside_is_refused() -> None:
-    """A law whose scale is a JSON float is no exact law: neither in a witness nor in a rule tree."""
+    """A distribution whose scale is a JSON float is no exact distribution: neither in a witness nor in a rule
+    tree."""
     body = {"sites": [{"law": {"law": "laplace", "scale": 0.1}}]}
     witness = Witness(quantity="epsilon", bound=None, form="leak", body=body, origin="", description="")
     with pytest.raises(BrokenReportError, match=r"must hold no floats, got 0\.1"):
@@ -249,11 +250,11 @@ def test_evidence_with_a_float_anywhere_inside_is_refused() -> None:
         evidence_from_json({**data, "tree": tree})
 
 
-def test_a_law_in_a_file_has_exact_parameters() -> None:
-    """``law_from_json`` refuses the float that the constructor would take."""
-    assert law_from_json(Laplace(scale=0.1).to_json()) == Laplace(scale="1/10")
+def test_a_distribution_in_a_file_has_exact_parameters() -> None:
+    """``distribution_from_json`` refuses the float that the constructor would take."""
+    assert distribution_from_json(Laplace(scale=0.1).to_json()) == Laplace(scale="1/10")
     with pytest.raises(DpauditError, match="must hold no floats"):
-        law_from_json({**Laplace(scale=1).to_json(), "scale": 0.1})
+        distribution_from_json({**Laplace(scale=1).to_json(), "scale": 0.1})
 
 
 @pytest.mark.parametrize(

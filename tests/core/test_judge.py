@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.blackbox.statistics import mean_bounds
 from dpaudit.core.claims import Accounting, ApproxDP, Claim, ErrorRate, LowerBound, PureDP, RegretBound
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Certificate, Estimate, Evidence, Witness
-from dpaudit.suite import Measured
-from dpaudit.run.finding import finding_of
-from dpaudit.blackbox.statistics import mean_bounds
 from dpaudit.core.suite import Outcome, Run
 from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
 from dpaudit.core.views import SERVER, View
+from dpaudit.run.finding import finding_of
+from dpaudit.suite import Measured
 
 ALPHA = 0.01
 PURE = PureDP(epsilon=1)
@@ -238,10 +238,10 @@ def test_what_an_accounting_does_not_cover_shows_that_its_assumption_fails(found
 def test_with_an_obstacle_the_certificate_is_about_another_mechanism() -> None:
     """A leak explains the contradiction: the certificate goes, the lower bound is judged."""
     for found in (witness("3/2"), estimate(1.5)):
-        judged = judge(PURE, [found, proof("1/2")], obstacles=["a leak"], alpha=ALPHA)
+        judged = judge(PURE, [found, proof("1/2")], unmet=["a leak"], alpha=ALPHA)
         assert (judged.verdict, judged.upper) == (VerdictKind.REFUTED, None)
         assert "about another mechanism: a leak" in judged.reasons[-1]
-    judged = judge(PureDP(epsilon=2), [witness("3/2"), proof("1/2")], obstacles=["a leak"])
+    judged = judge(PureDP(epsilon=2), [witness("3/2"), proof("1/2")], unmet=["a leak"])
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     assert "a leak" in judged.reasons
 
@@ -357,11 +357,11 @@ def test_delta_has_an_absolute_margin() -> None:
 
 
 def test_obstacles_keep_certificates_from_verifying_and_tests_not() -> None:
-    """A certificate with an obstacle is open; a whole grid computed is what it is."""
-    judged = judge(PURE, [proof(1)], obstacles=["a branch was not visited"])
+    """A certificate with an unmet condition is open; a whole grid computed is what it is."""
+    judged = judge(PURE, [proof(1)], unmet=["a branch was not visited"])
     assert (judged.verdict, judged.reasons) == (VerdictKind.INCONCLUSIVE, ("a branch was not visited",))
     grid = estimate(None, 0.5, error=0.0, covers=True, quantity="error")
-    assert verdict(ERROR, grid, obstacles=["x"]) == ("verified", "tested")
+    assert verdict(ERROR, grid, unmet=["x"]) == ("verified", "tested")
 
 
 def test_a_lower_bound_is_refuted_from_above_and_never_verified() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify import build
 from dpaudit.core.claims import (
     Accounting,
     ApproxDP,
@@ -23,11 +24,10 @@ from dpaudit.core.claims import (
 )
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import Certificate, Evidence
-from dpaudit.certify import build
 from dpaudit.core.row_verdicts import as_expected, judge_row, quantity_of
-from dpaudit.run.finding import finding_of
 from dpaudit.core.suite import ROLES, Cell, Outcome, Row
 from dpaudit.core.verdicts import Judgement
+from dpaudit.run.finding import finding_of
 from tests.core.test_judge import ERROR, PURE, estimate, proof, witness
 
 ALPHA = 0.01
@@ -50,10 +50,10 @@ def naming(*cells: Cell) -> Controls:
 
 
 def row(
-    claim: Claim, *cells: Cell, own: Sequence[Evidence] = (), obstacles: Sequence[str] = ()
+    claim: Claim, *cells: Cell, own: Sequence[Evidence] = (), unmet: Sequence[str] = ()
 ) -> tuple[str, str, Judgement]:
     """Verdict, strength and judgement of a row."""
-    judged = judge_row(claim, own, cells, obstacles=obstacles, alpha=ALPHA).whole.judgement
+    judged = judge_row(claim, own, cells, unmet=unmet, alpha=ALPHA).whole.judgement
     return judged.verdict.value, judged.strength.value, judged
 
 
@@ -90,7 +90,7 @@ def test_a_cell_with_an_error_crashes_the_row_and_keeps_the_others() -> None:
     """Whatever it is set to: neither another refuted cell nor a place under the row hides it."""
     for deciding in (True, False):
         fallen = cell("n = 0", deciding=deciding, error="ZeroDivisionError: division by zero")
-        judged = judge_row(ERROR, [error(0.5)], [cell("n = 1", error(2)), fallen], obstacles=[], alpha=ALPHA)
+        judged = judge_row(ERROR, [error(0.5)], [cell("n = 1", error(2)), fallen], unmet=[], alpha=ALPHA)
         assert [part.judgement.verdict for part in judged.cells] == ["refuted", "crashed"]
         assert (judged.whole.judgement.verdict, judged.whole.judgement.upper) == ("crashed", Fraction(1, 2))
         assert "n = 0: ZeroDivisionError: division by zero" in judged.whole.judgement.reasons
@@ -251,13 +251,13 @@ def test_another_cell_never_improves_a_verdict() -> None:
 
 def test_the_rows_obstacles_hold_for_the_certificates_of_its_cells() -> None:
     """What stands between the program and a certificate is not left out by moving the certificate."""
-    verdict, _, judged = row(PURE, cell("a", proof(1), claim=PURE), obstacles=["a branch was not visited"])
+    verdict, _, judged = row(PURE, cell("a", proof(1), claim=PURE), unmet=["a branch was not visited"])
     assert verdict == "inconclusive"
     assert judged.reasons[0] == "a branch was not visited"
     mixed = [cell("a", proof(1, quantity="error")), cell("b", error(0.5))]
     assert row(ERROR, *mixed)[0] == "verified"
-    assert row(ERROR, *mixed, obstacles=["a branch was not visited"])[0] == "inconclusive"
-    assert row(ERROR, cell("b", error(0.5)), obstacles=["a branch was not visited"])[0] == "verified"
+    assert row(ERROR, *mixed, unmet=["a branch was not visited"])[0] == "inconclusive"
+    assert row(ERROR, cell("b", error(0.5)), unmet=["a branch was not visited"])[0] == "verified"
 
 
 def test_a_row_shows_the_bounds_of_its_worst_cell() -> None:
@@ -357,10 +357,10 @@ def test_all_estimates_of_a_row_and_its_cells_share_its_error_level() -> None:
     """Two cells at confidence 1 - alpha err too often together: neither decides; at 1 - alpha/2 both do."""
     for level, verdict in ((ALPHA, "inconclusive"), (ALPHA / 2, "refuted")):
         cells = [cell(name, error(1.5, level=level)) for name in ("a", "b")]
-        judged = judge_row(ERROR, [], cells, obstacles=[], alpha=ALPHA)
+        judged = judge_row(ERROR, [], cells, unmet=[], alpha=ALPHA)
         assert judged.whole.judgement.verdict.value == verdict
         assert {item.judgement.verdict.value for item in judged.cells} == {verdict}
-    alone = judge_row(ERROR, [], [cell("a", error(1.5, level=ALPHA))], obstacles=[], alpha=ALPHA)
+    alone = judge_row(ERROR, [], [cell("a", error(1.5, level=ALPHA))], unmet=[], alpha=ALPHA)
     assert alone.whole.judgement.verdict.value == "refuted"
 
 
@@ -373,11 +373,11 @@ def test_an_estimate_that_does_not_decide_costs_all_the_same() -> None:
 def test_the_confidence_of_a_row_is_that_of_its_deciding_estimates_together() -> None:
     """Three at 1 - alpha/3 hold together with 1 - alpha; where a witness decides it is 1."""
     cells = [cell(name, error(1.5, level=ALPHA / 3)) for name in "abc"]
-    judged = judge_row(ERROR, [], cells, obstacles=[], alpha=ALPHA)
+    judged = judge_row(ERROR, [], cells, unmet=[], alpha=ALPHA)
     assert judged.whole.confidence == pytest.approx(1 - ALPHA)
     assert judged.cells[0].confidence == pytest.approx(1 - ALPHA / 3)
     both = [cell("a", witness(2), claim=PURE), cell("b", estimate(1.5, error=ALPHA), claim=PURE)]
-    assert judge_row(PURE, [], both, obstacles=[], alpha=ALPHA).whole.confidence == 1
+    assert judge_row(PURE, [], both, unmet=[], alpha=ALPHA).whole.confidence == 1
 
 
 # Controls
@@ -414,7 +414,7 @@ def test_controls_without_cells_or_with_a_crash_show_nothing() -> None:
     broken = cell("x", witness("3/2"), proof("1/2"), claim=PURE, expect="refuted")
     assert row(naming(broken), broken)[0] == "crashed"
     right = cell("y", proof(1), claim=PURE)
-    assert row(naming(right), right, obstacles=["not looked at"])[0] == "inconclusive"
+    assert row(naming(right), right, unmet=["not looked at"])[0] == "inconclusive"
     with pytest.raises(InvalidParameterError, match="in cells"):
         row(naming(right), right, own=[error(0)])
 

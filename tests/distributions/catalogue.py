@@ -1,4 +1,5 @@
-"""The laws under test, each with a density in mpmath (60 digits) that shares no code with dpaudit."""
+"""The distributions under test, each with a density in mpmath (60 digits) that shares no code with
+dpaudit."""
 
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ from typing import Any
 
 import mpmath as mp
 
-from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.distributions import (
     Bernoulli,
     Binomial,
@@ -25,22 +25,24 @@ from dpaudit.distributions import (
     RandomisedResponse,
     Skellam,
 )
-from dpaudit.distributions.scalar import ScalarLaw
+from dpaudit.distributions.scalar import ScalarDistribution
+from dpaudit.kernel.ball import lower_exact, upper_exact
 
 mp.mp.dps = 60
 
 
 @dataclass(frozen=True)
 class Case:
-    """A law, its density (as a function of an exact number), and points of its support, centre and tail."""
+    """A distribution, its density (as a function of an exact number), and points of its support, centre and
+    tail."""
 
-    law: ScalarLaw
+    distribution: ScalarDistribution
     density: Callable[[Fraction], Any]
     points: tuple[Any, ...]
 
     @property
     def integer(self) -> bool:
-        return self.law.support.integer
+        return self.distribution.support.integer
 
 
 def real(x: Fraction | int | str) -> Any:
@@ -83,7 +85,7 @@ def _discrete_gaussian(s2: str) -> Callable[[Fraction], Any]:
 
 
 def _skellam(mu: str) -> Callable[[Fraction], Any]:
-    """The convolution of two Poisson laws, summed term by term over the smaller count."""
+    """The convolution of two Poisson distributions, summed term by term over the smaller count."""
 
     @cache
     def at(shift: int) -> Any:
@@ -158,7 +160,7 @@ CONTINUOUS_CASES = tuple(case for case in CASES if not case.integer)
 
 def name(case: Case) -> str:
     """The test id of a case."""
-    return repr(case.law)
+    return repr(case.distribution)
 
 
 def inside(value: Any, ball: Any) -> bool:

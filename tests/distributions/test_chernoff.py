@@ -1,4 +1,4 @@
-"""Chernoff's bound in floats: cumulants against the laws' own balls, bounds against exact tails."""
+"""Chernoff's bound in floats: cumulants against the distributions' own balls, bounds against exact tails."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, LatticeDistribution, Skellam
+from dpaudit.distributions.chernoff import (
+    best_bound,
+    discrete_laplace_cumulant,
+    gaussian_cumulant,
+    skellam_cumulant,
+)
 from dpaudit.kernel.ball import ball
-from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, LatticeLaw, Skellam
-from dpaudit.distributions.chernoff import best_bound, discrete_laplace_cumulant, gaussian_cumulant, skellam_cumulant
 
 Floats = NDArray[np.float64]
 RATES = [Fraction(1, 1000), Fraction(1, 10), Fraction(1, 4), Fraction(49, 100)]
 
 
-def _cumulant(law: LatticeLaw, rate: Fraction) -> float:
-    return float(law.log_mgf_ball(ball(rate)).mid())
+def _cumulant(distribution: LatticeDistribution, rate: Fraction) -> float:
+    return float(distribution.log_mgf_ball(ball(rate)).mid())
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_cumulants_are_those_of_the_laws(rate: Fraction) -> None:
-    """The closed forms in floats agree with the laws' enclosures; a discrete Gaussian stays below its own."""
+def test_cumulants_are_those_of_the_distributions(rate: Fraction) -> None:
+    """The closed forms in floats agree with the distributions' enclosures; a discrete Gaussian stays below
+    its own."""
     at = np.array([float(rate)])
     laplace = discrete_laplace_cumulant(at, decay=0.5)
     assert laplace == pytest.approx(_cumulant(DiscreteLaplace(scale=2), rate), rel=1e-9)
@@ -41,12 +47,12 @@ def test_cumulants_are_those_of_the_laws(rate: Fraction) -> None:
     ],
 )
 def test_the_best_bound_lies_above_the_exact_tail(
-    law: LatticeLaw, largest: float, cumulant: Callable[[Floats], Floats]
+    distribution: LatticeDistribution, largest: float, cumulant: Callable[[Floats], Floats]
 ) -> None:
     """At 0 it is 1; further out it is above P(X >= t), and within a factor that Chernoff's bound may lose."""
     rates = np.linspace(0.002, largest, 800)
     for t in (0, 1, 5, 20, 60):
         bound = float(best_bound(cumulant(rates) - rates * t))
-        exact = float(law.sf_ball(t - 1).mid())
+        exact = float(distribution.sf_ball(t - 1).mid())
         assert exact <= bound <= 1
         assert bound <= 1e3 * exact

@@ -1,4 +1,5 @@
-"""What every law promises besides its numbers: JSON, equality, atoms, log-concavity, supports, refusals."""
+"""What every distribution promises besides its numbers: JSON, equality, atoms, log-concavity, supports,
+refusals."""
 
 from __future__ import annotations
 
@@ -11,9 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpaudit.distributions as laws
+import dpaudit.distributions as distributions
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.distributions import (
     BaseMeasure,
     Bernoulli,
@@ -28,24 +28,31 @@ from dpaudit.distributions import (
     Product,
     RandomisedResponse,
     Skellam,
-    law_from_json,
+    distribution_from_json,
 )
+from dpaudit.kernel.ball import lower, precision, upper
 from tests.distributions.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, name
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_round_trips(case: Case) -> None:
-    """JSON text, pickle and repr each give back an equal law with an equal hash, and no float is written."""
-    text = json.dumps(case.law.to_json())
-    read = law_from_json(json.loads(text, parse_float=pytest.fail))
-    for copy in (read, pickle.loads(pickle.dumps(case.law)), eval(repr(case.law), vars(laws))):
-        assert copy == case.law
-        assert hash(copy) == hash(case.law)
+    """JSON text, pickle and repr each give back an equal distribution with an equal hash, and no float is
+    written."""
+    text = json.dumps(case.distribution.to_json())
+    read = distribution_from_json(json.loads(text, parse_float=pytest.fail))
+    for copy in (
+        read,
+        pickle.loads(pickle.dumps(case.distribution)),
+        eval(repr(case.distribution), vars(distributions)),
+    ):
+        assert copy == case.distribution
+        assert hash(copy) == hash(case.distribution)
 
 
-def test_laws_with_other_parameters_differ() -> None:
-    """All laws of the catalogue are pairwise unequal, and the same law written in two ways is equal."""
-    everything = [case.law for case in CASES]
+def test_distributions_with_other_parameters_differ() -> None:
+    """All distributions of the catalogue are pairwise unequal, and the same distribution written in two ways
+    is equal."""
+    everything = [case.distribution for case in CASES]
     assert len(set(everything)) == len(everything)
     assert Gaussian(sigma="1.5") == Gaussian(variance="9/4")
     assert Categorical(weights=[2, 4]) == Categorical(probabilities=["1/3", "2/3"])
@@ -55,8 +62,9 @@ def test_laws_with_other_parameters_differ() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_broken_json_is_refused(case: Case) -> None:
-    """A missing, an unknown or a float parameter, and an unknown law name, raise InvalidParameterError."""
-    data = case.law.to_json()
+    """A missing, an unknown or a float parameter, and an unknown distribution name, raise
+    InvalidParameterError."""
+    data = case.distribution.to_json()
     key = next(k for k in data if k != "law")
     for broken in (
         {k: v for k, v in data.items() if k != key},
@@ -65,45 +73,45 @@ def test_broken_json_is_refused(case: Case) -> None:
         {**data, "law": "unheard-of"},
     ):
         with pytest.raises(InvalidParameterError):
-            law_from_json(broken)
+            distribution_from_json(broken)
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_log_concavity_flag_is_what_the_numbers_say(case: Case) -> None:
-    """p(k)^2 >= p(k-1) p(k+1) holds at all k around the mean exactly when the law says that it is
+    """p(k)^2 >= p(k-1) p(k+1) holds at all k around the mean exactly when the distribution says that it is
     log-concave.
     """
-    ends = case.law.support
-    reach = 3 * math.ceil(math.sqrt(case.law.variance())) + 5
+    ends = case.distribution.support
+    reach = 3 * math.ceil(math.sqrt(case.distribution.variance())) + 5
     low = -reach if ends.lower is None else int(ends.lower)
-    high = round(case.law.mean()) + reach if ends.upper is None else int(ends.upper)
+    high = round(case.distribution.mean()) + reach if ends.upper is None else int(ends.upper)
     with precision(200):
-        balls = [case.law.logp_ball(k) for k in range(low, high + 1)]
+        balls = [case.distribution.logp_ball(k) for k in range(low, high + 1)]
         seconds = [2 * b - a - c for a, b, c in zip(balls, balls[1:], balls[2:], strict=False)]
     assert not any(math.isinf(upper(b)) for b in balls)
     violated = any(s < 0 for s in seconds)
-    assert violated is not case.law.log_concave.holds
-    assert case.law.log_concave.reason
+    assert violated is not case.distribution.log_concave.holds
+    assert case.distribution.log_concave.reason
 
 
 @pytest.mark.parametrize("case", CONTINUOUS_CASES, ids=name)
 def test_densities_are_log_concave(case: Case) -> None:
     """Second differences of the log-density are not positive on a grid over the support, as the flag says."""
-    sd = math.sqrt(case.law.variance())
-    start = 0.0 if case.law.support.lower is not None else -6 * sd
-    y = case.law.logp(np.linspace(start, 6 * sd, 501))
-    assert case.law.log_concave.holds
+    sd = math.sqrt(case.distribution.variance())
+    start = 0.0 if case.distribution.support.lower is not None else -6 * sd
+    y = case.distribution.logp(np.linspace(start, 6 * sd, 501))
+    assert case.distribution.log_concave.holds
     assert np.all(np.diff(y, 2) <= 1e-12)
 
 
 @pytest.mark.parametrize("shape", ["1/10", "99/100", "1", "101/100", "7"])
 def test_polya_is_log_concave_from_shape_one_on(shape: str) -> None:
     """The flag flips exactly at shape 1, as p(1)^2 against p(0) p(2) does: r rho^2 (r - (r+1)/2) p(0)^2."""
-    law = Polya(shape=shape, ratio="1/2")
+    distribution = Polya(shape=shape, ratio="1/2")
     with precision(256):
-        gap = 2 * law.logp_ball(1) - law.logp_ball(0) - law.logp_ball(2)
-    assert law.log_concave.holds is (Fraction(shape) >= 1)
-    assert (lower(gap) > -1e-60) is law.log_concave.holds
+        gap = 2 * distribution.logp_ball(1) - distribution.logp_ball(0) - distribution.logp_ball(2)
+    assert distribution.log_concave.holds is (Fraction(shape) >= 1)
+    assert (lower(gap) > -1e-60) is distribution.log_concave.holds
 
 
 @pytest.mark.parametrize(
@@ -126,52 +134,54 @@ def test_polya_is_log_concave_from_shape_one_on(shape: str) -> None:
     ],
     ids=repr,
 )
-def test_log_concavity_of_finite_laws(law: laws.LatticeLaw, holds: bool) -> None:
-    """Finite laws say log-concave exactly if the definition holds for their exact probabilities."""
-    ends = law.support
-    p = [law.logp_ball(k).exp() for k in range(int(ends.lower or 0), int(ends.upper or 0) + 1)]
+def test_log_concavity_of_finite_distributions(
+    distribution: distributions.LatticeDistribution, holds: bool
+) -> None:
+    """Finite distributions say log-concave exactly if the definition holds for their exact probabilities."""
+    ends = distribution.support
+    p = [distribution.logp_ball(k).exp() for k in range(int(ends.lower or 0), int(ends.upper or 0) + 1)]
     violated = any(
         b * b < a * c or (b.is_zero() and not a.is_zero()) for a, b, c in zip(p, p[1:], p[2:], strict=False)
     )
-    assert law.log_concave.holds is holds
+    assert distribution.log_concave.holds is holds
     assert violated is not holds
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
-def test_atoms_enumerate_the_law(case: Case) -> None:
-    """Atoms are distinct, have the law's own probabilities, come likeliest first, and leave out at most the
-    tail asked for.
+def test_atoms_enumerate_the_distribution(case: Case) -> None:
+    """Atoms are distinct, have the distribution's own probabilities, come likeliest first, and leave out at
+    most the tail asked for.
     """
     with precision(100):
-        atoms = list(case.law.atoms(tail=1e-9))
+        atoms = list(case.distribution.atoms(tail=1e-9))
         total = sum((p for _, p in atoms), start=0)
     values = [v for v, _ in atoms]
     assert len(set(values)) == len(values)
     assert upper(1 - total) <= 1e-9
     mids = np.array([float(p.mid()) for _, p in atoms])
     assert np.all(np.diff(mids) <= 1e-12 * mids[:-1])
-    np.testing.assert_allclose(np.log(mids), case.law.logp(values), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.log(mids), case.distribution.logp(values), rtol=1e-12, atol=1e-12)
     if len(atoms) > 1:  # the last one was needed
         assert upper(1 - total + atoms[-1][1]) > 1e-9
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_atoms_without_a_tail_are_complete_or_refused(case: Case) -> None:
-    """With tail=0 a finite law lists all of its outcomes and sums to exactly 1 (as a ball); an infinite one
-    raises.
+    """With tail=0 a finite distribution lists all of its outcomes and sums to exactly 1 (as a ball); an
+    infinite one raises.
     """
-    if not case.law.support.finite:
+    if not case.distribution.support.finite:
         with pytest.raises(NotTractableError, match="tail"):
-            case.law.atoms()
+            case.distribution.atoms()
         return
     with precision(100):
-        total = sum((p for _, p in case.law.atoms()), start=0)
+        total = sum((p for _, p in case.distribution.atoms()), start=0)
     assert total.contains(1)
     assert float(total.rad()) < 1e-25
 
 
 def test_densities_have_no_atoms_and_impossible_outcomes_are_left_out() -> None:
-    """A law with a density cannot be enumerated; zero weights are no atoms."""
+    """A distribution with a density cannot be enumerated; zero weights are no atoms."""
     with pytest.raises(NotTractableError):
         Laplace(scale=1).atoms()
     assert [v for v, _ in Categorical(weights=[0, 3, 0, 1, 0]).atoms()] == [1, 3]
@@ -191,70 +201,70 @@ def test_tiny_tails_are_proved_not_guessed() -> None:
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_moments_match_the_density(case: Case) -> None:
     """mean and variance equal sums (or trapezoid sums) of the float density."""
-    law = case.law
-    centre, spread = law.mean(), math.sqrt(law.variance())
+    distribution = case.distribution
+    centre, spread = distribution.mean(), math.sqrt(distribution.variance())
     if case.integer:
         x = np.arange(
             math.floor(centre - 60 * spread) - 40, math.ceil(centre + 60 * spread) + 40, dtype=float
         )
         step = 1.0
     else:
-        start = 0.0 if law.support.lower is not None else centre - 45 * spread
+        start = 0.0 if distribution.support.lower is not None else centre - 45 * spread
         x, step = np.linspace(start, centre + 45 * spread, 2_000_001, retstep=True)
-    p = np.exp(law.logp(x)) * step
+    p = np.exp(distribution.logp(x)) * step
     if not case.integer:
         p[0] /= 2
     tolerance = 1e-12 if case.integer else 1e-7
     assert (p * (x - centre)).sum() == pytest.approx(0, abs=tolerance * (spread + abs(centre)))
-    assert (p * (x - centre) ** 2).sum() == pytest.approx(law.variance(), rel=100 * tolerance)
+    assert (p * (x - centre) ** 2).sum() == pytest.approx(distribution.variance(), rel=100 * tolerance)
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_nan_and_text_are_refused_as_outcomes(case: Case) -> None:
     """NaN, text, complex numbers and None raise InvalidParameterError, wherever an outcome goes in."""
-    for method in (case.law.logp, case.law.cdf, case.law.sf):
+    for method in (case.distribution.logp, case.distribution.cdf, case.distribution.sf):
         for x in (math.nan, np.array([0.0, math.nan]), "a", 1j, None):
             with pytest.raises(InvalidParameterError):
                 method(x)
     for x in (math.nan, "a", None, np.array([1.0, 2.0])):
         with pytest.raises(InvalidParameterError):
-            case.law.logp_ball(x)
+            case.distribution.logp_ball(x)
     for q in (-0.1, 1.1, math.nan):
         with pytest.raises(InvalidParameterError):
-            case.law.ppf(q)
+            case.distribution.ppf(q)
 
 
 ONE_PARAMETER: list[tuple[Any, str]] = [
-    (laws.Laplace, "scale"),
-    (laws.Exponential, "scale"),
-    (laws.Gumbel, "scale"),
-    (laws.Gaussian, "sigma"),
-    (laws.Gaussian, "variance"),
-    (laws.DiscreteLaplace, "scale"),
-    (laws.DiscreteGaussian, "sigma2"),
-    (laws.Skellam, "variance"),
+    (distributions.Laplace, "scale"),
+    (distributions.Exponential, "scale"),
+    (distributions.Gumbel, "scale"),
+    (distributions.Gaussian, "sigma"),
+    (distributions.Gaussian, "variance"),
+    (distributions.DiscreteLaplace, "scale"),
+    (distributions.DiscreteGaussian, "sigma2"),
+    (distributions.Skellam, "variance"),
 ]
 
 
 @pytest.mark.parametrize(("law", "key"), ONE_PARAMETER)
-def test_impossible_scales_are_refused(law: Any, key: str) -> None:
+def test_impossible_scales_are_refused(distribution: Any, key: str) -> None:
     """Zero, negative, unparsable, infinite and astronomically large or small scales raise; a float is the
     decimal that it prints as.
     """
-    assert law(**{key: 0.1}) == law(**{key: "1/10"})
+    assert distribution(**{key: 0.1}) == distribution(**{key: "1/10"})
     for bad in (0, -1, "x", "1e-3000", "1e3000", None, True, 0.0, math.nan, math.inf):
         with pytest.raises(InvalidParameterError):
-            law(**{key: bad})
+            distribution(**{key: bad})
     with pytest.raises(TypeError):
-        law(1)
+        distribution(1)
 
 
 @pytest.mark.parametrize(("law", "key"), ONE_PARAMETER)
-def test_arrays_of_parameters_point_to_product_and_shift(law: Any, key: str) -> None:
+def test_arrays_of_parameters_point_to_product_and_shift(distribution: Any, key: str) -> None:
     """A list or an array as a parameter raises an error that names Product and shift."""
     for many in ([1, 2], np.array([1, 2]), (1, 2)):
         with pytest.raises(InvalidParameterError, match=r"Product.*shift"):
-            law(**{key: many})
+            distribution(**{key: many})
 
 
 @pytest.mark.parametrize(
@@ -304,30 +314,30 @@ def test_contradictory_constructions_are_refused(make: Any) -> None:
 
 def test_floating_weights_enter_as_the_numbers_that_they_are() -> None:
     """Categorical.of_floats keeps the exact dyadic values: 0.1 and 0.3 are not in proportion 1 to 3."""
-    law = Categorical.of_floats([0.1, 0.3])
-    assert law.probability_of(0) == Fraction(0.1) / (Fraction(0.1) + Fraction(0.3))
-    assert law != Categorical(weights=[1, 3])
-    assert law.logp(1) == pytest.approx(math.log(0.75), rel=1e-14)
+    distribution = Categorical.of_floats([0.1, 0.3])
+    assert distribution.probability_of(0) == Fraction(0.1) / (Fraction(0.1) + Fraction(0.3))
+    assert distribution != Categorical(weights=[1, 3])
+    assert distribution.logp(1) == pytest.approx(math.log(0.75), rel=1e-14)
 
 
 def test_randomised_response_by_epsilon_has_that_epsilon() -> None:
     """The log-ratio of the truth to a lie is epsilon: exactly within the ball, and in floats to rounding."""
-    law = RandomisedResponse(symbols=10, truth=4, epsilon="0.7")
+    distribution = RandomisedResponse(symbols=10, truth=4, epsilon="0.7")
     with precision(200):
-        gap = law.logp_ball(4) - law.logp_ball(5)
+        gap = distribution.logp_ball(4) - distribution.logp_ball(5)
     assert gap.overlaps(type(gap)("0.7"))
     assert lower(gap) == pytest.approx(0.7, abs=1e-15)
-    assert float(law.logp(4) - law.logp(0)) == pytest.approx(0.7, abs=1e-15)
+    assert float(distribution.logp(4) - distribution.logp(0)) == pytest.approx(0.7, abs=1e-15)
 
 
 def test_base_measures() -> None:
-    """Densities are taken against Lebesgue measure, counting laws against counting; a mixed product counts as
-    Lebesgue.
+    """Densities are taken against Lebesgue measure, counting distributions against counting; a mixed product
+    counts as Lebesgue.
     """
     for case in CASES:
         expected = BaseMeasure.COUNTING if case.integer else BaseMeasure.LEBESGUE
-        assert case.law.base_measure is expected
-        assert case.law.shift(1).base_measure is expected
+        assert case.distribution.base_measure is expected
+        assert case.distribution.shift(1).base_measure is expected
     assert Product([Skellam(variance=1), Bernoulli(p=1)]).base_measure is BaseMeasure.COUNTING
     assert Product([Skellam(variance=1), Laplace(scale=1)]).base_measure is BaseMeasure.LEBESGUE
 
@@ -337,19 +347,19 @@ def test_base_measures() -> None:
 )
 def test_point_mass_accepts_its_value_only(value: Any) -> None:
     """The value has log-density 0 in floats and balls, anything else -inf, and JSON reads back an equal
-    law.
+    distribution.
     """
-    law = PointMass(value)
-    drawn = law.sample(np.random.default_rng(0), (2,))
+    distribution = PointMass(value)
+    drawn = distribution.sample(np.random.default_rng(0), (2,))
     assert drawn.shape == (2, *np.shape(value))
-    np.testing.assert_array_equal(law.logp(value), np.zeros(np.shape(value)))
-    assert law.logp_ball(value).is_zero()
-    read = law_from_json(json.loads(json.dumps(law.to_json())))
-    assert read == law
-    assert hash(read) == hash(law)
+    np.testing.assert_array_equal(distribution.logp(value), np.zeros(np.shape(value)))
+    assert distribution.logp_ball(value).is_zero()
+    read = distribution_from_json(json.loads(json.dumps(distribution.to_json())))
+    assert read == distribution
+    assert hash(read) == hash(distribution)
     if np.size(value) and not isinstance(value, str):
-        assert np.all(law.logp(np.asarray(value) + 1) == -math.inf)
-        assert not law.logp_ball(np.asarray(value) + 1).is_finite()
+        assert np.all(distribution.logp(np.asarray(value) + 1) == -math.inf)
+        assert not distribution.logp_ball(np.asarray(value) + 1).is_finite()
 
 
 def test_point_masses_compare_by_type_and_bits() -> None:
@@ -367,7 +377,7 @@ def test_point_masses_compare_by_type_and_bits() -> None:
         PointMass("a").shift(1)
 
 
-def test_product_evaluates_each_coordinate_with_its_own_law() -> None:
+def test_product_evaluates_each_coordinate_with_its_own_distribution() -> None:
     """logp, cdf, sf and ppf act column by column; the total ball is the sum; atoms multiply."""
     parts = [
         Skellam(variance=3),
@@ -375,16 +385,20 @@ def test_product_evaluates_each_coordinate_with_its_own_law() -> None:
         Skellam(variance=3),
         DiscreteGaussian(sigma2=2),
     ]
-    law, x = Product(parts), np.array([[2, 1, -1, 0], [0, 0, 5, 3]])
+    distribution, x = Product(parts), np.array([[2, 1, -1, 0], [0, 0, 5, 3]])
     for method in ("logp", "cdf", "sf"):
         by_hand = np.stack([getattr(p, method)(x[:, j]) for j, p in enumerate(parts)], axis=1)
-        np.testing.assert_array_equal(getattr(law, method)(x), by_hand)
+        np.testing.assert_array_equal(getattr(distribution, method)(x), by_hand)
     q = np.random.default_rng(0).random((6, 4))
-    np.testing.assert_array_equal(law.ppf(q), np.stack([p.ppf(q[:, j]) for j, p in enumerate(parts)], axis=1))
-    assert float(law.logp_ball(x[0]).mid()) == pytest.approx(law.logp(x[0]).sum(), rel=1e-14)
+    np.testing.assert_array_equal(
+        distribution.ppf(q), np.stack([p.ppf(q[:, j]) for j, p in enumerate(parts)], axis=1)
+    )
+    assert float(distribution.logp_ball(x[0]).mid()) == pytest.approx(
+        distribution.logp(x[0]).sum(), rel=1e-14
+    )
     coins = Product([Bernoulli(p="1/4"), Categorical(weights=[1, 2])])
     joint = {tuple(v.tolist()): float(p) for v, p in coins.atoms()}
     assert joint == pytest.approx({(0, 0): 0.25, (0, 1): 0.5, (1, 0): 1 / 12, (1, 1): 1 / 6})
-    assert law_from_json(law.to_json()) == law
-    assert law.log_concave.holds
+    assert distribution_from_json(distribution.to_json()) == distribution
+    assert distribution.log_concave.holds
     assert not Product([*parts, Polya(shape="1/2", ratio="1/2")]).log_concave.holds

@@ -1,4 +1,4 @@
-"""The two log-densities of every law agree with a third computation, in mpmath."""
+"""The two log-densities of every distribution agree with a third computation, in mpmath."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpaudit.kernel.ball import precision
 from dpaudit.distributions import DiscreteGaussian, Polya, Skellam
-from dpaudit.distributions.scalar import ScalarLaw
+from dpaudit.distributions.scalar import ScalarDistribution
+from dpaudit.kernel.ball import precision
 from tests.distributions.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_float_log_density_agrees_with_mpmath(case: Case) -> None:
     """logp is within a few ulps of the 60-digit value, from the centre into the far tail."""
-    got = case.law.logp(np.array(case.points))
+    got = case.distribution.logp(np.array(case.points))
     expected = [float(mp.log(case.density(Fraction(x)))) for x in case.points]
     np.testing.assert_allclose(got, expected, rtol=5e-15, atol=5e-15)
 
@@ -29,32 +29,32 @@ def test_ball_contains_the_log_density_and_is_narrow(case: Case, bits: int) -> N
     """logp_ball encloses the 60-digit value, with a radius that follows the working precision."""
     for x in case.points:
         with precision(bits):
-            ball = case.law.logp_ball(x)
+            ball = case.distribution.logp_ball(x)
         assert inside(mp.log(case.density(Fraction(x))), ball), (x, ball)
         assert ball.rel_one_accuracy_bits() >= bits - 24, (x, ball)
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
-def test_integer_laws_sum_to_one(case: Case) -> None:
-    """The float densities of a counting law add up to 1 over all outcomes that matter."""
-    spread = math.ceil(14 * math.sqrt(case.law.variance())) + 200
-    centre = round(case.law.mean())
+def test_integer_distributions_sum_to_one(case: Case) -> None:
+    """The float densities of a counting distribution add up to 1 over all outcomes that matter."""
+    spread = math.ceil(14 * math.sqrt(case.distribution.variance())) + 200
+    centre = round(case.distribution.mean())
     k = np.arange(centre - spread, centre + spread + 1)
-    assert np.exp(case.law.logp(k)).sum() == pytest.approx(1, abs=2e-13)
+    assert np.exp(case.distribution.logp(k)).sum() == pytest.approx(1, abs=2e-13)
 
 
 @pytest.mark.parametrize("case", CONTINUOUS_CASES, ids=name)
 def test_densities_integrate_to_the_cdf(case: Case) -> None:
-    """The quadrature of the independent density up to x is the law's cdf at x: density and cdf belong
-    together.
+    """The quadrature of the independent density up to x is the distribution's cdf at x: density and cdf
+    belong together.
     """
-    sd = math.sqrt(case.law.variance())
-    low = 0.0 if case.law.support.lower is not None else -60 * sd
+    sd = math.sqrt(case.distribution.variance())
+    low = 0.0 if case.distribution.support.lower is not None else -60 * sd
     with mp.workdps(20):
         for x in (0.25 * sd, 1.5 * sd, 3 * sd if low == 0 else -0.75 * sd):
             cuts = [low, *(c for c in (-10 * sd, -2 * sd, 0.0) if low < c < x), x]
             area = mp.quad(lambda t: case.density(_exact(t)), [mp.mpf(c) for c in cuts])
-            assert float(area) == pytest.approx(float(case.law.cdf(x)), abs=1e-13)
+            assert float(area) == pytest.approx(float(case.distribution.cdf(x)), abs=1e-13)
 
 
 def _exact(t: mp.mpf) -> Fraction:
@@ -64,10 +64,10 @@ def _exact(t: mp.mpf) -> Fraction:
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_no_mass_between_the_integers(case: Case) -> None:
-    """A counting law gives -inf to fractions and infinities, in floats and in balls."""
+    """A counting distribution gives -inf to fractions and infinities, in floats and in balls."""
     for x in (0.5, 1 + 2**-40, math.inf, -math.inf):
-        assert case.law.logp(x) == -math.inf
-        ball = case.law.logp_ball(x)
+        assert case.distribution.logp(x) == -math.inf
+        ball = case.distribution.logp_ball(x)
         assert ball < 0
         assert not ball.is_finite()
 
@@ -77,23 +77,23 @@ def test_no_mass_off_the_support(case: Case) -> None:
     """Beyond the declared ends of the support, if it has any, the log-density is -inf in floats and in
     balls.
     """
-    ends = case.law.support
+    ends = case.distribution.support
     outside = [end + step for end, step in ((ends.lower, -1), (ends.upper, 1)) if end is not None]
     assert len(outside) == (ends.lower is not None) + (ends.upper is not None)
     for x in outside:
-        assert case.law.logp(float(x)) == -math.inf
-        assert not case.law.logp_ball(x).is_finite()
+        assert case.distribution.logp(float(x)) == -math.inf
+        assert not case.distribution.logp_ball(x).is_finite()
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_lookup_of_many_outcomes_equals_one_by_one(case: Case) -> None:
     """The table that serves large arrays gives what single outcomes get, off-lattice ones included."""
     rng = np.random.default_rng(5)
-    centre = round(case.law.mean())
+    centre = round(case.distribution.mean())
     many = rng.integers(centre - 40, centre + 40, size=5000).astype(np.float64)
     many[::50] += 0.5
-    one_by_one = [float(case.law.logp(x)) for x in many[:200]]
-    np.testing.assert_allclose(case.law.logp(many)[:200], one_by_one, rtol=1e-15)
+    one_by_one = [float(case.distribution.logp(x)) for x in many[:200]]
+    np.testing.assert_allclose(case.distribution.logp(many)[:200], one_by_one, rtol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,16 @@ def test_lookup_of_many_outcomes_equals_one_by_one(case: Case) -> None:
     ],
     ids=repr,
 )
-def test_extreme_parameters_agree_with_the_ball(law: ScalarLaw, x: int) -> None:
+def test_extreme_parameters_agree_with_the_ball(distribution: ScalarDistribution, x: int) -> None:
     """At parameters where libraries overflow or lose half the digits, floats agree with balls."""
     with precision(128):
-        ball = law.logp_ball(x)
+        ball = distribution.logp_ball(x)
     assert ball.rel_accuracy_bits() > 60
-    assert float(law.logp(x)) == pytest.approx(float(ball.mid()), rel=1e-13)
+    assert float(distribution.logp(x)) == pytest.approx(float(ball.mid()), rel=1e-13)
 
 
-def test_shares_add_up_to_a_geometric_law() -> None:
-    """200 Pólya shares of shape 1/200 convolve to the geometric law: the identity behind distributed
+def test_shares_add_up_to_a_geometric_distribution() -> None:
+    """200 Pólya shares of shape 1/200 convolve to the geometric distribution: the identity behind distributed
     noise.
     """
     share = np.exp(Polya(shape="1/200", log_ratio="1/2").logp(np.arange(200)))

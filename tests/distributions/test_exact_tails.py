@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit.core.errors import UndecidedError
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.distributions import DiscreteLaplace, Skellam
 from dpaudit.distributions.exact_tails import above, beyond, sum_beyond
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 
 
 @pytest.mark.parametrize("threshold", ["7/2", "4", "0"])
@@ -18,9 +18,9 @@ def test_tails_of_two_families_match_convolution(threshold: str) -> None:
     """P(|X + Y| > t) equals the sum over a direct convolution, at integer and other t."""
     first, second = DiscreteLaplace(scale=Fraction(3, 2)), Skellam(variance=4)
     values = np.arange(-120, 121)
-    law = np.convolve(np.exp(first.logp(values)), np.exp(second.logp(values)))
+    distribution = np.convolve(np.exp(first.logp(values)), np.exp(second.logp(values)))
     t = float(Fraction(threshold))
-    expected = float(law[np.abs(np.arange(-240, 241)) > t].sum())
+    expected = float(distribution[np.abs(np.arange(-240, 241)) > t].sum())
     with precision(128):
         found = sum_beyond(first, second, ball(Fraction(threshold)), reach=120)
     assert lower(found) - 1e-12 <= expected <= upper(found) + 1e-12
@@ -28,13 +28,13 @@ def test_tails_of_two_families_match_convolution(threshold: str) -> None:
 
 def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
     """Where a ball holds an integer, the tail's ball holds the tails on both sides of it."""
-    law = DiscreteLaplace(scale=2)
+    distribution = DiscreteLaplace(scale=2)
     with precision(128):
         near = ball(5) + arb(0).union(arb(2) ** -60) - arb(2) ** -61
-        found = above(law, near)
-        assert found.contains(law.sf_ball(4))
-        assert found.contains(law.sf_ball(5))
-        assert beyond(law, ball(5)).overlaps(2 * law.sf_ball(5))
+        found = above(distribution, near)
+        assert found.contains(distribution.sf_ball(4))
+        assert found.contains(distribution.sf_ball(5))
+        assert beyond(distribution, ball(5)).overlaps(2 * distribution.sf_ball(5))
 
 
 def test_a_threshold_without_ends_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Proves that the law of the argmax of noisy scores is the true one, in floats and in balls, against
+"""Proves that the distribution of the argmax of noisy scores is the true one, in floats and in balls, against
 independent computations.
 """
 
@@ -14,7 +14,6 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.distributions import (
     DiscreteLaplace,
     Exponential,
@@ -22,9 +21,10 @@ from dpaudit.distributions import (
     Gumbel,
     Laplace,
     NoisyArgmax,
-    law_from_json,
+    distribution_from_json,
     shared_level,
 )
+from dpaudit.kernel.ball import lower, precision, upper
 from tests.rates import FALSE_FAILURE_RATE
 
 SCORES = {
@@ -71,11 +71,11 @@ def test_floats_and_balls_agree_with_quadrature(noise, count):
     floats.
     """
     scores = SCORES[count]
-    law = NoisyArgmax(np.array(scores), noise)
+    distribution = NoisyArgmax(np.array(scores), noise)
     for winner in range(count):
         expected = float(mpmath.log(quadrature(noise, scores, winner)))
-        enclosure = law.logp_ball(winner)
-        assert float(law.logp(winner)) == pytest.approx(expected, abs=1e-13)
+        enclosure = distribution.logp_ball(winner)
+        assert float(distribution.logp(winner)) == pytest.approx(expected, abs=1e-13)
         assert lower(enclosure) == pytest.approx(expected, abs=1e-13)
         assert upper(enclosure) - lower(enclosure) < 1e-13
 
@@ -83,10 +83,10 @@ def test_floats_and_balls_agree_with_quadrature(noise, count):
 @pytest.mark.parametrize("gap", [0.0, 0.25, 3.0, 40.0, 700.0])
 def test_two_candidates_have_the_closed_form(gap):
     """K = 2, Laplace: the loser by x scales wins with probability (2 + x) e^-x / 4, down to 1e-304."""
-    law = NoisyArgmax(np.array([0.0, gap]), Laplace(scale=1))
+    distribution = NoisyArgmax(np.array([0.0, gap]), Laplace(scale=1))
     expected = math.log(2 + gap) - gap - math.log(4)
-    assert float(law.logp(0)) == pytest.approx(expected, rel=1e-14)
-    assert lower(law.logp_ball(0)) == pytest.approx(expected, rel=1e-14)
+    assert float(distribution.logp(0)) == pytest.approx(expected, rel=1e-14)
+    assert lower(distribution.logp_ball(0)) == pytest.approx(expected, rel=1e-14)
     three = NoisyArgmax(np.array([0.0, gap, -1e4]), Laplace(scale=1))  # the panels, with a hopeless third one
     assert float(three.logp(0)) == pytest.approx(expected, rel=1e-13)
 
@@ -99,10 +99,10 @@ def test_floats_lie_in_the_balls_for_many_candidates(noise, spread):
     """
     rng = np.random.default_rng(5)
     scores = np.round(rng.normal(size=40) * spread * 64) / 64
-    law = NoisyArgmax(scores, noise)
+    distribution = NoisyArgmax(scores, noise)
     for winner in (int(np.argmax(scores)), 0, int(np.argmin(scores))):
-        middle = float(law.logp_ball(winner).mid())
-        assert float(law.logp(winner)) == pytest.approx(middle, rel=1e-13, abs=1e-13)
+        middle = float(distribution.logp_ball(winner).mid())
+        assert float(distribution.logp(winner)) == pytest.approx(middle, rel=1e-13, abs=1e-13)
 
 
 def test_sixty_four_candidates_sum_to_one_in_balls():
@@ -116,30 +116,30 @@ def test_sixty_four_candidates_sum_to_one_in_balls():
 def test_higher_working_precision_gives_tighter_balls():
     """A caller who doubles the precision gets twice the digits, for the closed forms and for the integral."""
     for noise in NOISES:
-        law = NoisyArgmax([0, 1, "5/2"], noise)
+        distribution = NoisyArgmax([0, 1, "5/2"], noise)
         with precision(200):
-            assert float(law.logp_ball(0).rad()) < 2.0**-180
+            assert float(distribution.logp_ball(0).rad()) < 2.0**-180
 
 
 def test_gumbel_noise_is_the_exponential_mechanism():
     """Softmax, exactly: probabilities proportional to exp(score / scale)."""
     scores = np.array([[0.0, 1.0, 5.0], [2.0, 2.0, -900.0]])
-    law = NoisyArgmax(scores, Gumbel(scale=2))
+    distribution = NoisyArgmax(scores, Gumbel(scale=2))
     for winner in range(3):
         expected = special.log_softmax(scores / 2, axis=-1)[:, winner]
-        assert law.logp(np.full(2, winner)) == pytest.approx(expected, rel=1e-14)
+        assert distribution.logp(np.full(2, winner)) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
-def test_samples_follow_the_law(noise):
-    """A chi-square test of 40 000 samples against the law; the law of other scores is rejected (negative
-    control).
+def test_samples_follow_the_distribution(noise):
+    """A chi-square test of 40 000 samples against the distribution; the distribution of other scores is
+    rejected (negative control).
     """
     scores = np.array(SCORES[5])
-    law = NoisyArgmax(scores, noise)
-    counts = np.bincount(law.sample(np.random.default_rng(11), (40_000,)), minlength=5)
+    distribution = NoisyArgmax(scores, noise)
+    counts = np.bincount(distribution.sample(np.random.default_rng(11), (40_000,)), minlength=5)
     wrong = NoisyArgmax(scores + np.array([0.5, 0, 0, 0, 0]), noise)
-    for candidate, fits in ((law, True), (wrong, False)):
+    for candidate, fits in ((distribution, True), (wrong, False)):
         expected = 40_000 * np.exp(candidate.logp(np.arange(5)))
         assert (
             stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > FALSE_FAILURE_RATE
@@ -149,29 +149,29 @@ def test_samples_follow_the_law(noise):
 def test_leading_axes_are_independent_copies():
     """A batch is evaluated, sampled, summed in balls and inverted entry by entry."""
     scores = np.array([[0.0, 1.0], [3.0, 0.0], [5.0, 5.0]])
-    law = NoisyArgmax(scores, Laplace(scale=2))
+    distribution = NoisyArgmax(scores, Laplace(scale=2))
     singles = [NoisyArgmax(row, Laplace(scale=2)) for row in scores]
     outcome = np.array([0, 1, 1])
-    assert law.batch_shape == (3,)
-    assert law.sample(np.random.default_rng(0), (4,)).shape == (4, 3)
+    assert distribution.batch_shape == (3,)
+    assert distribution.sample(np.random.default_rng(0), (4,)).shape == (4, 3)
     each = [float(single.logp(x)) for single, x in zip(singles, outcome, strict=True)]
-    assert law.logp(outcome) == pytest.approx(each, rel=1e-15)
-    assert law.logp(np.stack([outcome, 1 - outcome])).shape == (2, 3)
-    assert float(law.logp_ball(outcome)) == pytest.approx(sum(each), rel=1e-14)
+    assert distribution.logp(outcome) == pytest.approx(each, rel=1e-15)
+    assert distribution.logp(np.stack([outcome, 1 - outcome])).shape == (2, 3)
+    assert float(distribution.logp_ball(outcome)) == pytest.approx(sum(each), rel=1e-14)
     levels = np.array([0.05, 0.5, 0.95])
-    assert law.ppf(levels).tolist() == [int(s.ppf(q)) for s, q in zip(singles, levels, strict=True)]
-    assert law.cdf(np.array([0, 0, 1])) == pytest.approx(
+    assert distribution.ppf(levels).tolist() == [int(s.ppf(q)) for s, q in zip(singles, levels, strict=True)]
+    assert distribution.cdf(np.array([0, 0, 1])) == pytest.approx(
         [math.exp(singles[0].logp(0)), math.exp(singles[1].logp(0)), 1.0]
     )
 
 
 def test_the_inverse_cdf_returns_the_smallest_index_that_reaches_the_level():
-    """ppf(q) = min{j : P(X <= j) >= q}, and a uniform through it gives the law."""
-    law = NoisyArgmax(np.array(SCORES[5]), Laplace(scale=2))
-    sums = np.cumsum(np.exp(law.logp(np.arange(5))))
+    """ppf(q) = min{j : P(X <= j) >= q}, and a uniform through it gives the distribution."""
+    distribution = NoisyArgmax(np.array(SCORES[5]), Laplace(scale=2))
+    sums = np.cumsum(np.exp(distribution.logp(np.arange(5))))
     for q in (1e-9, 0.2, 0.7, 1 - 1e-9):
-        assert int(law.ppf(q)) == int(np.argmax(sums >= q))
-    assert law.cdf(np.array([-1, 4, 9])).tolist() == [0.0, 1.0, 1.0]
+        assert int(distribution.ppf(q)) == int(np.argmax(sums >= q))
+    assert distribution.cdf(np.array([-1, 4, 9])).tolist() == [0.0, 1.0, 1.0]
 
 
 def test_a_common_shift_moves_nothing_and_a_larger_score_wins_more():
@@ -207,40 +207,41 @@ def test_report_noisy_max_attains_the_gallery_numbers():
 
 
 def test_json_round_trip_and_equality():
-    """Integers, floats and exact fractions come back as equal laws; other scores or noise are another law."""
+    """Integers, floats and exact fractions come back as equal distributions; other scores or noise are
+    another distribution."""
     for scores in (np.array([1, 2]), np.array([[0.1, 0.2], [1.0, 2.0]]), [Fraction(1, 3), 2, "0.1"]):
-        law = NoisyArgmax(scores, Laplace(scale=2))
-        again = law_from_json(json.loads(json.dumps(law.to_json())))
-        assert again == law
-        assert hash(again) == hash(law)
+        distribution = NoisyArgmax(scores, Laplace(scale=2))
+        again = distribution_from_json(json.loads(json.dumps(distribution.to_json())))
+        assert again == distribution
+        assert hash(again) == hash(distribution)
     assert NoisyArgmax([1, 2], Laplace(scale=2)) != NoisyArgmax([1, 3], Laplace(scale=2))
     assert NoisyArgmax([1, 2], Laplace(scale=2)) != NoisyArgmax([1, 2], Laplace(scale=3))
 
 
 def test_what_is_off_the_support_is_impossible():
     """Indices outside 0..K-1 and fractions have log-probability -inf, in floats and in balls."""
-    law = NoisyArgmax([0, 1], Laplace(scale=1))
-    assert law.logp(np.array([-1, 2, 0.5])).tolist() == [-np.inf] * 3
-    assert all(float(law.logp_ball(x)) == -np.inf for x in (-1, 2, 0.5))
+    distribution = NoisyArgmax([0, 1], Laplace(scale=1))
+    assert distribution.logp(np.array([-1, 2, 0.5])).tolist() == [-np.inf] * 3
+    assert all(float(distribution.logp_ball(x)) == -np.inf for x in (-1, 2, 0.5))
 
 
 def test_one_candidate_always_wins():
     """K = 1: probability 1, whatever the noise."""
     for noise in NOISES:
-        law = NoisyArgmax([3], noise)
-        assert float(law.logp(0)) == 0.0
-        assert float(law.logp_ball(0)) == 0.0
+        distribution = NoisyArgmax([3], noise)
+        assert float(distribution.logp(0)) == 0.0
+        assert float(distribution.logp_ball(0)) == 0.0
 
 
 def test_refusals_say_why():
-    """Discrete noise has ties; scores must be finite numbers; noise must be one scalar law."""
+    """Discrete noise has ties; scores must be finite numbers; noise must be one scalar distribution."""
     with pytest.raises(NotTractableError, match="ties"):
         NoisyArgmax([0, 1], DiscreteLaplace(scale=1))
     with pytest.raises(InvalidParameterError, match="finite"):
         NoisyArgmax(np.array([0.0, np.nan]), Laplace(scale=1))
     with pytest.raises(InvalidParameterError, match="at least one candidate"):
         NoisyArgmax(np.zeros((2, 0)), Laplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="one scalar law"):
+    with pytest.raises(InvalidParameterError, match="one scalar distribution"):
         NoisyArgmax([0, 1], Laplace(scale=1).shift(np.zeros(2)))
     with pytest.raises(NotTractableError, match="all Laplace or exponential, or all Gaussian"):
         NoisyArgmax([0, 1, 2], Laplace(scale=1).shift(1)).logp(0)
@@ -250,11 +251,11 @@ def test_refusals_say_why():
 
 def test_outcomes_of_another_shape_are_refused():
     """A batch wants one index for each copy on its last axes."""
-    law = NoisyArgmax(np.zeros((3, 2)), Laplace(scale=1))
+    distribution = NoisyArgmax(np.zeros((3, 2)), Laplace(scale=1))
     with pytest.raises(InvalidParameterError, match="shape"):
-        law.logp(np.zeros(2))
+        distribution.logp(np.zeros(2))
     with pytest.raises(InvalidParameterError, match="shape"):
-        law.logp_ball(1)
+        distribution.logp_ball(1)
 
 
 def test_an_integral_that_is_kept_is_the_one_that_is_computed() -> None:

@@ -13,40 +13,42 @@ import scipy.stats
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions import (
     DiscreteLaplace,
+    Distribution,
     Exponential,
     Gaussian,
     Gumbel,
     Laplace,
-    Law,
     NoisyMaximum,
-    law_from_json,
+    distribution_from_json,
 )
 from tests.rates import FALSE_FAILURE_RATE
 
-NOISES: list[Law] = [Laplace(scale=2), Gaussian(variance=2), Gumbel(scale=1), Exponential(scale=2)]
+NOISES: list[Distribution] = [Laplace(scale=2), Gaussian(variance=2), Gumbel(scale=1), Exponential(scale=2)]
 SCORES = [1, "1/2", -1.5, 1]
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=lambda law: law.name)
-def test_density_is_the_derivative_of_the_cdf(noise: Law) -> None:
+@pytest.mark.parametrize("noise", NOISES, ids=lambda distribution: distribution.name)
+def test_density_is_the_derivative_of_the_cdf(noise: Distribution) -> None:
     """Integrated between points, the density gives the difference of the cdf; ball and float agree."""
-    law = NoisyMaximum(SCORES, noise)
+    distribution = NoisyMaximum(SCORES, noise)
     for low, high in ((1.25, 2.0), (2.0, 5.5), (5.5, 9.0)):
-        mass, _ = scipy.integrate.quad(lambda v: math.exp(float(law.logp(v))), low, high, epsabs=1e-12)
-        assert mass == pytest.approx(float(law.cdf(high) - law.cdf(low)), rel=1e-9)
-        assert float(law.sf(high)) == pytest.approx(1 - float(law.cdf(high)), rel=1e-9)
+        mass, _ = scipy.integrate.quad(
+            lambda v: math.exp(float(distribution.logp(v))), low, high, epsabs=1e-12
+        )
+        assert mass == pytest.approx(float(distribution.cdf(high) - distribution.cdf(low)), rel=1e-9)
+        assert float(distribution.sf(high)) == pytest.approx(1 - float(distribution.cdf(high)), rel=1e-9)
     for v in (1.25, 3.0, 8.0):
-        assert float(law.logp_ball(v).mid()) == pytest.approx(float(law.logp(v)), rel=1e-12)
-        assert float(law.cdf_ball(v).mid()) == pytest.approx(float(law.cdf(v)), rel=1e-12)
-        assert (law.cdf_ball(v) + law.sf_ball(v)).overlaps(1)
+        assert float(distribution.logp_ball(v).mid()) == pytest.approx(float(distribution.logp(v)), rel=1e-12)
+        assert float(distribution.cdf_ball(v).mid()) == pytest.approx(float(distribution.cdf(v)), rel=1e-12)
+        assert (distribution.cdf_ball(v) + distribution.sf_ball(v)).overlaps(1)
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=lambda law: law.name)
-def test_samples_follow_the_cdf(noise: Law) -> None:
+@pytest.mark.parametrize("noise", NOISES, ids=lambda distribution: distribution.name)
+def test_samples_follow_the_cdf(noise: Distribution) -> None:
     """20 000 samples pass a Kolmogorov test against the cdf; a cdf of other scores fails it."""
-    law = NoisyMaximum(SCORES, noise)
-    draws = law.sample(np.random.default_rng(np.random.SeedSequence(5)), (20_000,))
-    assert scipy.stats.kstest(draws, law.cdf).pvalue > FALSE_FAILURE_RATE
+    distribution = NoisyMaximum(SCORES, noise)
+    draws = distribution.sample(np.random.default_rng(np.random.SeedSequence(5)), (20_000,))
+    assert scipy.stats.kstest(draws, distribution.cdf).pvalue > FALSE_FAILURE_RATE
     other = NoisyMaximum([1, 1, 1, 1], noise)
     assert scipy.stats.kstest(draws, other.cdf).pvalue < FALSE_FAILURE_RATE
 
@@ -74,13 +76,13 @@ def test_one_sided_noise_has_an_end_that_moves() -> None:
 
 
 def test_json_and_refusals() -> None:
-    """A law is read back equal; discrete noise, no scores and malformed files are refused."""
-    law = NoisyMaximum(SCORES, Laplace(scale="1/3"))
-    assert law_from_json(law.to_json()) == law
+    """A distribution is read back equal; discrete noise, no scores and malformed files are refused."""
+    distribution = NoisyMaximum(SCORES, Laplace(scale="1/3"))
+    assert distribution_from_json(distribution.to_json()) == distribution
     with pytest.raises(InvalidParameterError, match="continuous"):
         NoisyMaximum([1], DiscreteLaplace(scale=1))
     with pytest.raises(InvalidParameterError, match="at least one"):
         NoisyMaximum([], Laplace(scale=1))
     for change in ({"scores": [1, 2]}, {"scores": "1"}, {"extra": 1}):
         with pytest.raises(InvalidParameterError):
-            law_from_json({**law.to_json(), **change})
+            distribution_from_json({**distribution.to_json(), **change})

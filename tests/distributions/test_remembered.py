@@ -1,4 +1,5 @@
-"""What laws remember is out of reach of callers: whoever writes over an answer writes over the own copy."""
+"""What distributions remember is out of reach of callers: whoever writes over an answer writes over the own
+copy."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.kernel.t2.shuffle import exact_response_delta
 from dpaudit.distributions import (
     CountVector,
     Gaussian,
@@ -20,21 +20,22 @@ from dpaudit.distributions import (
     SumMod,
     WrappedMod,
 )
-from dpaudit.distributions.base import Law
-from dpaudit.distributions.scalar import ScalarLaw
+from dpaudit.distributions.base import Distribution
+from dpaudit.distributions.scalar import ScalarDistribution
+from dpaudit.kernel.t2.shuffle import exact_response_delta
 from tests.distributions.catalogue import CASES, INTEGER_CASES
 
 LEVELS = np.array([0.1, 0.5, 0.9])
 BITS = [RandomisedResponse(symbols=3, truth=bit, epsilon=1) for bit in (0, 1, 2)]
 
-COMPOSED: dict[str, Law] = {
+COMPOSED: dict[str, Distribution] = {
     "counts": CountVector([*BITS, BITS[0]], outcomes=3),
     "counts of equal users": CountVector([BITS[0]] * 4, outcomes=3),
     "multiset": ShuffledMultiset(BITS),
     "polya difference": PolyaDifference(shape="1/2", log_ratio="1/2"),
     "subsampled": SubsampledGaussianSum([1, "1/2"], rate="1/4", sigma=2),
     "shuffled gaussian": ShuffledMultiset([Gaussian(sigma=1).shift(k) for k in (0, 1, 1)]),
-    "sum of bits modulo": SumMod(7).image_law(BITS),
+    "sum of bits modulo": SumMod(7).image_distribution(BITS),
 }
 
 
@@ -46,55 +47,55 @@ def spoil(answer: Any) -> None:
         answer.clear()
 
 
-def answers(law: Law, at: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"logp": law.logp(at)}
-    if isinstance(law, ScalarLaw):
-        found |= {"cdf": law.cdf(at), "sf": law.sf(at), "ppf": law.ppf(LEVELS)}
+def answers(distribution: Distribution, at: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"logp": distribution.logp(at)}
+    if isinstance(distribution, ScalarDistribution):
+        found |= {"cdf": distribution.cdf(at), "sf": distribution.sf(at), "ppf": distribution.ppf(LEVELS)}
     return found
 
 
-@pytest.mark.parametrize("law", [case.law for case in CASES], ids=repr)
-def test_densities_tails_and_quantiles_are_the_callers_own(law: ScalarLaw) -> None:
+@pytest.mark.parametrize("law", [case.distribution for case in CASES], ids=repr)
+def test_densities_tails_and_quantiles_are_the_callers_own(distribution: ScalarDistribution) -> None:
     """The second answer is the first one, though the first was written over; the question stays as it was."""
-    at = np.asarray(law.ppf(LEVELS))
+    at = np.asarray(distribution.ppf(LEVELS))
     asked, levels = at.copy(), LEVELS.copy()
-    kept = {name: np.copy(value) for name, value in answers(law, at).items()}
-    for value in answers(law, at).values():
+    kept = {name: np.copy(value) for name, value in answers(distribution, at).items()}
+    for value in answers(distribution, at).values():
         spoil(value)
-    for name, value in answers(law, at).items():
+    for name, value in answers(distribution, at).items():
         np.testing.assert_array_equal(value, kept[name], err_msg=name)
     np.testing.assert_array_equal(at, asked)
     np.testing.assert_array_equal(LEVELS, levels)
 
 
 @pytest.mark.parametrize("name", COMPOSED)
-def test_composed_laws_keep_their_tables(name: str) -> None:
-    """The same for laws of many users, at a sampled outcome."""
-    law = COMPOSED[name]
-    at = law.sample(np.random.default_rng(1))
-    kept = np.copy(law.logp(at))
-    spoil(law.logp(at))
-    spoil(law.sample(np.random.default_rng(1)))
-    np.testing.assert_array_equal(law.logp(at), kept)
-    np.testing.assert_array_equal(law.sample(np.random.default_rng(1)), at)
+def test_composed_distributions_keep_their_tables(name: str) -> None:
+    """The same for distributions of many users, at a sampled outcome."""
+    distribution = COMPOSED[name]
+    at = distribution.sample(np.random.default_rng(1))
+    kept = np.copy(distribution.logp(at))
+    spoil(distribution.logp(at))
+    spoil(distribution.sample(np.random.default_rng(1)))
+    np.testing.assert_array_equal(distribution.logp(at), kept)
+    np.testing.assert_array_equal(distribution.sample(np.random.default_rng(1)), at)
 
 
-ATOMIC: list[Law] = [
-    *(case.law for case in INTEGER_CASES if case.law.support.finite),
+ATOMIC: list[Distribution] = [
+    *(case.distribution for case in INTEGER_CASES if case.distribution.support.finite),
     *(COMPOSED[name] for name in ("counts", "counts of equal users", "multiset", "sum of bits modulo")),
-    WrappedMod(INTEGER_CASES[0].law, modulus=5),
+    WrappedMod(INTEGER_CASES[0].distribution, modulus=5),
 ]
 
 
 @pytest.mark.parametrize("law", ATOMIC, ids=repr)
-def test_remembered_atoms_are_the_callers_own(law: Law) -> None:
+def test_remembered_atoms_are_the_callers_own(distribution: Distribution) -> None:
     """Outcomes written over, and a list of atoms emptied, leave the next ones as they were."""
-    kept = [(np.copy(value), float(p)) for value, p in law.atoms()]
-    atoms = list(law.atoms())
+    kept = [(np.copy(value), float(p)) for value, p in distribution.atoms()]
+    atoms = list(distribution.atoms())
     for value, _ in atoms:
         spoil(value)
     spoil(atoms)
-    again = [(np.copy(value), float(p)) for value, p in law.atoms()]
+    again = [(np.copy(value), float(p)) for value, p in distribution.atoms()]
     assert len(again) == len(kept) > 0
     for (value, p), (before, chance) in zip(again, kept, strict=True):
         np.testing.assert_array_equal(value, before)
@@ -102,12 +103,13 @@ def test_remembered_atoms_are_the_callers_own(law: Law) -> None:
 
 
 def test_a_sum_that_is_remembered_follows_the_list_of_its_users() -> None:
-    """The list that was summed, changed in place, has another sum, and the old law stays what it was."""
-    users: list[Law] = [RandomisedResponse(symbols=2, truth=0, epsilon=1) for _ in range(3)]
-    first = Sum().image_law(users)
+    """The list that was summed, changed in place, has another sum, and the old distribution stays what it
+    was."""
+    users: list[Distribution] = [RandomisedResponse(symbols=2, truth=0, epsilon=1) for _ in range(3)]
+    first = Sum().image_distribution(users)
     before = first.logp(np.arange(4))
     users[0] = RandomisedResponse(symbols=2, truth=1, epsilon=1)
-    second = Sum().image_law(users).logp(np.arange(4))
+    second = Sum().image_distribution(users).logp(np.arange(4))
     np.testing.assert_array_equal(first.logp(np.arange(4)), before)
     chances = np.exp(second)
     q = 1 / (1 + np.exp(-1.0))

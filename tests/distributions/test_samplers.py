@@ -1,4 +1,5 @@
-"""Samplers draw from the law that they claim, and the tests that say so can tell a law that is 5 % off."""
+"""Samplers draw from the distribution that they claim, and the tests that say so can tell a distribution that
+is 5 % off."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from dpaudit.distributions import (
     Categorical,
     DiscreteGaussian,
     DiscreteLaplace,
+    Distribution,
     Exponential,
     Gaussian,
     Gumbel,
     Laplace,
-    LatticeLaw,
-    Law,
+    LatticeDistribution,
     PointMass,
     Polya,
     Product,
@@ -36,35 +37,35 @@ from tests.rates import FALSE_FAILURE_RATE
 SIZE = 100_000
 
 
-def integer_fit(law: LatticeLaw, x: np.ndarray[Any, Any]) -> float:
+def integer_fit(distribution: LatticeDistribution, x: np.ndarray[Any, Any]) -> float:
     """p-value of Pearson's chi-squared test of integer samples; cells of at least 20 expected, the tails
     pooled.
     """
-    low, high = law.ppf(min(20 / x.size, 0.4)), law.ppf(1 - min(20 / x.size, 0.4))
+    low, high = distribution.ppf(min(20 / x.size, 0.4)), distribution.ppf(1 - min(20 / x.size, 0.4))
     edges = np.unique(np.linspace(low, high, 60).round())
-    cdf = np.concatenate([[0.0], law.cdf(edges), [1.0]])
+    cdf = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
     expected = np.diff(cdf) * x.size
     counts = np.bincount(np.searchsorted(edges, x, side="left"), minlength=expected.size).astype(float)
     counts, expected = counts[expected > 0], expected[expected > 0]
-    assert counts.sum() == x.size  # nothing fell where the law has no mass
+    assert counts.sum() == x.size  # nothing fell where the distribution has no mass
     if expected.size == 1:
         return 1.0
     return float(stats.chi2.sf(np.sum((counts - expected) ** 2 / expected), expected.size - 1))
 
 
-def fit(law: Law, x: np.ndarray[Any, Any]) -> float:
+def fit(distribution: Distribution, x: np.ndarray[Any, Any]) -> float:
     """p-value of goodness of fit: chi-squared on the integers, Kolmogorov-Smirnov for a density."""
-    if isinstance(law, LatticeLaw):
-        return integer_fit(law, x)
-    return float(stats.kstest(x, law.cdf).pvalue)
+    if isinstance(distribution, LatticeDistribution):
+        return integer_fit(distribution, x)
+    return float(stats.kstest(x, distribution.cdf).pvalue)
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_samples_fit_their_law(case: Case) -> None:
+def test_samples_fit_their_distribution(case: Case) -> None:
     """100 000 samples pass a goodness-of-fit test at the suite's false-failure rate."""
-    x = case.law.sample(np.random.default_rng(20240501), (SIZE,))
+    x = case.distribution.sample(np.random.default_rng(20240501), (SIZE,))
     assert x.shape == (SIZE,)
-    assert fit(case.law, x) > FALSE_FAILURE_RATE
+    assert fit(case.distribution, x) > FALSE_FAILURE_RATE
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_samples_fit_their_law(case: Case) -> None:
     ],
     ids=repr,
 )
-def test_a_scale_five_percent_off_is_rejected(claimed: Law, drawn: Law) -> None:
+def test_a_scale_five_percent_off_is_rejected(claimed: Distribution, drawn: Distribution) -> None:
     """Negative control: the same test, on samples whose scale is 5 % wrong, rejects below the false-failure
     rate.
     """
@@ -98,15 +99,15 @@ def test_a_scale_five_percent_off_is_rejected(claimed: Law, drawn: Law) -> None:
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_shapes_and_repeatability(case: Case) -> None:
     """sample gives size + batch_shape, scalars for (), and the same numbers for the same seed."""
-    first = case.law.sample(np.random.default_rng(11), (3, 2))
-    again = case.law.sample(np.random.default_rng(11), (3, 2))
-    other = case.law.sample(np.random.default_rng(12), (300,))
+    first = case.distribution.sample(np.random.default_rng(11), (3, 2))
+    again = case.distribution.sample(np.random.default_rng(11), (3, 2))
+    other = case.distribution.sample(np.random.default_rng(12), (300,))
     assert first.shape == (3, 2)
     assert first.dtype == (np.int64 if case.integer else np.float64)
     np.testing.assert_array_equal(first, again)
-    assert np.unique(other).size > 1 or case.law.variance() < 0.02
-    assert case.law.sample(np.random.default_rng(11)).shape == ()
-    assert case.law.sample(np.random.default_rng(11), (0,)).shape == (0,)
+    assert np.unique(other).size > 1 or case.distribution.variance() < 0.02
+    assert case.distribution.sample(np.random.default_rng(11)).shape == ()
+    assert case.distribution.sample(np.random.default_rng(11), (0,)).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -114,18 +115,20 @@ def test_shapes_and_repeatability(case: Case) -> None:
     [(Fraction(7, 3), discrete_laplace), (Fraction(7, 3), discrete_gaussian)],
     ids=["laplace", "gaussian"],
 )
-def test_big_integer_arithmetic_draws_the_same_law(scale: Fraction, draw: Callable[..., Any]) -> None:
+def test_big_integer_arithmetic_draws_the_same_distribution(
+    scale: Fraction, draw: Callable[..., Any]
+) -> None:
     """A parameter whose numerator needs more than 64 bits takes the path of Python integers, with the same
-    law.
+    distribution.
     """
     nudge = Fraction(1, 10**30)
-    law: LatticeLaw = (
+    distribution: LatticeDistribution = (
         DiscreteLaplace(scale=scale) if draw is discrete_laplace else DiscreteGaussian(sigma2=scale)
     )
     x = draw(np.random.default_rng(3), scale + nudge, (20_000,))
     assert x.dtype == np.int64
-    assert integer_fit(law, x) > FALSE_FAILURE_RATE
-    assert integer_fit(law, x + 1) < FALSE_FAILURE_RATE
+    assert integer_fit(distribution, x) > FALSE_FAILURE_RATE
+    assert integer_fit(distribution, x + 1) < FALSE_FAILURE_RATE
 
 
 @pytest.mark.parametrize("sigma2", [Fraction(10**10), Fraction(10**18) + Fraction(1, 3), Fraction(1, 10**6)])
@@ -207,19 +210,21 @@ def test_choose_handles_certain_and_impossible_outcomes() -> None:
     assert np.all(PointMass(7).sample(rng, (50,)) == 7)
 
 
-def test_product_coordinates_keep_their_laws() -> None:
-    """Grouped drawing puts every coordinate's samples where its law is, each coordinate fitting its own law
-    only.
+def test_product_coordinates_keep_their_distributions() -> None:
+    """Grouped drawing puts every coordinate's samples where its distribution is, each coordinate fitting its
+    own distribution only.
     """
-    laws = [
+    distributions = [
         DiscreteLaplace(scale=2),
         Bernoulli(p="1/3"),
         DiscreteLaplace(scale=2),
         Binomial(trials=9, p="1/3"),
     ]
-    x = Product(laws).sample(np.random.default_rng(2), (SIZE,))
+    x = Product(distributions).sample(np.random.default_rng(2), (SIZE,))
     assert x.shape == (SIZE, 4)
-    for column, law in enumerate(laws):
-        assert integer_fit(law, x[:, column]) > FALSE_FAILURE_RATE
+    for column, distribution in enumerate(distributions):
+        assert integer_fit(distribution, x[:, column]) > FALSE_FAILURE_RATE
     assert integer_fit(Bernoulli(p="0.35"), x[:, 1]) < FALSE_FAILURE_RATE
-    assert abs(np.corrcoef(x[:, 0], x[:, 2])[0, 1]) < 5.5 / math.sqrt(SIZE)  # equal laws, independent draws
+    assert abs(np.corrcoef(x[:, 0], x[:, 2])[0, 1]) < 5.5 / math.sqrt(
+        SIZE
+    )  # equal distributions, independent draws

@@ -16,15 +16,15 @@ from dpaudit.distributions import (
     BaseMeasure,
     Bernoulli,
     DiscreteLaplace,
+    Distribution,
     Gaussian,
     Laplace,
-    Law,
     PointMass,
     Polya,
     Product,
     Shifted,
     Skellam,
-    law_from_json,
+    distribution_from_json,
 )
 
 NOISE = DiscreteLaplace(scale=2)
@@ -33,17 +33,17 @@ NOISE = DiscreteLaplace(scale=2)
 @pytest.mark.parametrize("offset", [3, -2.5, Fraction(7, 4), np.float64(0.1), np.array(4)])
 def test_scalar_shift_moves_everything_by_the_offset(offset: float) -> None:
     """Density, cdf, sf, quantile, mean and ball of X + c at x are those of X at x - c."""
-    law, base, c = Laplace(scale=2).shift(offset), Laplace(scale=2), float(offset)
+    distribution, base, c = Laplace(scale=2).shift(offset), Laplace(scale=2), float(offset)
     x = np.array([-3.0, 0.0, 1.5])
-    np.testing.assert_array_equal(law.logp(x), base.logp(x - c))
-    np.testing.assert_array_equal(law.cdf(x), base.cdf(x - c))
-    np.testing.assert_array_equal(law.sf(x), base.sf(x - c))
-    np.testing.assert_array_equal(law.ppf([0.2, 0.9]), base.ppf([0.2, 0.9]) + c)
-    assert law.mean() == c
-    assert law.variance() == base.variance()
-    assert law.logp_ball(1.5).overlaps(base.logp_ball(Fraction(1.5) - Fraction(c)))
-    assert law.cdf_ball(1.5).overlaps(base.cdf_ball(Fraction(1.5) - Fraction(c)))
-    assert float((law.log_mgf_ball("1/3") - base.log_mgf_ball("1/3")).mid()) == pytest.approx(
+    np.testing.assert_array_equal(distribution.logp(x), base.logp(x - c))
+    np.testing.assert_array_equal(distribution.cdf(x), base.cdf(x - c))
+    np.testing.assert_array_equal(distribution.sf(x), base.sf(x - c))
+    np.testing.assert_array_equal(distribution.ppf([0.2, 0.9]), base.ppf([0.2, 0.9]) + c)
+    assert distribution.mean() == c
+    assert distribution.variance() == base.variance()
+    assert distribution.logp_ball(1.5).overlaps(base.logp_ball(Fraction(1.5) - Fraction(c)))
+    assert distribution.cdf_ball(1.5).overlaps(base.cdf_ball(Fraction(1.5) - Fraction(c)))
+    assert float((distribution.log_mgf_ball("1/3") - base.log_mgf_ball("1/3")).mid()) == pytest.approx(
         c / 3, abs=1e-15
     )
 
@@ -51,51 +51,54 @@ def test_scalar_shift_moves_everything_by_the_offset(offset: float) -> None:
 def test_array_shift_is_independent_copies() -> None:
     """An array of offsets gives one density for each entry, one sample for each entry, and one total ball."""
     offsets = np.array([[0, 5, -3], [2, 2, 100]])
-    law = NOISE.shift(offsets)
-    assert law.batch_shape == (2, 3)
-    x = law.sample(np.random.default_rng(0), (4,))
+    distribution = NOISE.shift(offsets)
+    assert distribution.batch_shape == (2, 3)
+    x = distribution.sample(np.random.default_rng(0), (4,))
     assert x.shape == (4, 2, 3)
     assert x.dtype == np.int64
-    np.testing.assert_array_equal(law.logp(x), NOISE.logp(x - offsets))
-    assert float(law.logp_ball(x[0]).mid()) == pytest.approx(law.logp(x[0]).sum(), rel=1e-14)
-    columns = law.sample(np.random.default_rng(1), (4000,))
+    np.testing.assert_array_equal(distribution.logp(x), NOISE.logp(x - offsets))
+    assert float(distribution.logp_ball(x[0]).mid()) == pytest.approx(
+        distribution.logp(x[0]).sum(), rel=1e-14
+    )
+    columns = distribution.sample(np.random.default_rng(1), (4000,))
     np.testing.assert_allclose(columns.mean(axis=0), offsets, atol=6 * math.sqrt(NOISE.variance() / 4000))
     assert np.abs(np.corrcoef(columns.reshape(4000, 6).T) - np.eye(6)).max() < 0.1
 
 
 def test_a_shift_of_a_shift_collapses_exactly() -> None:
     """Offsets are added as exact numbers: 0.1 + 0.2 is not the float 0.3 rounded from them."""
-    law = Laplace(scale=1).shift(0.1).shift(0.2)
-    assert isinstance(law, Shifted)
-    assert law.base == Laplace(scale=1)
-    assert law.offset == Fraction(0.1) + Fraction(0.2)
-    assert law.offset != Fraction(0.1 + 0.2)
+    distribution = Laplace(scale=1).shift(0.1).shift(0.2)
+    assert isinstance(distribution, Shifted)
+    assert distribution.base == Laplace(scale=1)
+    assert distribution.offset == Fraction(0.1) + Fraction(0.2)
+    assert distribution.offset != Fraction(0.1 + 0.2)
     assert NOISE.shift(np.array([1, 2])).shift(3) == NOISE.shift(np.array([4, 5]))
     assert NOISE.shift(3).shift(np.array([0.5, 2])) == NOISE.shift(np.array([3.5, 5.0]))
 
 
 def test_arrays_that_cannot_be_added_exactly_stay_nested() -> None:
-    """Where the sum of two float arrays rounds, the law keeps both shifts, and its ball is still exact."""
-    law = Gaussian(sigma=1).shift(np.array([0.1])).shift(np.array([0.2]))
-    assert isinstance(law, Shifted)
-    assert isinstance(law.base, Shifted)
+    """Where the sum of two float arrays rounds, the distribution keeps both shifts, and its ball is still
+    exact."""
+    distribution = Gaussian(sigma=1).shift(np.array([0.1])).shift(np.array([0.2]))
+    assert isinstance(distribution, Shifted)
+    assert isinstance(distribution.base, Shifted)
     exact = Gaussian(sigma=1).logp_ball(Fraction(1) - Fraction(0.1) - Fraction(0.2))
-    assert law.logp_ball([1.0]).overlaps(exact)
-    assert law.logp([1.0])[0] == pytest.approx(float(exact.mid()), rel=1e-14)
+    assert distribution.logp_ball([1.0]).overlaps(exact)
+    assert distribution.logp([1.0])[0] == pytest.approx(float(exact.mid()), rel=1e-14)
 
 
 @settings(max_examples=1000, deadline=None, derandomize=True)
 @example(-1.00001, -31)  # the difference rounds away from an integer, whose neighbour must not be chosen
 @given(st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_floats_and_balls_agree_on_what_is_on_the_lattice(offset: float, k: int) -> None:
-    """An outcome has a finite density under a shifted counting law exactly if outcome - offset is an integer
-    exactly.
+    """An outcome has a finite density under a shifted counting distribution exactly if outcome - offset is an
+    integer exactly.
     """
     x = offset + k
     on_lattice = (Fraction(x) - Fraction(offset)).denominator == 1
-    for law, outcome in ((NOISE.shift(offset), x), (NOISE.shift(np.array([offset])), [x])):
-        assert bool(np.all(np.isfinite(law.logp(outcome)))) is on_lattice
-        assert bool(law.logp_ball(outcome).is_finite()) is on_lattice
+    for distribution, outcome in ((NOISE.shift(offset), x), (NOISE.shift(np.array([offset])), [x])):
+        assert bool(np.all(np.isfinite(distribution.logp(outcome)))) is on_lattice
+        assert bool(distribution.logp_ball(outcome).is_finite()) is on_lattice
 
 
 @settings(max_examples=1000, deadline=None, derandomize=True)
@@ -124,7 +127,7 @@ def test_a_lattice_sum_that_rounds_is_refused_in_sampling() -> None:
 
 
 def test_equality_is_of_values_dtype_and_shape() -> None:
-    """Scalars compare as exact numbers, arrays by dtype, shape and values; equal laws hash alike."""
+    """Scalars compare as exact numbers, arrays by dtype, shape and values; equal distributions hash alike."""
     assert NOISE.shift(3) == NOISE.shift(3.0) == NOISE.shift(Fraction(3))
     assert NOISE.shift(3) != NOISE.shift(4)
     assert NOISE.shift(3) != DiscreteLaplace(scale=3).shift(3)
@@ -138,16 +141,16 @@ def test_equality_is_of_values_dtype_and_shape() -> None:
 
 
 def test_the_offset_is_a_copy() -> None:
-    """Changing the caller's array afterwards does not change the law, and the law's own array is
-    read-only.
+    """Changing the caller's array afterwards does not change the distribution, and the distribution's own
+    array is read-only.
     """
     sums = np.array([1.0, 2.0])
-    law = NOISE.shift(sums)
+    distribution = NOISE.shift(sums)
     sums += 10
-    assert law == NOISE.shift(np.array([1.0, 2.0]))
-    assert isinstance(law, Shifted)
+    assert distribution == NOISE.shift(np.array([1.0, 2.0]))
+    assert isinstance(distribution, Shifted)
     with pytest.raises(ValueError, match="read-only"):
-        law.offset[0] = 5  # type: ignore[index]
+        distribution.offset[0] = 5  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -161,36 +164,36 @@ def test_the_offset_is_a_copy() -> None:
     ],
     ids=repr,
 )
-def test_json_and_pickle_round_trip(law: Law, x: object) -> None:
-    """Reading back gives an equal law with the same ball and the same base measure, from JSON and from
-    pickle.
+def test_json_and_pickle_round_trip(distribution: Distribution, x: object) -> None:
+    """Reading back gives an equal distribution with the same ball and the same base measure, from JSON and
+    from pickle.
     """
-    for copy in (law_from_json(law.to_json()), pickle.loads(pickle.dumps(law))):
-        assert copy == law
-        assert copy.base_measure is law.base_measure
-        assert str(copy.logp_ball(x)) == str(law.logp_ball(x))
+    for copy in (distribution_from_json(distribution.to_json()), pickle.loads(pickle.dumps(distribution))):
+        assert copy == distribution
+        assert copy.base_measure is distribution.base_measure
+        assert str(copy.logp_ball(x)) == str(distribution.logp_ball(x))
 
 
 def test_shift_of_a_product_moves_each_coordinate() -> None:
     """A product shifted by a vector, a matrix or a number has the coordinates' densities at the
     differences.
     """
-    laws = [Laplace(scale=1), Gaussian(sigma=2)]
-    law = Product(laws)
-    assert law.base_measure is BaseMeasure.LEBESGUE
+    distributions = [Laplace(scale=1), Gaussian(sigma=2)]
+    distribution = Product(distributions)
+    assert distribution.base_measure is BaseMeasure.LEBESGUE
     x = np.array([1.0, 2.0])
-    by_hand = [float(laws[0].logp(1.0 - 0.5)), float(laws[1].logp(2.0 + 1.0))]
-    np.testing.assert_array_equal(law.shift(np.array([0.5, -1.0])).logp(x), by_hand)
-    stacked = law.shift(np.array([[0.5, -1.0], [0.0, 0.0]]))
+    by_hand = [float(distributions[0].logp(1.0 - 0.5)), float(distributions[1].logp(2.0 + 1.0))]
+    np.testing.assert_array_equal(distribution.shift(np.array([0.5, -1.0])).logp(x), by_hand)
+    stacked = distribution.shift(np.array([[0.5, -1.0], [0.0, 0.0]]))
     assert stacked.batch_shape == (2, 2)
     assert stacked.sample(np.random.default_rng(0), (7,)).shape == (7, 2, 2)
     total = stacked.logp_ball([[1.0, 2.0], [1.0, 2.0]])
-    assert float(total.mid()) == pytest.approx(sum(by_hand) + law.logp(x).sum(), rel=1e-14)
+    assert float(total.mid()) == pytest.approx(sum(by_hand) + distribution.logp(x).sum(), rel=1e-14)
     with pytest.raises(InvalidParameterError, match="shape"):
-        law.shift(np.array([1.0, 2.0, 3.0]))
+        distribution.shift(np.array([1.0, 2.0, 3.0]))
 
 
-def test_atoms_of_shifted_laws() -> None:
+def test_atoms_of_shifted_distributions() -> None:
     """Atoms move with the offset; copies give the product of their atoms; infinite supports leave a bounded
     tail.
     """
@@ -237,16 +240,16 @@ def test_offsets_that_are_no_numbers_are_refused(offset: object) -> None:
 
 def test_outcomes_of_the_wrong_shape_are_refused() -> None:
     """An outcome without the copies' axes is an error, never broadcast; so is NaN."""
-    law = NOISE.shift(np.array([1, 2]))
+    distribution = NOISE.shift(np.array([1, 2]))
     for x in (0, [1, 2, 3], [[1], [2]]):
         with pytest.raises(InvalidParameterError, match="shape"):
-            law.logp(x)
+            distribution.logp(x)
     with pytest.raises(InvalidParameterError, match="shape"):
-        law.logp_ball([[1, 2]])
+        distribution.logp_ball([[1, 2]])
     with pytest.raises(InvalidParameterError, match="NaN"):
-        law.logp([math.nan, 0.0])
+        distribution.logp([math.nan, 0.0])
     with pytest.raises(NotTractableError):
-        law.mean()
+        distribution.mean()
     with pytest.raises(InvalidParameterError):
         PointMass("a").logp_ball([1])
 
@@ -257,16 +260,18 @@ def test_arrays_are_never_turned_into_fractions_for_sampling_and_logp(
     """sample, logp, cdf and ppf of a million copies run with exact arithmetic switched off; only the ball
     needs it.
     """
-    laws = [base.shift(np.arange(1_000_000) % 50) for base in (NOISE, Laplace(scale=1), Skellam(variance=3))]
-    laws.append(Laplace(scale=1).shift(np.linspace(0, 1, 1_000_000)))
+    distributions = [
+        base.shift(np.arange(1_000_000) % 50) for base in (NOISE, Laplace(scale=1), Skellam(variance=3))
+    ]
+    distributions.append(Laplace(scale=1).shift(np.linspace(0, 1, 1_000_000)))
 
     def forbidden(value: object) -> Fraction:
         raise AssertionError(f"an exact number was made from {value!r}")
 
     monkeypatch.setattr("dpaudit.distributions.shifted.dyadic", forbidden)
-    for law in laws:
-        x = law.sample(np.random.default_rng(0))
-        assert np.all(np.isfinite(law.logp(x)))
-        assert np.all(law.cdf(x) > 0)
+    for distribution in distributions:
+        x = distribution.sample(np.random.default_rng(0))
+        assert np.all(np.isfinite(distribution.logp(x)))
+        assert np.all(distribution.cdf(x) > 0)
         with pytest.raises(AssertionError, match="exact number"):
-            law.logp_ball(x)
+            distribution.logp_ball(x)

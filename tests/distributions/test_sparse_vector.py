@@ -1,5 +1,5 @@
-"""Proves that the joint law of the sparse vector's answers is the true one, and that it reproduces the exact
-truths of the literature.
+"""Proves that the joint distribution of the sparse vector's answers is the true one, and that it reproduces
+the exact truths of the literature.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from scipy import stats
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import exceeds, lower, precision, upper
 from dpaudit.distributions import (
     AboveThreshold,
     DiscreteLaplace,
@@ -25,6 +24,7 @@ from dpaudit.distributions import (
     kernel_from_json,
 )
 from dpaudit.distributions.shared_level import log_between
+from dpaudit.kernel.ball import exceeds, lower, precision, upper
 from tests.rates import FALSE_FAILURE_RATE
 
 EPSILON = "1/10"
@@ -173,8 +173,8 @@ def test_extending_a_session_splits_its_probability():
 
 
 def test_resampling_makes_epochs_independent():
-    """With a fresh threshold after each positive, the joint law is the product over epochs; without, it is
-    not.
+    """With a fresh threshold after each positive, the joint distribution is the product over epochs; without,
+    it is not.
     """
     queries, answers = [3.0, -9.0, 2.0, 5.0], [True, False, True, True]
     fresh = AboveThreshold(threshold=0, **LAPLACE, max_positives=3, resample_threshold=True)
@@ -215,15 +215,17 @@ def test_without_query_noise_the_threshold_lies_between():
 
 
 @pytest.mark.parametrize(
-    "law", [Laplace(scale=3), Exponential(scale=3), Gaussian(sigma=3)], ids=lambda law: law.name
+    "law",
+    [Laplace(scale=3), Exponential(scale=3), Gaussian(sigma=3)],
+    ids=lambda distribution: distribution.name,
 )
-def test_interval_probabilities_keep_their_digits(law):
+def test_interval_probabilities_keep_their_digits(distribution):
     """Short, long, far and straddling intervals against differences of 200-digit distribution functions."""
     below = {
         "laplace": lambda z: mpmath.exp(z / 3) / 2 if z < 0 else 1 - mpmath.exp(-z / 3) / 2,
         "exponential": lambda z: 1 - mpmath.exp(-z / 3) if z > 0 else mpmath.mpf(0),
         "gaussian": lambda z: mpmath.ncdf(z, 0, 3),
-    }[law.name]
+    }[distribution.name]
     ends = [
         (0.5, 0.5 + 2.0**-30),
         (-1.0, 2.0),
@@ -238,12 +240,12 @@ def test_interval_probabilities_keep_their_digits(law):
         with mpmath.workdps(200):
             chance = below(mpmath.mpf(high)) - below(mpmath.mpf(low))
             truth = float(mpmath.log(chance)) if chance > 0 else -np.inf
-        assert float(log_between(law, low, high)) == pytest.approx(truth, rel=1e-13)
-    assert float(log_between(law, 2.0, 2.0)) == -np.inf
+        assert float(log_between(distribution, low, high)) == pytest.approx(truth, rel=1e-13)
+    assert float(log_between(distribution, 2.0, 2.0)) == -np.inf
 
 
 def test_without_threshold_noise_the_answers_are_independent():
-    """A known threshold: the joint law is the product of single comparisons."""
+    """A known threshold: the joint distribution is the product of single comparisons."""
     kernel = AboveThreshold(threshold=1, threshold_noise=None, query_noise=Gaussian(sigma=2), max_positives=2)
     queries, answers = [0.0, 3.0, -60.0], [False, True, True]
     expected = stats.norm.logcdf(0.5) + stats.norm.logcdf(1) + stats.norm.logcdf(-30.5)
@@ -292,9 +294,9 @@ def test_the_correct_variant_never_exceeds_its_claim():
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 6])
-def test_samples_follow_the_joint_law(number):
-    """Chi-square of 20 000 sessions of four queries against the joint law; another threshold is rejected
-    (negative control).
+def test_samples_follow_the_joint_distribution(number):
+    """Chi-square of 20 000 sessions of four queries against the joint distribution; another threshold is
+    rejected (negative control).
     """
     kernel = svt(number)
     queries = [30.0, -20.0, 25.0, 10.0]

@@ -1,5 +1,5 @@
-"""Proves that the joint law of the sparse vector technique with shown values is the true one, and that it
-loses what the literature says.
+"""Proves that the joint distribution of the sparse vector technique with shown values is the true one, and
+that it loses what the literature says.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import lower, upper
 from dpaudit.distributions import Exponential, Gaussian, Laplace, ValuesAboveThreshold, kernel_from_json
+from dpaudit.kernel.ball import lower, upper
 from tests.rates import FALSE_FAILURE_RATE
 
 NAN = float("nan")
@@ -38,7 +38,10 @@ def integrated(kernel, queries, outcomes):
     with mpmath.workdps(50):
         level, noise = kernel.threshold_noise, kernel.query_noise
         one_sided = isinstance(level, Exponential)
-        b, c = (mpmath.mpf(law.scale.numerator) / law.scale.denominator for law in (level, noise))
+        b, c = (
+            mpmath.mpf(distribution.scale.numerator) / distribution.scale.denominator
+            for distribution in (level, noise)
+        )
 
         def density(x, scale):
             if one_sided:
@@ -85,7 +88,7 @@ def test_the_joint_density_is_the_integral(kernel, queries, outcomes):
     assert float(kernel.log_joint(queries, outcomes)) == pytest.approx(float(truth), abs=1e-9)
 
 
-def test_samples_follow_the_law():
+def test_samples_follow_the_distribution():
     """The chance of "below" then a value under 2 is what 40,000 sessions show."""
     queries, rng = [0.5, 1.5], np.random.default_rng(3)
     hits = 0
@@ -99,7 +102,7 @@ def test_samples_follow_the_law():
     assert stats.binomtest(hits, 40_000, chance).pvalue > FALSE_FAILURE_RATE
 
 
-def test_answers_after_chosen_ones_follow_the_conditional_law():
+def test_answers_after_chosen_ones_follow_the_conditional_distribution():
     """After a chosen "below" the next answer is a value under 2 as often as the joint density says."""
     queries, rng = [0.5, 1.5], np.random.default_rng(5)
     hits = 0

@@ -1,5 +1,5 @@
-"""Proves that a malformed file of a structured law, an image or a kernel is refused with an error of dpaudit,
-never with a stray one.
+"""Proves that a malformed file of a structured distribution, an image or a kernel is refused with an error of
+dpaudit, never with a stray one.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from dpaudit.distributions import (
     SumMod,
     ValuesAboveThreshold,
     WrappedMod,
+    distribution_from_json,
     image_from_json,
     kernel_from_json,
-    law_from_json,
 )
 
 COINS = [Bernoulli(p="1/3"), Bernoulli(p="1/2")]
 FILES = [
-    (law_from_json, NoisyArgmax([0, 1], Laplace(scale=1))),
-    (law_from_json, ConvolvedIntegers(COINS)),
-    (law_from_json, CountVector(COINS, outcomes=2)),
-    (law_from_json, ShuffledMultiset(COINS)),
-    (law_from_json, WrappedMod(COINS[0], modulus=5, offset=np.array([1, 2]))),
-    (law_from_json, PolyaDifference(shape="1/3", log_ratio=1)),
+    (distribution_from_json, NoisyArgmax([0, 1], Laplace(scale=1))),
+    (distribution_from_json, ConvolvedIntegers(COINS)),
+    (distribution_from_json, CountVector(COINS, outcomes=2)),
+    (distribution_from_json, ShuffledMultiset(COINS)),
+    (distribution_from_json, WrappedMod(COINS[0], modulus=5, offset=np.array([1, 2]))),
+    (distribution_from_json, PolyaDifference(shape="1/3", log_ratio=1)),
     (kernel_from_json, AboveThreshold(threshold=0, threshold_noise=Laplace(scale=1), query_noise=None)),
     (
         kernel_from_json,

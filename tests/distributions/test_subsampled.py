@@ -1,4 +1,5 @@
-"""The sum over a Poisson subsample with Gaussian noise: one law, by subsets, integrals and samples."""
+"""The sum over a Poisson subsample with Gaussian noise: one distribution, by subsets, integrals and
+samples."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-import dpaudit.distributions as laws
+import dpaudit.distributions as distributions
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.distributions import SubsampledGaussianSum, law_from_json
+from dpaudit.distributions import SubsampledGaussianSum, distribution_from_json
 from tests.rates import FALSE_FAILURE_RATE
 
 NUMBERS = SubsampledGaussianSum([1, "-1/2", 0.25, 1], rate="1/3", sigma="3/2")
@@ -62,7 +63,7 @@ def test_cdf_is_the_integral_of_the_density() -> None:
     assert (NUMBERS.cdf_ball(-np.inf), NUMBERS.sf_ball(-np.inf)) == (0, 1)
 
 
-def test_samples_follow_the_law() -> None:
+def test_samples_follow_the_distribution() -> None:
     """20 000 samples pass a Kolmogorov test, and fail that of another rate; mean and variance fit."""
     rng = np.random.default_rng(np.random.SeedSequence(41))
     draws = NUMBERS.sample(rng, (20_000,))
@@ -79,20 +80,24 @@ def test_samples_follow_the_law() -> None:
     assert EMPTY.sample(rng, (3,)).shape == (3,)
 
 
-def test_equal_laws_are_equal() -> None:
-    """Order and null records do not matter; JSON, pickle and repr give the law back."""
+def test_equal_distributions_are_equal() -> None:
+    """Order and null records do not matter; JSON, pickle and repr give the distribution back."""
     assert SubsampledGaussianSum([1, 1, 0.25, "-1/2", 0], rate="1/3", variance="9/4") == NUMBERS
     assert SubsampledGaussianSum([1], rate="1/3", variance=1) != SubsampledGaussianSum(
         [[1]], rate="1/3", variance=1
     )
     empty = SubsampledGaussianSum(np.zeros((0, 3)), rate="1/3", variance=1)
     assert (empty.dimension, empty.event_ndim) == (3, 1)
-    for law in (NUMBERS, VECTORS, EMPTY, empty):
-        read = law_from_json(json.loads(json.dumps(law.to_json()), parse_float=pytest.fail))
-        for copy in (read, pickle.loads(pickle.dumps(law)), eval(repr(law), vars(laws))):
-            assert copy == law
-            assert hash(copy) == hash(law)
-            assert copy.event_ndim == law.event_ndim
+    for distribution in (NUMBERS, VECTORS, EMPTY, empty):
+        read = distribution_from_json(json.loads(json.dumps(distribution.to_json()), parse_float=pytest.fail))
+        for copy in (
+            read,
+            pickle.loads(pickle.dumps(distribution)),
+            eval(repr(distribution), vars(distributions)),
+        ):
+            assert copy == distribution
+            assert hash(copy) == hash(distribution)
+            assert copy.event_ndim == distribution.event_ndim
 
 
 def test_many_records_are_sampled_and_few_are_written_out() -> None:
@@ -117,16 +122,17 @@ def test_many_records_are_sampled_and_few_are_written_out() -> None:
         lambda: SubsampledGaussianSum([1], rate="1/2", sigma=1, variance=1),
         lambda: SubsampledGaussianSum([1, [1, 2]], rate="1/2", sigma=1),
         lambda: SubsampledGaussianSum([np.nan], rate="1/2", sigma=1),
-        lambda: law_from_json({**NUMBERS.to_json(), "rate": 0.5}),
-        lambda: law_from_json({**NUMBERS.to_json(), "records": [["1", "2"]]}),
-        lambda: law_from_json({**NUMBERS.to_json(), "records": "1"}),
-        lambda: law_from_json({**NUMBERS.to_json(), "more": "1"}),
+        lambda: distribution_from_json({**NUMBERS.to_json(), "rate": 0.5}),
+        lambda: distribution_from_json({**NUMBERS.to_json(), "records": [["1", "2"]]}),
+        lambda: distribution_from_json({**NUMBERS.to_json(), "records": "1"}),
+        lambda: distribution_from_json({**NUMBERS.to_json(), "more": "1"}),
         lambda: NUMBERS.logp_ball([1.0, 2.0]),
         lambda: VECTORS.logp_ball(1.0),
     ],
 )
 def test_what_is_refused(make: Any) -> None:
-    """Rates beyond 1, no noise, ragged records, files that no law wrote, outcomes of another shape."""
+    """Rates beyond 1, no noise, ragged records, files that no distribution wrote, outcomes of another
+    shape."""
     with pytest.raises(InvalidParameterError):
         make()
 
@@ -144,7 +150,7 @@ def test_a_vector_has_no_cdf() -> None:
 
 
 def test_an_outcome_far_out_points_at_the_changed_record() -> None:
-    """Where a law has a record more, the outcome lies on its side, with a large loss."""
+    """Where a distribution has a record more, the outcome lies on its side, with a large loss."""
     more, less = (
         SubsampledGaussianSum(rows, rate="1/4", variance=2) for rows in ([[1, 0], [0, 2]], [[1, 0]])
     )

@@ -1,4 +1,4 @@
-"""Laws summed up from their masses agree with another library and with closed forms by hand."""
+"""Distributions summed up from their masses agree with another library and with closed forms by hand."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.kernel.ball import precision
-from dpaudit.distributions import Polya, summed
 from dpaudit.blackbox.statistics import fit_log_wealth
+from dpaudit.distributions import Polya, summed
+from dpaudit.kernel.ball import precision
 from tests.rates import FALSE_FAILURE_RATE
 
 
 @pytest.mark.parametrize("scale", ["1/2", "3"])
-def test_masses_and_moments_are_those_of_scipy_s_discrete_laplace_law(scale: str) -> None:
+def test_masses_and_moments_are_those_of_scipy_s_discrete_laplace_distribution(scale: str) -> None:
     """The mass at -3, and the sum of all masses, and the variance."""
     b = Fraction(scale)
-    law = stats.dlaplace(1 / float(b))
-    assert float(summed.laplace_mass(b, -3)) == pytest.approx(law.pmf(3), rel=1e-12)
+    distribution = stats.dlaplace(1 / float(b))
+    assert float(summed.laplace_mass(b, -3)) == pytest.approx(distribution.pmf(3), rel=1e-12)
     assert float(summed.laplace_moment(b, 0)) == pytest.approx(1, rel=1e-12)
-    assert float(summed.laplace_moment(b, 2)) == pytest.approx(law.var(), rel=1e-9)
+    assert float(summed.laplace_moment(b, 2)) == pytest.approx(distribution.var(), rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [0, 4])
-def test_poisson_differences_are_scipy_s_skellam_law(k: int) -> None:
+def test_poisson_differences_are_scipy_s_skellam_distribution(k: int) -> None:
     """Difference of two Poisson variables, and the sum of two such differences, mass by mass."""
     assert float(summed.poisson_difference(3, k)) == pytest.approx(stats.skellam(1.5, 1.5).pmf(k), rel=1e-9)
     pair = float(summed.skellam_pair(Fraction(1, 2), 3, k))
@@ -55,10 +55,10 @@ def test_polya_sums_match_another_library() -> None:
 def test_a_gamma_mixture_with_a_rate_is_rejected() -> None:
     """Negative control: read with a rate, the sampler is caught at the suite's error rate."""
     rng = np.random.default_rng(3)
-    law = Polya(shape=Fraction(1, 8), log_ratio=Fraction(1, 16))
+    distribution = Polya(shape=Fraction(1, 8), log_ratio=Fraction(1, 16))
     odds = 1 / math.expm1(1 / 16)
     wealth = {}
     for reading in ("scale", "rate"):
         draws = summed.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
-        wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
+        wealth[reading] = float(np.max(fit_log_wealth(draws, distribution, rng=rng).total))
     assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]

@@ -1,5 +1,5 @@
-"""Proves that the law of a sum of users' outcomes, in Z and in Z_m, is the true one: against enumeration,
-convolution and samples.
+"""Proves that the distribution of a sum of users' outcomes, in Z and in Z_m, is the true one: against
+enumeration, convolution and samples.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from scipy import stats
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.distributions import (
     Bernoulli,
     Binomial,
@@ -35,28 +34,29 @@ from dpaudit.distributions import (
     Sum,
     SumMod,
     WrappedMod,
+    distribution_from_json,
     image_from_json,
-    law_from_json,
 )
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from tests.rates import FALSE_FAILURE_RATE
 
 
-def convolve(laws, reach):
+def convolve(distributions, reach):
     """The sum's probabilities on -reach..reach by direct convolution of the parts' float densities."""
     grid = np.arange(-reach, reach + 1)
     total = np.where(grid == 0, 1.0, 0.0)
-    for law in laws:
-        total = np.convolve(total, np.exp(law.logp(grid)))[reach:-reach]
+    for distribution in distributions:
+        total = np.convolve(total, np.exp(distribution.logp(grid)))[reach:-reach]
     return grid, total
 
 
 def test_the_cumulant_of_a_sum_is_the_sum_of_cumulants() -> None:
     """Parts that come several times count as often."""
     one, other = Categorical(weights=[1, 0, 0, 2]), Categorical(weights=[1, 3])
-    law = ConvolvedIntegers([one, one, one, other])
+    distribution = ConvolvedIntegers([one, one, one, other])
     with precision(128):
         wanted = 3 * one.log_mgf_ball(Fraction(1, 2)) + other.log_mgf_ball(Fraction(1, 2))
-        found = law.log_mgf_ball(Fraction(1, 2))
+        found = distribution.log_mgf_ball(Fraction(1, 2))
         assert upper(abs(found - wanted)) < 1e-30
         by_hand = 3 * math.log((1 + 2 * math.exp(1.5)) / 3) + math.log((1 + 3 * math.exp(0.5)) / 4)
         assert float(found.mid()) == pytest.approx(by_hand, rel=1e-14)
@@ -75,36 +75,39 @@ def test_the_cumulant_of_a_sum_is_the_sum_of_cumulants() -> None:
         ([PolyaDifference(shape="1/4", log_ratio="1/3")] * 3, PolyaDifference(shape="3/4", log_ratio="1/3")),
         ([PolyaDifference(shape="1/4", log_ratio="1/3")] * 4, DiscreteLaplace(scale=3)),
     ],
-    ids=["skellam", "polya", "polya by ratio", "binomial", "polya difference", "full turnout"],
+    ids=["skellam", "polya", "polya by ratio", "binomial", "polya difference", "full participation"],
 )
 def test_closed_families_equal_the_convolution(parts, expected):
-    """The image law is the family's member, and that member has the probabilities of the convolution."""
-    law = Sum().image_law(parts)
-    assert law == expected
+    """The image distribution is the family's member, and that member has the probabilities of the
+    convolution."""
+    distribution = Sum().image_distribution(parts)
+    assert distribution == expected
     grid, total = convolve(parts, 150)
     middle = slice(120, 181)
-    assert np.exp(law.logp(grid[middle])) == pytest.approx(total[middle], rel=1e-9, abs=1e-14)
+    assert np.exp(distribution.logp(grid[middle])) == pytest.approx(total[middle], rel=1e-9, abs=1e-14)
 
 
 def test_gaussian_variances_and_shifts_add():
     """Shifted Gaussians sum to the Gaussian of summed variance at the summed shift; arrays add entry by
     entry.
     """
-    laws = [Gaussian(variance=j).shift(np.array([0.25 * j, 1.0])) for j in (1, 2, 3)]
-    assert Sum().image_law(laws) == Shifted(Gaussian(variance=6), np.array([1.5, 3.0]))
-    assert Sum().image_law([Skellam(variance=1).shift(2), PointMass(3)]) == Shifted(Skellam(variance=1), 5)
+    distributions = [Gaussian(variance=j).shift(np.array([0.25 * j, 1.0])) for j in (1, 2, 3)]
+    assert Sum().image_distribution(distributions) == Shifted(Gaussian(variance=6), np.array([1.5, 3.0]))
+    assert Sum().image_distribution([Skellam(variance=1).shift(2), PointMass(3)]) == Shifted(
+        Skellam(variance=1), 5
+    )
     thirds = [Skellam(variance=1).shift(Fraction(1, 3))] * 3
-    assert Sum().image_law(thirds) == Shifted(Skellam(variance=3), 1)
-    assert Sum().image_law([PointMass(2), PointMass(3)]) == PointMass(5)
+    assert Sum().image_distribution(thirds) == Shifted(Skellam(variance=3), 1)
+    assert Sum().image_distribution([PointMass(2), PointMass(3)]) == PointMass(5)
 
 
-def test_vectors_of_different_laws_add_by_coordinate():
+def test_vectors_of_different_distributions_add_by_coordinate():
     """A sum of products is the product of the sums."""
     rows = [
         Product([Skellam(variance=1), Bernoulli(p="1/2")]),
         Product([Skellam(variance=2), Bernoulli(p="1/2")]),
     ]
-    assert Sum().image_law(rows) == Product([Skellam(variance=3), Binomial(trials=2, p="1/2")])
+    assert Sum().image_distribution(rows) == Product([Skellam(variance=3), Binomial(trials=2, p="1/2")])
 
 
 # Polya differences
@@ -115,15 +118,20 @@ def test_vectors_of_different_laws_add_by_coordinate():
     [("1/10", "1/2"), ("9/10", "1"), ("5/2", "1/5"), ("1/1000", "1/5"), ("16", "1/2"), ("17", "1/2")],
 )
 def test_polya_difference_equals_the_double_sum(shape, log_ratio):
-    """P(k) = Σ_j p(j+k) p(j) over two Pólya laws, in floats and in balls, on both sides of 0."""
-    law, part = PolyaDifference(shape=shape, log_ratio=log_ratio), Polya(shape=shape, log_ratio=log_ratio)
+    """P(k) = Σ_j p(j+k) p(j) over two Pólya distributions, in floats and in balls, on both sides of 0."""
+    distribution, part = (
+        PolyaDifference(shape=shape, log_ratio=log_ratio),
+        Polya(shape=shape, log_ratio=log_ratio),
+    )
     j = np.arange(0.0, 60 / float(Fraction(log_ratio)) + 60)
     for k in (0, 1, -1, 7, -30):
         direct = float(np.logaddexp.reduce(part.logp(j + abs(k)) + part.logp(j)))
-        assert float(law.logp(k)) == pytest.approx(direct, abs=1e-12)
-        assert lower(law.logp_ball(k)) == pytest.approx(direct, abs=1e-12)
+        assert float(distribution.logp(k)) == pytest.approx(direct, abs=1e-12)
+        assert lower(distribution.logp_ball(k)) == pytest.approx(direct, abs=1e-12)
     grid = np.arange(-100.0, 101.0)  # long enough for the table and its recurrence
-    assert law.logp(grid) == pytest.approx([float(law.logp_ball(int(k))) for k in grid], abs=1e-12)
+    assert distribution.logp(grid) == pytest.approx(
+        [float(distribution.logp_ball(int(k))) for k in grid], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("shape", ["1/1000", "1", "4/3", "16"])
@@ -131,15 +139,15 @@ def test_polya_difference_equals_the_double_sum(shape, log_ratio):
 def test_the_series_agrees_with_the_library(shape, log_ratio):
     """The masses from the series of 2F1, which is summed where its terms fall fast, meet those from the
     library's function, to 60 bits; negative control: the next mass does not."""
-    law = PolyaDifference(shape=shape, log_ratio=log_ratio)
+    distribution = PolyaDifference(shape=shape, log_ratio=log_ratio)
     with precision(2000):
-        r, x = ball(law.shape), ball(-law.log_ratio).exp()
+        r, x = ball(distribution.shape), ball(-distribution.log_ratio).exp()
         for k in (0, 1, 40, 379):
             series = (x * x).hypgeom_2f1(r, r + k, arb(k + 1))
             rising = (r + k).gamma() / (r.gamma() * arb(k + 1).gamma())
             mass = (1 - x) ** (2 * r) * x**k * rising * series
             with precision(64):
-                found, beside = law.logp_ball(k).exp(), law.logp_ball(k + 1).exp()
+                found, beside = distribution.logp_ball(k).exp(), distribution.logp_ball(k + 1).exp()
             assert found.overlaps(mass)
             assert found.rel_accuracy_bits() >= 40
             assert mass.rel_accuracy_bits() >= 60
@@ -148,41 +156,43 @@ def test_the_series_agrees_with_the_library(shape, log_ratio):
 
 def test_polya_difference_of_full_shape_is_discrete_laplace():
     """Shape 1, computed by the hypergeometric formula and its recurrence, gives the closed form of the
-    discrete Laplace law.
+    discrete Laplace distribution.
     """
-    law, closed = PolyaDifference(shape=1, log_ratio="1/7"), DiscreteLaplace(scale=7)
+    distribution, closed = PolyaDifference(shape=1, log_ratio="1/7"), DiscreteLaplace(scale=7)
     k = np.arange(-300, 301)
-    assert law.logp(k) == pytest.approx(closed.logp(k), abs=1e-11)
-    assert law.cdf(k) == pytest.approx(closed.cdf(k), abs=1e-13)
-    assert law.variance() == pytest.approx(closed.variance(), rel=1e-13)
+    assert distribution.logp(k) == pytest.approx(closed.logp(k), abs=1e-11)
+    assert distribution.cdf(k) == pytest.approx(closed.cdf(k), abs=1e-13)
+    assert distribution.variance() == pytest.approx(closed.variance(), rel=1e-13)
 
 
-def test_partial_turnout_costs_what_the_reference_says():
-    """ln p(0)/p(1) for the design epsilon 1: 1.099 at 90 % turnout, 1.675 at half (the certified reference
-    numbers).
+def test_partial_participation_costs_what_the_reference_says():
+    """ln p(0)/p(1) for the design epsilon 1: 1.099 at 90 % participation, 1.675 at half (the certified
+    reference numbers).
     """
     for shape, epsilon in (("9/10", 1.099), ("1/2", 1.675)):
-        law = PolyaDifference(shape=shape, log_ratio=1)
-        assert float(law.logp_ball(0) - law.logp_ball(1)) == pytest.approx(epsilon, abs=6e-4)
+        distribution = PolyaDifference(shape=shape, log_ratio=1)
+        assert float(distribution.logp_ball(0) - distribution.logp_ball(1)) == pytest.approx(
+            epsilon, abs=6e-4
+        )
 
 
 def test_polya_difference_tails_enclose_the_sums():
     """P(X > k) in balls equals one minus the finite sum, for shapes below and above 1."""
     for shape in ("1/3", "3"):
-        law = PolyaDifference(shape=shape, log_ratio="1/2")
-        inside = sum(law.logp_ball(k).exp() for k in range(-200, 5))
-        assert law.sf_ball(4).overlaps(1 - inside)
-        assert float(law.sf_ball(4)) == pytest.approx(float(law.sf(4)), rel=1e-12)
-        assert law.ppf(np.array([0.5])).tolist() == [0]
+        distribution = PolyaDifference(shape=shape, log_ratio="1/2")
+        inside = sum(distribution.logp_ball(k).exp() for k in range(-200, 5))
+        assert distribution.sf_ball(4).overlaps(1 - inside)
+        assert float(distribution.sf_ball(4)) == pytest.approx(float(distribution.sf(4)), rel=1e-12)
+        assert distribution.ppf(np.array([0.5])).tolist() == [0]
 
 
 # Convolutions
 
 
-def enumerated(laws):
+def enumerated(distributions):
     """The sum's probabilities by going through every combination of outcomes, in balls."""
     found = {}
-    for combination in itertools.product(*(list(law.atoms()) for law in laws)):
+    for combination in itertools.product(*(list(distribution.atoms()) for distribution in distributions)):
         key = sum(value for value, _ in combination)
         found[key] = found.get(key, 0) + math.prod(p for _, p in combination)
     return found
@@ -190,43 +200,43 @@ def enumerated(laws):
 
 def test_convolved_integers_equal_enumeration():
     """Five users of four kinds, with a gap in the support: every probability, the cdf and the ends."""
-    laws = [
+    distributions = [
         Bernoulli(p="1/3"),
         Bernoulli(p="1/4"),
         Categorical(weights=[1, 0, 0, 2]),
         RandomisedResponse(symbols=3, truth=1, epsilon=1),
         Binomial(trials=2, p="2/3"),
     ]
-    law = Sum().image_law(laws)
-    assert isinstance(law, ConvolvedIntegers)
-    truth = enumerated(laws)
-    atoms = dict(law.atoms())
+    distribution = Sum().image_distribution(distributions)
+    assert isinstance(distribution, ConvolvedIntegers)
+    truth = enumerated(distributions)
+    atoms = dict(distribution.atoms())
     assert set(atoms) == set(truth)
     for value, probability in truth.items():
         assert atoms[value].overlaps(probability)
         assert float(atoms[value].rad()) < 1e-14
-        assert float(law.logp(value)) == pytest.approx(math.log(float(probability)), abs=1e-13)
+        assert float(distribution.logp(value)) == pytest.approx(math.log(float(probability)), abs=1e-13)
         reached = sum(float(p) for v, p in truth.items() if v <= value)
-        assert float(law.cdf(value)) == pytest.approx(reached, abs=1e-13)
-    assert law.mean() == pytest.approx(sum(v * float(p) for v, p in truth.items()), rel=1e-13)
+        assert float(distribution.cdf(value)) == pytest.approx(reached, abs=1e-13)
+    assert distribution.mean() == pytest.approx(sum(v * float(p) for v, p in truth.items()), rel=1e-13)
 
 
 def test_outcomes_between_the_atoms_are_impossible_exactly():
     """A lattice of step 3 keeps exact zeros after fast multiplication."""
-    law = ConvolvedIntegers([Categorical(weights=[1, 0, 0, 2])] * 40)
-    assert [k for k, _ in law.atoms()] == list(range(0, 121, 3))
-    assert law.logp(np.array([1, 2, 121])).tolist() == [-np.inf] * 3
-    assert float(law.logp_ball(1)) == -np.inf
+    distribution = ConvolvedIntegers([Categorical(weights=[1, 0, 0, 2])] * 40)
+    assert [k for k, _ in distribution.atoms()] == list(range(0, 121, 3))
+    assert distribution.logp(np.array([1, 2, 121])).tolist() == [-np.inf] * 3
+    assert float(distribution.logp_ball(1)) == -np.inf
 
 
 def test_tiny_probabilities_keep_their_digits():
     """600 different coins: the chance that all succeed, far below the floats, is the product."""
     chances = [Fraction(j, 1000) for j in range(1, 601)]
-    law = Sum().image_law([Bernoulli(p=p) for p in chances])
+    distribution = Sum().image_distribution([Bernoulli(p=p) for p in chances])
     expected = sum(math.log(p) for p in chances)
-    assert float(law.logp(600)) == pytest.approx(expected, rel=1e-13)
-    assert lower(law.logp_ball(600)) == pytest.approx(expected, rel=1e-13)
-    assert law.log_concave.holds
+    assert float(distribution.logp(600)) == pytest.approx(expected, rel=1e-13)
+    assert lower(distribution.logp_ball(600)) == pytest.approx(expected, rel=1e-13)
+    assert distribution.log_concave.holds
 
 
 # Sums in Z_m
@@ -243,20 +253,20 @@ def test_tiny_probabilities_keep_their_digits():
         PolyaDifference(shape="3/10", log_ratio="1/2"),
         Binomial(trials=40, p="3/10"),
     ],
-    ids=lambda law: f"{law.name}-{law.parameters()}",
+    ids=lambda distribution: f"{distribution.name}-{distribution.parameters()}",
 )
 @pytest.mark.parametrize("modulus", [1, 7, 64])
 def test_wrapped_probabilities_equal_the_folded_sum(base, modulus):
     """Σ_j p(y + j m) folded from a wide grid equals the floats and lies in the balls, for every residue."""
-    law = WrappedMod(base, modulus=modulus, offset=5)
+    distribution = WrappedMod(base, modulus=modulus, offset=5)
     grid = np.arange(-700, 701)
     folded = np.bincount((grid + 5) % modulus, weights=np.exp(base.logp(grid)), minlength=modulus)
     residues = np.arange(modulus)
-    assert np.exp(law.logp(residues)) == pytest.approx(folded, rel=1e-10)
-    total = sum(p for _, p in law.atoms())
+    assert np.exp(distribution.logp(residues)) == pytest.approx(folded, rel=1e-10)
+    total = sum(p for _, p in distribution.atoms())
     assert total.contains(1)
     for y in {0, modulus // 2, modulus - 1}:
-        chance = law.logp_ball(y).exp()
+        chance = distribution.logp_ball(y).exp()
         assert lower(chance) - 1e-14 <= folded[y] <= upper(chance) + 1e-14
 
 
@@ -264,28 +274,28 @@ def test_far_residues_keep_their_digits():
     """With a modulus of a thousand standard deviations the probability opposite the mode is about 1e-400 and
     still right.
     """
-    law = WrappedMod(DiscreteLaplace(scale=1), modulus=2000)
+    distribution = WrappedMod(DiscreteLaplace(scale=1), modulus=2000)
     expected = math.log(math.tanh(0.5)) - 1000 + math.log(2)
-    assert float(law.logp(1000)) == pytest.approx(expected, rel=1e-13)
-    assert lower(law.logp_ball(1000)) == pytest.approx(expected, rel=1e-13)
+    assert float(distribution.logp(1000)) == pytest.approx(expected, rel=1e-13)
+    assert lower(distribution.logp_ball(1000)) == pytest.approx(expected, rel=1e-13)
 
 
 def test_sum_mod_of_shifted_users_is_the_wrapped_sum():
     """Scalars and arrays: shifts are taken modulo m, masks vanish, and copies stay independent."""
-    law = SumMod(16).image_law(
+    distribution = SumMod(16).image_distribution(
         [Skellam(variance=1).shift(np.array([3, 20])), Skellam(variance=2).shift(np.array([14, -1]))]
     )
-    assert law == WrappedMod(Skellam(variance=3), modulus=16, offset=np.array([1, 3]))
-    assert float(law.logp_ball(np.array([1, 3]))) == pytest.approx(
-        float(law.logp(np.array([1, 3])).sum()), rel=1e-13
+    assert distribution == WrappedMod(Skellam(variance=3), modulus=16, offset=np.array([1, 3]))
+    assert float(distribution.logp_ball(np.array([1, 3]))) == pytest.approx(
+        float(distribution.logp(np.array([1, 3])).sum()), rel=1e-13
     )
     single = WrappedMod(Skellam(variance=3), modulus=16, offset=1)
-    assert int(law.ppf(np.array([0.3, 0.3]))[0]) == int(single.ppf(0.3))
+    assert int(distribution.ppf(np.array([0.3, 0.3]))[0]) == int(single.ppf(0.3))
     assert float(single.cdf(5)) == pytest.approx(sum(math.exp(single.logp(y)) for y in range(6)), rel=1e-13)
-    assert SumMod(16).image_law([PointMass(30)]) == PointMass(np.int64(14))
+    assert SumMod(16).image_distribution([PointMass(30)]) == PointMass(np.int64(14))
 
 
-# Per-user samples have the image's law
+# Per-user samples have the image's distribution
 
 
 @pytest.mark.parametrize(
@@ -300,25 +310,25 @@ def test_sum_mod_of_shifted_users_is_the_wrapped_sum():
         ([PolyaDifference(shape="1/5", log_ratio="1/2").shift(j) for j in range(3)], SumMod(8)),
         ([Skellam(variance=2).shift(7 * j) for j in range(3)], SumMod(10)),
     ],
-    ids=["convolution", "full turnout", "partial turnout in Z_8", "skellam in Z_10"],
+    ids=["convolution", "full participation", "partial participation in Z_8", "skellam in Z_10"],
 )
-def test_users_one_by_one_have_the_law_of_the_image(laws, image):
-    """Chi-square of 30 000 per-user samples, and of samples of the image law, against its probabilities; a
-    shifted law fails.
+def test_users_one_by_one_have_the_distribution_of_the_image(distributions, image):
+    """Chi-square of 30 000 per-user samples, and of samples of the image distribution, against its
+    probabilities; a shifted distribution fails.
     """
-    law = image.image_law(laws)
+    distribution = image.image_distribution(distributions)
     for draws in (
-        image.sample(laws, np.random.default_rng(1), (30_000,)),
-        law.sample(np.random.default_rng(2), (30_000,)),
+        image.sample(distributions, np.random.default_rng(1), (30_000,)),
+        distribution.sample(np.random.default_rng(2), (30_000,)),
     ):
-        assert fits(law, draws)
-        assert not fits(law, (draws + 1) % image.modulus if isinstance(image, SumMod) else draws + 1)
+        assert fits(distribution, draws)
+        assert not fits(distribution, (draws + 1) % image.modulus if isinstance(image, SumMod) else draws + 1)
 
 
-def fits(law, draws):
+def fits(distribution, draws):
     """Pearson's test with rare outcomes pooled."""
     values, counts = np.unique(draws, return_counts=True)
-    expected = len(draws) * np.exp(law.logp(values))
+    expected = len(draws) * np.exp(distribution.logp(values))
     common = expected >= 20
     observed = np.append(counts[common], len(draws) - counts[common].sum())
     wanted = np.append(expected[common], len(draws) - expected[common].sum())
@@ -338,15 +348,15 @@ def test_apply_pushes_outcomes_through():
 
 
 def test_json_round_trips():
-    """Images and image laws come back equal."""
+    """Images and image distributions come back equal."""
     for image in (Sum(), SumMod(12)):
         assert image_from_json(json.loads(json.dumps(image.to_json()))) == image
-    for law in (
+    for distribution in (
         ConvolvedIntegers([Bernoulli(p="1/3"), Bernoulli(p="1/3"), Categorical(weights=[1, 2])]),
         WrappedMod(ConvolvedIntegers([Bernoulli(p="1/3")]), modulus=3, offset=np.array([[0, 4]])),
         PolyaDifference(shape="1/3", log_ratio="2/7"),
     ):
-        assert law_from_json(json.loads(json.dumps(law.to_json()))) == law
+        assert distribution_from_json(json.loads(json.dumps(distribution.to_json()))) == distribution
     with pytest.raises(InvalidParameterError, match="an image must be one of"):
         image_from_json({"image": "median"})
     with pytest.raises(InvalidParameterError, match="does not take"):
@@ -354,10 +364,12 @@ def test_json_round_trips():
 
 
 def test_the_order_of_users_does_not_matter():
-    """A sum of the same laws in another order is an equal law with an equal hash."""
-    laws = [Bernoulli(p="1/3"), Bernoulli(p="1/2"), Bernoulli(p="1/3")]
-    assert Sum().image_law(laws) == Sum().image_law(laws[::-1])
-    assert hash(Sum().image_law(laws)) == hash(Sum().image_law(laws[::-1]))
+    """A sum of the same distributions in another order is an equal distribution with an equal hash."""
+    distributions = [Bernoulli(p="1/3"), Bernoulli(p="1/2"), Bernoulli(p="1/3")]
+    assert Sum().image_distribution(distributions) == Sum().image_distribution(distributions[::-1])
+    assert hash(Sum().image_distribution(distributions)) == hash(
+        Sum().image_distribution(distributions[::-1])
+    )
 
 
 def test_precision_follows_the_caller():
@@ -376,35 +388,37 @@ def test_precision_follows_the_caller():
 def test_refusals_say_why():
     """No closed form, infinite parts of a convolution, mixed shapes, fractions in Z_m, structured parts."""
     with pytest.raises(NotTractableError, match="discrete-gaussian has no closed form"):
-        Sum().image_law([DiscreteGaussian(sigma2=1), DiscreteGaussian(sigma2=1)])
+        Sum().image_distribution([DiscreteGaussian(sigma2=1), DiscreteGaussian(sigma2=1)])
     with pytest.raises(NotTractableError, match="no closed form"):
-        Sum().image_law([Laplace(scale=1), Laplace(scale=1)])
+        Sum().image_distribution([Laplace(scale=1), Laplace(scale=1)])
     with pytest.raises(NotTractableError, match="no closed form"):
-        Sum().image_law([Polya(shape=1, log_ratio=1), Polya(shape=1, log_ratio=2)])
+        Sum().image_distribution([Polya(shape=1, log_ratio=1), Polya(shape=1, log_ratio=2)])
     with pytest.raises(NotTractableError, match="finitely many"):
         ConvolvedIntegers([Skellam(variance=1)])
     with pytest.raises(NotTractableError, match="at most"):
         ConvolvedIntegers([Binomial(trials=2**17, p="1/2")])
     with pytest.raises(NotTractableError, match="only for numbers"):
-        Sum().image_law([Sum().image_law([Bernoulli(p="1/2")]), shuffled()])
-    with pytest.raises(NotTractableError, match="only a scalar law on the integers"):
-        SumMod(5).image_law([Gaussian(variance=1), Gaussian(variance=1)])
+        Sum().image_distribution([Sum().image_distribution([Bernoulli(p="1/2")]), shuffled()])
+    with pytest.raises(NotTractableError, match="only a scalar distribution on the integers"):
+        SumMod(5).image_distribution([Gaussian(variance=1), Gaussian(variance=1)])
     with pytest.raises(InvalidParameterError, match="one shape"):
-        Sum().image_law([Skellam(variance=1), Skellam(variance=1).shift(np.array([1, 2]))])
+        Sum().image_distribution([Skellam(variance=1), Skellam(variance=1).shift(np.array([1, 2]))])
     with pytest.raises(InvalidParameterError, match="integers"):
-        SumMod(5).image_law([Skellam(variance=1).shift(0.5)])
+        SumMod(5).image_distribution([Skellam(variance=1).shift(0.5)])
     with pytest.raises(InvalidParameterError, match="integers"):
         SumMod(5).apply([0.5, 1.0])
     with pytest.raises(InvalidParameterError, match="at least one user"):
-        Sum().image_law([])
+        Sum().image_distribution([])
     with pytest.raises(InvalidParameterError, match="modulus"):
         SumMod(0)
-    assert Sum().image_law([Laplace(scale=1)]) == Laplace(scale=1)
-    assert NoisyArgmax([0, 1], Laplace(scale=1)) == Sum().image_law([NoisyArgmax([0, 1], Laplace(scale=1))])
+    assert Sum().image_distribution([Laplace(scale=1)]) == Laplace(scale=1)
+    assert NoisyArgmax([0, 1], Laplace(scale=1)) == Sum().image_distribution(
+        [NoisyArgmax([0, 1], Laplace(scale=1))]
+    )
 
 
 def shuffled():
-    """A structured law, which cannot be summed."""
+    """A structured distribution, which cannot be summed."""
     from dpaudit.distributions import CountVector
 
     return CountVector([Bernoulli(p="1/2")], outcomes=2)

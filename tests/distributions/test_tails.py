@@ -12,22 +12,22 @@ import pytest
 from scipy import stats
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import ball, exceeds, precision
 from dpaudit.distributions import (
     Binomial,
     DiscreteGaussian,
     DiscreteLaplace,
+    Distribution,
     Exponential,
     Gaussian,
     Gumbel,
     Laplace,
-    Law,
     Polya,
     Skellam,
 )
 from dpaudit.distributions.discrete_gaussian import theta
-from dpaudit.distributions.scalar import ScalarLaw
+from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.distributions.tails import SymmetricLattice
+from dpaudit.kernel.ball import ball, exceeds, precision
 from tests.distributions.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name, real
 
 
@@ -36,8 +36,8 @@ def _masses(case: Case) -> tuple[range, list[mp.mpf]]:
     """Outcomes around the mean that hold all but about 1e-60 of the mass, with their independent
     probabilities.
     """
-    centre, reach = round(case.law.mean()), 40
-    ends = case.law.support
+    centre, reach = round(case.distribution.mean()), 40
+    ends = case.distribution.support
     while ends.upper is None and case.density(Fraction(centre + reach)) > mp.mpf(10) ** -62:
         reach = reach * 5 // 4
     low = centre - reach if ends.lower is None else int(ends.lower)
@@ -46,23 +46,23 @@ def _masses(case: Case) -> tuple[range, list[mp.mpf]]:
     return window, [case.density(Fraction(k)) for k in window]
 
 
-SMALL = tuple(case for case in INTEGER_CASES if case.law.variance() < 300)
+SMALL = tuple(case for case in INTEGER_CASES if case.distribution.variance() < 300)
 
 
 @pytest.mark.parametrize("case", SMALL, ids=name)
-def test_cdf_and_sf_of_integer_laws_are_the_sums_of_the_density(case: Case) -> None:
+def test_cdf_and_sf_of_integer_distributions_are_the_sums_of_the_density(case: Case) -> None:
     """cdf and sf, in floats and in balls, equal term-by-term sums of the independent density on both
     sides.
     """
     window, pmf = _masses(case)
-    at = [math.floor(case.law.mean()) + d for d in (-20, -3, -1, 0, 1, 4, 25)]
+    at = [math.floor(case.distribution.mean()) + d for d in (-20, -3, -1, 0, 1, 4, 25)]
     for k in at:
         left = mp.fsum(p for j, p in zip(window, pmf, strict=True) if j <= k)
         right = mp.fsum(p for j, p in zip(window, pmf, strict=True) if j > k)
-        assert float(case.law.cdf(k)) == pytest.approx(float(left), rel=1e-12, abs=1e-300)
-        assert float(case.law.sf(k)) == pytest.approx(float(right), rel=1e-12, abs=1e-300)
+        assert float(case.distribution.cdf(k)) == pytest.approx(float(left), rel=1e-12, abs=1e-300)
+        assert float(case.distribution.sf(k)) == pytest.approx(float(right), rel=1e-12, abs=1e-300)
         with precision(100):
-            balls = case.law.cdf_ball(k), case.law.sf_ball(k)
+            balls = case.distribution.cdf_ball(k), case.distribution.sf_ball(k)
         for found, value in zip(balls, (left, right), strict=True):
             assert abs(float(found.mid()) - value) < mp.mpf(10) ** -15 * value + mp.mpf(10) ** -60
             assert value == 0 or _nearly_inside(value, found)
@@ -82,10 +82,10 @@ def test_cdf_balls_of_densities_agree_with_floats(case: Case) -> None:
     """cdf_ball and sf_ball overlap the float values, and their sum encloses 1."""
     for x in case.points:
         with precision(100):
-            low, high = case.law.cdf_ball(x), case.law.sf_ball(x)
+            low, high = case.distribution.cdf_ball(x), case.distribution.sf_ball(x)
             assert (low + high).contains(1)
-        assert float(case.law.cdf(x)) == pytest.approx(float(low.mid()), rel=1e-12)
-        assert float(case.law.sf(x)) == pytest.approx(float(high.mid()), rel=1e-12)
+        assert float(case.distribution.cdf(x)) == pytest.approx(float(low.mid()), rel=1e-12)
+        assert float(case.distribution.sf(x)) == pytest.approx(float(high.mid()), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_cdf_balls_of_densities_agree_with_floats(case: Case) -> None:
     ],
     ids=repr,
 )
-def test_tails_keep_their_digits_down_to_1e_300(law: Law, x: float, upper: bool) -> None:
+def test_tails_keep_their_digits_down_to_1e_300(distribution: Distribution, x: float, upper: bool) -> None:
     """Where the tail is between 1e-305 and 1e-100 the float is right to ten digits, and the ball to 60
     bits.
     """
     with precision(100):
-        ball = law.sf_ball(x) if upper else law.cdf_ball(x)
-    got = float(law.sf(x) if upper else law.cdf(x))
+        ball = distribution.sf_ball(x) if upper else distribution.cdf_ball(x)
+    got = float(distribution.sf(x) if upper else distribution.cdf(x))
     assert 1e-305 < got < 1e-100
     assert ball.rel_accuracy_bits() > 60
     assert got == pytest.approx(float(ball.mid()), rel=1e-10)
@@ -138,29 +138,31 @@ def test_tails_keep_their_digits_down_to_1e_300(law: Law, x: float, upper: bool)
         (Polya(shape="5/2", ratio="3/4"), stats.nbinom(2.5, 0.25)),
         (Binomial(trials=50, p="1/4"), stats.binom(50, 0.25)),
     ],
-    ids=lambda value: repr(value) if isinstance(value, ScalarLaw) else type(value).__name__,
+    ids=lambda value: repr(value) if isinstance(value, ScalarDistribution) else type(value).__name__,
 )
-def test_agreement_with_scipy(law: Law, reference: stats.rv_continuous) -> None:
-    """cdf, sf, mean and variance agree with scipy.stats, where scipy has the law."""
+def test_agreement_with_scipy(distribution: Distribution, reference: stats.rv_continuous) -> None:
+    """cdf, sf, mean and variance agree with scipy.stats, where scipy has the distribution."""
     x = np.arange(-40, 41)
-    np.testing.assert_allclose(law.cdf(x), reference.cdf(x), rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(law.sf(x), reference.sf(x), rtol=1e-7, atol=1e-12)
-    assert law.mean() == pytest.approx(reference.mean(), abs=1e-12)
-    assert law.variance() == pytest.approx(reference.var(), rel=1e-12)
+    np.testing.assert_allclose(distribution.cdf(x), reference.cdf(x), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(distribution.sf(x), reference.sf(x), rtol=1e-7, atol=1e-12)
+    assert distribution.mean() == pytest.approx(reference.mean(), abs=1e-12)
+    assert distribution.variance() == pytest.approx(reference.var(), rel=1e-12)
 
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
-def test_ppf_of_integer_laws_is_the_smallest_outcome_that_reaches_the_level(case: Case) -> None:
+def test_ppf_of_integer_distributions_is_the_smallest_outcome_that_reaches_the_level(case: Case) -> None:
     """ppf(q) reaches q and its predecessor does not, at random and at extreme levels; above 1/2 judged by
     sf.
     """
-    law = case.law
+    distribution = case.distribution
     q = np.concatenate([np.random.default_rng(3).random(300), [2.0**-53, 1e-100, 0.5, 1 - 2.0**-53]])
-    k = law.ppf(q)
+    k = distribution.ppf(q)
     assert k.dtype == np.int64
-    np.testing.assert_array_equal(law.ppf(q[:40]), k[:40])  # few levels are searched, many are looked up
-    assert np.all(law.cdf(k) >= q)
-    below = np.where(q <= 0.5, law.cdf(k - 1) < q, law.sf(k - 1) > 1 - q)
+    np.testing.assert_array_equal(
+        distribution.ppf(q[:40]), k[:40]
+    )  # few levels are searched, many are looked up
+    assert np.all(distribution.cdf(k) >= q)
+    below = np.where(q <= 0.5, distribution.cdf(k - 1) < q, distribution.sf(k - 1) > 1 - q)
     assert below.all(), q[~below]
 
 
@@ -169,20 +171,20 @@ def test_ppf_inverts_the_cdf_at_its_own_values(case: Case) -> None:
     """Fed the cdf of an outcome of the lower half, ppf gives the outcome back: a draw replays from its
     level.
     """
-    law = case.law
-    k = np.arange(round(law.mean()) - 30, round(law.mean()) + 30)
-    k = k[(law.logp(k) > -600) & (law.cdf(k) <= 0.5)]
-    np.testing.assert_array_equal(law.ppf(law.cdf(k)), k)
+    distribution = case.distribution
+    k = np.arange(round(distribution.mean()) - 30, round(distribution.mean()) + 30)
+    k = k[(distribution.logp(k) > -600) & (distribution.cdf(k) <= 0.5)]
+    np.testing.assert_array_equal(distribution.ppf(distribution.cdf(k)), k)
 
 
 @pytest.mark.parametrize("case", CONTINUOUS_CASES, ids=name)
 def test_ppf_inverts_cdf_of_densities(case: Case) -> None:
     """cdf(ppf(q)) is q from 1e-200 to 1 - 2^-53, and the levels 0 and 1 are the ends of the support."""
     q = np.concatenate([np.random.default_rng(4).random(200), [1e-200, 1e-20, 0.5, 1 - 2.0**-53]])
-    np.testing.assert_allclose(case.law.cdf(case.law.ppf(q)), q, rtol=2e-13)
-    ends = case.law.support
-    assert case.law.ppf(0) == (-math.inf if ends.lower is None else float(ends.lower))
-    assert case.law.ppf(1) == math.inf
+    np.testing.assert_allclose(case.distribution.cdf(case.distribution.ppf(q)), q, rtol=2e-13)
+    ends = case.distribution.support
+    assert case.distribution.ppf(0) == (-math.inf if ends.lower is None else float(ends.lower))
+    assert case.distribution.ppf(1) == math.inf
 
 
 def test_ppf_refuses_the_levels_0_and_1_at_infinite_ends() -> None:
@@ -200,24 +202,24 @@ def test_ppf_refuses_the_levels_0_and_1_at_infinite_ends() -> None:
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_cdf_at_infinities_and_between_outcomes(case: Case) -> None:
     """cdf is 0 and 1 at the infinities, in floats and balls, and constant between neighbouring integers."""
-    law = case.law
-    np.testing.assert_array_equal(law.cdf([-math.inf, math.inf]), [0, 1])
-    np.testing.assert_array_equal(law.sf([-math.inf, math.inf]), [1, 0])
-    assert law.cdf_ball(-math.inf).is_zero()
-    assert law.sf_ball(-math.inf) == 1
+    distribution = case.distribution
+    np.testing.assert_array_equal(distribution.cdf([-math.inf, math.inf]), [0, 1])
+    np.testing.assert_array_equal(distribution.sf([-math.inf, math.inf]), [1, 0])
+    assert distribution.cdf_ball(-math.inf).is_zero()
+    assert distribution.sf_ball(-math.inf) == 1
     if case.integer:
-        assert law.cdf(1.75) == law.cdf(1)
-        assert law.sf_ball(1.75).overlaps(law.sf_ball(1))
+        assert distribution.cdf(1.75) == distribution.cdf(1)
+        assert distribution.sf_ball(1.75).overlaps(distribution.sf_ball(1))
 
 
 def test_a_table_too_long_is_refused_with_a_way_out() -> None:
     """A standard deviation of a million has no float cdf table here: the error names what works, and that
     works.
     """
-    law = DiscreteGaussian(sigma2=10**12)
+    distribution = DiscreteGaussian(sigma2=10**12)
     with pytest.raises(NotTractableError, match="sample"):
-        law.cdf(0)
-    assert law.logp(0) == pytest.approx(-0.5 * math.log(2 * math.pi * 1e12), rel=1e-12)
+        distribution.cdf(0)
+    assert distribution.logp(0) == pytest.approx(-0.5 * math.log(2 * math.pi * 1e12), rel=1e-12)
 
 
 @pytest.mark.parametrize("case", SMALL, ids=name)
@@ -227,7 +229,7 @@ def test_log_mgf_ball_encloses_the_sum(case: Case) -> None:
         window, pmf = _masses(case)
         total = mp.fsum(mp.exp(real(t) * k) * p for k, p in zip(window, pmf, strict=True))
         with precision(80):
-            ball = case.law.log_mgf_ball(t)
+            ball = case.distribution.log_mgf_ball(t)
         assert inside(mp.log(total), ball)
         assert ball.rel_one_accuracy_bits() > 55
 
@@ -242,24 +244,26 @@ def test_log_mgf_ball_encloses_the_sum(case: Case) -> None:
     ],
     ids=["laplace", "gaussian", "exponential", "gumbel"],
 )
-def test_log_mgf_ball_of_densities_agrees_with_quadrature(law: Law, density: object, t: str) -> None:
+def test_log_mgf_ball_of_densities_agrees_with_quadrature(
+    distribution: Distribution, density: object, t: str
+) -> None:
     """log E exp(tX) as a ball agrees with quadrature."""
     with mp.workdps(25):
         area = mp.quad(
             lambda x: mp.exp(real(t) * x) * density(x), [-1000, -80, -10, -3, 0, 3, 10, 40, 200, 1000]
         )
-    assert float(law.log_mgf_ball(t).mid()) == pytest.approx(float(mp.log(area)), abs=1e-11)
+    assert float(distribution.log_mgf_ball(t).mid()) == pytest.approx(float(mp.log(area)), abs=1e-11)
 
 
 def test_log_mgf_is_infinite_from_the_pole_on() -> None:
     """At and beyond its pole the expectation is +inf, for numbers and for balls; just inside it is finite."""
-    for law in (Laplace(scale=10), DiscreteLaplace(scale=10)):
+    for distribution in (Laplace(scale=10), DiscreteLaplace(scale=10)):
         for t in ("1/10", "-1/10", 3):
-            assert exceeds(law.log_mgf_ball(t), 10**9)
-        assert law.log_mgf_ball("0.0999").is_finite()
-    for law in (Exponential(scale=10), Gumbel(scale=10), Polya(shape=2, log_ratio="1/10")):
-        assert exceeds(law.log_mgf_ball("1/10"), 10**9)
-        assert law.log_mgf_ball("-5").is_finite()
+            assert exceeds(distribution.log_mgf_ball(t), 10**9)
+        assert distribution.log_mgf_ball("0.0999").is_finite()
+    for distribution in (Exponential(scale=10), Gumbel(scale=10), Polya(shape=2, log_ratio="1/10")):
+        assert exceeds(distribution.log_mgf_ball("1/10"), 10**9)
+        assert distribution.log_mgf_ball("-5").is_finite()
     with precision(64):
         assert exceeds(
             Laplace(scale=3).log_mgf_ball(Laplace(scale=1).cdf_ball(0)), 10**9
@@ -269,15 +273,15 @@ def test_log_mgf_is_infinite_from_the_pole_on() -> None:
 @pytest.mark.parametrize("law", [DiscreteGaussian(sigma2=9), Skellam(variance=9)], ids=repr)
 @pytest.mark.parametrize("stop", [2, 5, 12])
 def test_a_sum_cut_too_early_is_wide_but_still_true(
-    law: SymmetricLattice, stop: int, monkeypatch: pytest.MonkeyPatch
+    distribution: SymmetricLattice, stop: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the tail sum stopped after a few terms the ball is wide, and contains the well-summed value all
     the same.
     """
     with precision(100):
-        good = law.sf_ball(3)
+        good = distribution.sf_ball(3)
         monkeypatch.setattr(SymmetricLattice, "_reach", lambda self, k, *, bits: k + stop)
-        early = law.sf_ball(3)
+        early = distribution.sf_ball(3)
     assert early.contains(good)
     assert float(early.rad()) > 1e6 * float(good.rad())
 

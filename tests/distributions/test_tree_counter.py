@@ -1,5 +1,5 @@
-"""Proves that the tree counter releases the right blocks with the right joint law, against a hand enumeration
-and Gaussian algebra.
+"""Proves that the tree counter releases the right blocks with the right joint distribution, against a hand
+enumeration and Gaussian algebra.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import lower, upper
 from dpaudit.distributions import BinaryTree, DiscreteLaplace, Gaussian, Laplace, kernel_from_json
+from dpaudit.kernel.ball import lower, upper
 from tests.rates import FALSE_FAILURE_RATE
 
 #: Leaf i completes the block of these leaves: written down by hand for eight leaves.
@@ -62,11 +62,11 @@ def test_answers_are_equivalent_to_the_prefix_sums():
 
 
 def test_the_joint_density_is_the_product_over_nodes():
-    """Floats and balls equal the product of single densities at the hand-written block sums, with one law for
-    each level.
+    """Floats and balls equal the product of single densities at the hand-written block sums, with one
+    distribution for each level.
     """
-    laws = (Laplace(scale=1), Laplace(scale=2), Gaussian(sigma=3), Gaussian(sigma=5))
-    kernel = BinaryTree(leaves=8, noise_by_level=laws)
+    distributions = (Laplace(scale=1), Laplace(scale=2), Gaussian(sigma=3), Gaussian(sigma=5))
+    kernel = BinaryTree(leaves=8, noise_by_level=distributions)
     levels = {1: 0, 2: 1, 3: 0, 4: 2, 5: 0, 6: 1, 7: 0, 8: 3}
     outcome = [0.5, -3.25, 4.0, 20.0, -15.5, 14.0, 66.0, 200.0]
     frozen = [stats.laplace(scale=1), stats.laplace(scale=2), stats.norm(scale=3), stats.norm(scale=5)]
@@ -178,7 +178,7 @@ def test_refusals_say_why():
         BinaryTree(leaves=4, noise_by_level=[Laplace(scale=1)])
     with pytest.raises(InvalidParameterError, match="both or neither"):
         BinaryTree(leaves=4)
-    with pytest.raises(InvalidParameterError, match="scalar law"):
+    with pytest.raises(InvalidParameterError, match="scalar distribution"):
         BinaryTree(leaves=4, noise=Laplace(scale=1).shift(np.zeros(2)))
     with pytest.raises(InvalidParameterError, match="from 1 up"):
         BinaryTree(leaves=0, noise=Laplace(scale=1))

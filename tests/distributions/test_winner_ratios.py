@@ -1,4 +1,4 @@
-"""Ratios of the noisy winner's law by closed forms for two actions."""
+"""Ratios of the noisy winner's distribution by closed forms for two actions."""
 
 from __future__ import annotations
 

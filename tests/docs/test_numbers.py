@@ -27,13 +27,13 @@ from dpaudit.blackbox import (
 )
 from dpaudit.blackbox import check as checking
 from dpaudit.blackbox.power import runs_needed
+from dpaudit.blackbox.statistics import blocks
 from dpaudit.blackbox.words import at_most
 from dpaudit.cli import check as check_command
 from dpaudit.cli import compare as compare_command
 from dpaudit.cli.report import NOT_CONFIRMED
 from dpaudit.report.file import strict
 from dpaudit.run.plan import MAX_LEVEL
-from dpaudit.blackbox.statistics import blocks
 from dpaudit.verify import trusted
 from dpaudit.verify.report import SECONDS, verify_report
 from dpaudit.verify.trusted import claim_lines, code_lines, trusted_lines

@@ -99,7 +99,7 @@ BELOW = {
 
 @pytest.mark.parametrize("room", BELOW)
 def test_lower_rooms_know_nothing_of_those_above(room: str) -> None:
-    """The kernel imports nothing else, the laws only the kernel's balls, and so on."""
+    """The kernel imports nothing else, the distributions only the kernel's balls, and so on."""
     used = {
         other.split(".")[1]
         for name, others in graph().items()

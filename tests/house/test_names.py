@@ -48,7 +48,9 @@ def test_every_name_that_is_mentioned_exists() -> None:
     assert {name: path for name, path in names.items() if not exists(name)} == {}
 
 
-@pytest.mark.parametrize("name", ["dpaudit.distributions.nothing", "dpaudit.core.exact.nothing", "benchmarks.no.such"])
+@pytest.mark.parametrize(
+    "name", ["dpaudit.distributions.nothing", "dpaudit.core.exact.nothing", "benchmarks.no.such"]
+)
 def test_a_name_that_is_not_there_is_noticed(name: str) -> None:
     """The check above can fail: no such module, no such function."""
     assert not exists(name)

@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.certify import build
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.kernel.ball import upper_exact
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
 from dpaudit.kernel.t2.shuffle import clones_delta
-from dpaudit.certify import build
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 Rows = list[list[float]]
@@ -28,22 +28,22 @@ def leaky_response(odds: float, leak: float) -> Rows:
     return [[odds * q, q, leak, 0.0], [q, odds * q, 0.0, leak]]
 
 
-def histogram_law(rows: Rows, inputs: tuple[int, ...]) -> Counter[tuple[int, ...]]:
-    """The law of the multiset of all messages, by listing them."""
-    law: Counter[tuple[int, ...]] = Counter()
+def histogram_distribution(rows: Rows, inputs: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+    """The distribution of the multiset of all messages, by listing them."""
+    distribution: Counter[tuple[int, ...]] = Counter()
     for outputs in itertools.product(range(len(rows[0])), repeat=len(inputs)):
         chance = math.prod(rows[x][y] for x, y in zip(inputs, outputs, strict=True))
         if chance:
-            law[tuple(sorted(outputs))] += chance  # type: ignore[assignment]
-    return law
+            distribution[tuple(sorted(outputs))] += chance  # type: ignore[assignment]
+    return distribution
 
 
 def true_delta(rows: Rows, users: int, epsilon: float) -> float:
     """The largest delta over all inputs of the others and both directions."""
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(len(rows)), users - 1):
-        laws = [histogram_law(rows, (x, *others)) for x in range(len(rows))]
-        for p, q in itertools.permutations(laws, 2):
+        distributions = [histogram_distribution(rows, (x, *others)) for x in range(len(rows))]
+        for p, q in itertools.permutations(distributions, 2):
             worst = max(worst, sum(max(0.0, p[y] - math.exp(epsilon) * q[y]) for y in p))
     return worst
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.certify.build import Proof, binomial_vectors, compose_sequential, vector_noise
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.kernel.t1.binomial_vectors import BinomialVectors
-from dpaudit.certify.build import Proof, binomial_vectors, compose_sequential, vector_noise
 
 ORDERS = [Fraction(k, 2) for k in (3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)]
 LOOSE = ApproxDP(epsilon="1/2", delta=1)
@@ -28,13 +28,13 @@ def stated(**changes: Any) -> Proof:
 
 
 def hockey_stick(one: np.ndarray, two: np.ndarray, epsilon: float) -> float:
-    """Of both directions the larger, of two product laws given by their factors."""
+    """Of both directions the larger, of two product distributions given by their factors."""
     forth = np.maximum(one - math.exp(epsilon) * two, 0).sum()
     return float(max(forth, np.maximum(two - math.exp(epsilon) * one, 0).sum()))
 
 
 def rounded(value: float, *, trials: int, chance: float, room: int) -> np.ndarray:
-    """The law of floor(value) + Ber(fraction) + Bin(trials, chance) on 0, ..., trials + room."""
+    """The distribution of floor(value) + Ber(fraction) + Bin(trials, chance) on 0, ..., trials + room."""
     points, low = np.arange(trials + room + 1), math.floor(value)
     up = value - low
     pmf = stats.binom.pmf
@@ -51,7 +51,7 @@ def test_two_rounded_entries_summed_out(
 ) -> None:
     """delta of two entries, rounded and noised, summed over all pairs of outcomes, is at most the bound."""
     trials, p = 900, float(Fraction(chance))
-    laws = [
+    distributions = [
         np.multiply.outer(*(rounded(v, trials=trials, chance=p, room=4) for v in side))
         for side in (here, there)
     ]
@@ -81,7 +81,7 @@ def test_two_rounded_entries_summed_out(
     other = summed.certify(ApproxDP(epsilon=epsilon, delta=1)).bound
     assert bound is not None
     assert other is not None
-    assert hockey_stick(*laws, epsilon=float(Fraction(epsilon))) <= float(min(bound, other))
+    assert hockey_stick(*distributions, epsilon=float(Fraction(epsilon))) <= float(min(bound, other))
     assert max(bound, other) < 1
 
 
@@ -107,8 +107,8 @@ def test_what_is_left_out() -> None:
     """The mass beyond the deviation, by the distribution function, is at most the stated one."""
     noise = BinomialVectors(5000, Fraction(1, 4), 1, Fraction(1), Fraction(1), False, 120, 1)
     outside, _ = noise.cut(Fraction(2))
-    law = stats.binom(5000, 0.25)
-    truth = law.cdf(1250 - 121) + law.sf(1250 + 120)
+    distribution = stats.binom(5000, 0.25)
+    truth = distribution.cdf(1250 - 121) + distribution.sf(1250 + 120)
     assert truth <= float(outside.upper()) <= 100 * truth
 
 

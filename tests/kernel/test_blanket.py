@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
 from dpaudit.core.claims import ApproxDP, PureDP
 from dpaudit.core.errors import CertificateError
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid
 from dpaudit.kernel.t2.blanket import blanket_delta
 from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
-from dpaudit.certify import build
-from dpaudit.certify.build import LossGrid
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 GRID = Grid(step=Fraction(1, 100))
@@ -41,7 +41,7 @@ def response(local: float) -> list[list[Fraction]]:
 def enumerated(rows: list[list[Fraction]], users: int, epsilon: float) -> float:
     """delta of the shuffled outputs by listing them all, for every choice of inputs of all users."""
 
-    def law(inputs: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+    def distribution(inputs: tuple[int, ...]) -> Counter[tuple[int, ...]]:
         result: Counter[tuple[int, ...]] = Counter()
         for outputs in itertools.product(range(len(rows[0])), repeat=users):
             result[tuple(sorted(outputs))] += math.prod(
@@ -51,8 +51,8 @@ def enumerated(rows: list[list[Fraction]], users: int, epsilon: float) -> float:
 
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(len(rows)), users - 1):
-        laws = [law((x, *others)) for x in range(len(rows))]
-        for p, q in itertools.permutations(laws, 2):
+        distributions = [distribution((x, *others)) for x in range(len(rows))]
+        for p, q in itertools.permutations(distributions, 2):
             worst = max(worst, sum(max(0.0, p[key] - math.exp(epsilon) * q[key]) for key in p))
     return worst
 

@@ -1,5 +1,5 @@
-"""Certified loss laws: never on the wrong side of the exact value, tight, and equal to enumeration on
-small cases.
+"""Certified loss distributions: never on the wrong side of the exact value, tight, and equal to enumeration
+on small cases.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, from_masses, power
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, compose, from_atoms, from_masses, power
 from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.lattice import Reflected
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
 from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.readout import pure_delta
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
-from dpaudit.kernel.t2.special_laws import Binomial
-from dpaudit.certify import build
-from dpaudit.certify.build import LossGrid
+from dpaudit.kernel.t2.special_distributions import Binomial
 
 FINE = Grid(step=Fraction(1, 1000))
 
@@ -44,8 +44,8 @@ def exact_epsilon(delta: float) -> Fraction:
     ("copies", "step", "reach"), [(64, "1/1000", 8), (1024, "1/1000", 8), (4096, "1/1000", 8)]
 )
 def test_never_below_the_exact_gaussian(copies: int, step: str, reach: int) -> None:
-    """k Gaussian steps of total mu = 1, composed as loss laws: delta is never below the exact one, for
-    delta from 1e-3 to 1e-14.
+    """k Gaussian steps of total mu = 1, composed as loss distributions: delta is never below the exact one,
+    for delta from 1e-3 to 1e-14.
     """
     one = gaussian_pair(Fraction(1, copies), Grid(step=Fraction(step)))
     whole = power(one, copies)
@@ -87,14 +87,14 @@ def response(epsilon: float, copies: int, target: float) -> float:
     return sum(terms) / (1 + e) ** copies
 
 
-def test_lower_and_upper_laws_meet_on_the_grid() -> None:
-    """Losses known exactly and on the grid: upper and lower laws of 50 randomised responses agree to
+def test_lower_and_upper_distributions_meet_on_the_grid() -> None:
+    """Losses known exactly and on the grid: upper and lower distributions of 50 randomised responses agree to
     1e-15.
     """
     deltas = []
     for upper in (True, False):
-        law = power(response_pair(Fraction(1, 8), Grid(step=Fraction(1, 8), upper=upper)), 50)
-        deltas.append(law.delta(Fraction(1)))
+        distribution = power(response_pair(Fraction(1, 8), Grid(step=Fraction(1, 8), upper=upper)), 50)
+        deltas.append(distribution.delta(Fraction(1)))
     assert 0 <= upper_exact(deltas[0]) - lower_exact(deltas[1]) < Fraction(1, 10**15)
 
 
@@ -103,7 +103,7 @@ def test_randomised_response_composes_exactly(copies: int) -> None:
     """On a grid that holds its losses, randomised response composes to the binomial sum; also discrete
     Laplace of sensitivity 1 (scale 10).
     """
-    law = power(response_pair(Fraction(1, 10), Grid(step=Fraction(1, 100))), copies)
+    distribution = power(response_pair(Fraction(1, 10), Grid(step=Fraction(1, 100))), copies)
     proof = build.compose_sequential(
         [build.discrete_laplace_mechanism(sensitivity=1, scale=10)],
         times=[copies],
@@ -111,7 +111,7 @@ def test_randomised_response_composes_exactly(copies: int) -> None:
     )
     for epsilon in (Fraction(0), Fraction(1, 20), Fraction(copies, 25)):
         truth = response(0.1, copies, float(epsilon))
-        assert float(upper_exact(law.delta(epsilon))) == pytest.approx(truth, rel=1e-9, abs=1e-18)
+        assert float(upper_exact(distribution.delta(epsilon))) == pytest.approx(truth, rel=1e-9, abs=1e-18)
         assert float(proof.certify(ApproxDP(epsilon=epsilon, delta=1)).bound) == pytest.approx(
             truth, rel=1e-9, abs=1e-18
         )
@@ -129,20 +129,22 @@ def enumerated(atoms: list[tuple[float, float]], copies: int, epsilon: float) ->
 ATOMS = [(0.5, 0.2), (0.25, 0.3), (0.125, 0.375), (0.0625, 0.0625), (0.0625, 0.0625)]
 
 
-def law_of(atoms: list[tuple[float, float]], grid: Grid) -> LossLaw:
+def distribution_of(atoms: list[tuple[float, float]], grid: Grid) -> LossDistribution:
     return from_atoms(grid, [(ball(Fraction(p)), ball(Fraction(q))) for p, q in atoms])
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.3, 0.9163, 1.5])
-def test_upper_and_lower_laws_bracket_enumeration(copies: int, epsilon: float) -> None:
-    """The upper law is above and the lower law below the enumerated delta, and both are within the grid's
-    step of it.
+def test_upper_and_lower_distributions_bracket_enumeration(copies: int, epsilon: float) -> None:
+    """The upper distribution is above and the lower distribution below the enumerated delta, and both are
+    within the grid's step of it.
     """
     truth = enumerated(ATOMS, copies, epsilon)
-    up = float(upper_exact(power(law_of(ATOMS, FINE), copies).delta(Fraction(epsilon))))
+    up = float(upper_exact(power(distribution_of(ATOMS, FINE), copies).delta(Fraction(epsilon))))
     low = float(
-        lower_exact(power(law_of(ATOMS, Grid(step=FINE.step, upper=False)), copies).delta(Fraction(epsilon)))
+        lower_exact(
+            power(distribution_of(ATOMS, Grid(step=FINE.step, upper=False)), copies).delta(Fraction(epsilon))
+        )
     )
     assert low - 1e-12 <= truth <= up + 1e-12
     assert up - low < 3 * copies * 1e-3
@@ -159,8 +161,8 @@ def test_losses_on_grid_points_find_their_cell() -> None:
 
 def test_infinite_loss_is_kept() -> None:
     """Mass where Q vanishes goes to infinity and composes as 1 - (1 - a)^2."""
-    law = from_atoms(FINE, [(ball(Fraction(3, 4)), ball(1)), (ball(Fraction(1, 4)), ball(0))])
-    twice = compose(law, law)
+    distribution = from_atoms(FINE, [(ball(Fraction(3, 4)), ball(1)), (ball(Fraction(1, 4)), ball(0))])
+    twice = compose(distribution, distribution)
     assert float(upper_exact(twice.delta(Fraction(50)))) == pytest.approx(7 / 16, abs=1e-12)
     assert upper_exact(twice.delta(Fraction(50))) >= Fraction(7, 16)
     lower = from_atoms(
@@ -170,7 +172,7 @@ def test_infinite_loss_is_kept() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(2)])
-def test_laplace_law_is_the_closed_form(epsilon: Fraction) -> None:
+def test_laplace_distribution_is_the_closed_form(epsilon: Fraction) -> None:
     """One Laplace step: delta = 1 - exp((e - D/b)/2) below D/b and 0 from there on, met from above."""
     found = upper_exact(laplace_pair(Fraction(1), FINE).delta(epsilon))
     truth = max(0.0, 1 - math.exp((float(epsilon) - 1) / 2))
@@ -204,8 +206,8 @@ def test_two_laplace_steps_by_quadrature() -> None:
     for epsilon in (0.25, 1.0):
         gap = np.multiply.outer(p, p) - math.exp(epsilon) * np.multiply.outer(q, q)
         truth = float(np.maximum(gap, 0).sum()) * (grid[1] - grid[0]) ** 2
-        law = power(laplace_pair(Fraction(1), FINE), 2)
-        assert float(upper_exact(law.delta(Fraction(epsilon)))) == pytest.approx(truth, rel=1e-3)
+        distribution = power(laplace_pair(Fraction(1), FINE), 2)
+        assert float(upper_exact(distribution.delta(Fraction(epsilon)))) == pytest.approx(truth, rel=1e-3)
 
 
 def test_heterogeneous_composition_is_commutative_and_valid() -> None:
@@ -246,22 +248,22 @@ def test_gaussians_are_composed_exactly() -> None:
 
 
 def test_maximum_dominates_both_and_no_more() -> None:
-    """The maximum of two laws has, at every epsilon, at least both deltas; at grid points no more than the
-    larger.
+    """The maximum of two distributions has, at every epsilon, at least both deltas; at grid points no more
+    than the larger.
     """
     grid = Grid(step=Fraction(1, 50))
-    left, right = response_pair(Fraction(1), grid), law_of(ATOMS, grid)
+    left, right = response_pair(Fraction(1), grid), distribution_of(ATOMS, grid)
     both = maximum(left, right)
     for epsilon in [Fraction(i, 100) for i in range(-150, 160, 7)]:
-        larger = max(upper_exact(law.delta(epsilon)) for law in (left, right))
+        larger = max(upper_exact(distribution.delta(epsilon)) for distribution in (left, right))
         found = upper_exact(both.delta(epsilon))
         assert found >= larger - Fraction(1, 10**30)
         if epsilon % grid.step == 0:
             assert found <= larger + Fraction(1, 10**30)
 
 
-def scattered(rng: np.random.Generator, grid: Grid, *, points: int) -> LossLaw:
-    """A law with gaps longer than a block of the kept sums, and masses of very different sizes."""
+def scattered(rng: np.random.Generator, grid: Grid, *, points: int) -> LossDistribution:
+    """A distribution with gaps longer than a block of the kept sums, and masses of very different sizes."""
     masses = {}
     for place in rng.choice(points, size=12, replace=False).tolist():
         masses[place - points // 3] = int(rng.integers(1, 2**20)) << int(rng.integers(0, grid.bits - 20))
@@ -273,15 +275,15 @@ def test_delta_from_kept_sums_is_the_sum_over_all_masses(points: int) -> None:
     """Whatever was asked for before, delta encloses the sum of its definition, term by term."""
     rng = np.random.default_rng(points)
     grid = Grid(step=Fraction(1, 40), bits=96)
-    law = scattered(rng, grid, points=points)
-    masses = {law.low + j: int(mass) for j, mass in enumerate(law.poly.coeffs())}
-    for i in rng.integers(law.low - 5, law.low + points + 5, size=60).tolist():
+    distribution = scattered(rng, grid, points=points)
+    masses = {distribution.low + j: int(mass) for j, mass in enumerate(distribution.poly.coeffs())}
+    for i in rng.integers(distribution.low - 5, distribution.low + points + 5, size=60).tolist():
         epsilon = Fraction(i, 40) + Fraction(int(rng.integers(0, 3)), 120)
         above = [(m, j * grid.step) for j, m in masses.items() if j * grid.step > epsilon]
         terms = [mass * (1 - ball(epsilon - loss).exp()) for mass, loss in above]
-        truth = (sum(terms, ball(0)) + law.infinite) / ball(2**grid.bits)
-        assert law.delta(epsilon).overlaps(truth)
-        assert float(law.delta(epsilon).rad()) < 1e-40
+        truth = (sum(terms, ball(0)) + distribution.infinite) / ball(2**grid.bits)
+        assert distribution.delta(epsilon).overlaps(truth)
+        assert float(distribution.delta(epsilon).rad()) < 1e-40
 
 
 @pytest.mark.parametrize("upper", [True, False], ids=["upper", "lower"])
@@ -316,47 +318,47 @@ def test_a_product_is_rounded_as_integers_are(upper: bool, tail: int) -> None:
 
 def test_asymmetric_noise_needs_both_directions() -> None:
     """For a skew binomial the certified pair is above each single direction, after composition too."""
-    law, grid = Binomial(200, Fraction(1, 10)), Grid(step=Fraction(1, 200))
-    pair = power(lattice_pair(law, 1, grid), 8)
-    for one in (law, Reflected(law)):
+    distribution, grid = Binomial(200, Fraction(1, 10)), Grid(step=Fraction(1, 200))
+    pair = power(lattice_pair(distribution, 1, grid), 8)
+    for one in (distribution, Reflected(distribution)):
         claim = power(_single(one, grid), 8)
         for epsilon in (Fraction(1, 2), Fraction(2)):
             assert upper_exact(pair.delta(epsilon)) >= lower_exact(claim.delta(epsilon))
 
 
-def _single(law: Any, grid: Grid) -> LossLaw:
+def _single(distribution: Any, grid: Grid) -> LossDistribution:
     """One direction of a binomial against its shift by 1."""
-    low = law.first
-    masses = law.masses(low - 1, law.last)
+    low = distribution.first
+    masses = distribution.masses(low - 1, distribution.last)
     return from_atoms(grid, zip(masses[1:], masses[:-1], strict=True))
 
 
 def test_total_mass_is_one() -> None:
-    """Upper laws have mass at least 1 and lower laws at most 1, by a rounding of at most 1e-20, after 100
-    compositions.
+    """Upper distributions have mass at least 1 and lower distributions at most 1, by a rounding of at most
+    1e-20, after 100 compositions.
     """
-    up = power(law_of(ATOMS, FINE), 100)
-    low = power(law_of(ATOMS, Grid(step=FINE.step, upper=False)), 100)
+    up = power(distribution_of(ATOMS, FINE), 100)
+    low = power(distribution_of(ATOMS, Grid(step=FINE.step, upper=False)), 100)
     unit = 1 << FINE.bits
     assert 0 <= Fraction(up.units() - unit, unit) < Fraction(1, 10**19)
     assert 0 <= Fraction(unit - low.units(), unit) < Fraction(1, 10**19)
 
 
-def test_pure_laws_match_the_pure_bound() -> None:
+def test_pure_distributions_match_the_pure_bound() -> None:
     """One randomised response of epsilon = 1/3, off the grid: at most a grid step's worth above the exact
     delta.
     """
-    law = response_pair(Fraction(1, 3), FINE)
+    distribution = response_pair(Fraction(1, 3), FINE)
     for epsilon in (Fraction(0), Fraction(1, 10), Fraction(3, 10)):
         assert (
             -Fraction(1, 10**15)
-            <= upper_exact(law.delta(epsilon)) - pure_delta(Fraction(1, 3), epsilon)
+            <= upper_exact(distribution.delta(epsilon)) - pure_delta(Fraction(1, 3), epsilon)
             < Fraction(1, 10**5)
         )
 
 
 def test_bad_grids_and_premises_are_refused() -> None:
-    """Grids out of range, laws on different grids, too many points, and premises without a pair are
+    """Grids out of range, distributions on different grids, too many points, and premises without a pair are
     refused.
     """
     with pytest.raises(InvalidParameterError, match="step"):

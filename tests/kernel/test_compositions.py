@@ -10,6 +10,9 @@ from fractions import Fraction
 import pytest
 from flint import arb
 
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP, RenyiDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball
@@ -17,9 +20,6 @@ from dpaudit.kernel.t1.certpld import Grid, power
 from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
 from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair
-from dpaudit.certify import build
-from dpaudit.certify.build import LossGrid
-from dpaudit.certify.proof import Proof
 
 GRID = Grid(step=Fraction(1, 100), bits=96, tail=60)
 HALF = Fraction(1, 2)
@@ -43,7 +43,7 @@ def response_masses(users: int, local: float, ones: int) -> list[tuple[float, fl
     """The number of ones when the changed user holds 1 or 0, and ``ones`` of the others hold 1."""
     q = math.exp(local) / (1 + math.exp(local))
 
-    def law(bits: Sequence[int]) -> list[float]:
+    def distribution(bits: Sequence[int]) -> list[float]:
         total = [1.0]
         for bit in bits:
             p = q if bit else 1 - q
@@ -51,7 +51,7 @@ def response_masses(users: int, local: float, ones: int) -> list[tuple[float, fl
         return total
 
     others = [1] * ones + [0] * (users - 1 - ones)
-    return [*zip(law([1, *others]), law([0, *others]), strict=True)]
+    return [*zip(distribution([1, *others]), distribution([0, *others]), strict=True)]
 
 
 def rounds(masses: Sequence[Sequence[tuple[float, float]]], epsilon: float) -> float:
@@ -65,39 +65,41 @@ def rounds(masses: Sequence[Sequence[tuple[float, float]]], epsilon: float) -> f
 
 @pytest.mark.parametrize(("users", "local"), [(1, "1/2"), (2, "1"), (6, "1"), (30, "2")])
 def test_the_clone_pair_has_the_clones_delta(users: int, local: str) -> None:
-    """The law's delta is that of the list of outcomes at grid points, a little more between them, at losses
-    of either sign; and that of the half-line formula."""
-    law = clones_pair(users, Fraction(local), GRID)
+    """The distribution's delta is that of the list of outcomes at grid points, a little more between them, at
+    losses of either sign; and that of the half-line formula."""
+    distribution = clones_pair(users, Fraction(local), GRID)
     masses = clone_masses(users, float(Fraction(local)))
     for epsilon in (Fraction(-3, 10), Fraction(0), Fraction(1, 10), Fraction(1, 4), Fraction(1003, 10000)):
-        truth, bound = rounds([masses], float(epsilon)), float(law.delta(epsilon).upper())
+        truth, bound = rounds([masses], float(epsilon)), float(distribution.delta(epsilon).upper())
         assert truth - 1e-14 <= bound <= truth * 1.01 + 1e-5
     for epsilon in (Fraction(0), Fraction(1, 10), Fraction(2, 5)):
         exact = clones_delta(users=users, local=Fraction(local), epsilon=epsilon)
-        assert float(law.delta(epsilon).upper()) == pytest.approx(float(exact.mid()), rel=1e-9, abs=1e-25)
-    assert law.infinite == 0
+        assert float(distribution.delta(epsilon).upper()) == pytest.approx(
+            float(exact.mid()), rel=1e-9, abs=1e-25
+        )
+    assert distribution.infinite == 0
 
 
 def test_three_clone_rounds_are_the_product() -> None:
-    """Three rounds of five users, listed: the composed law is above the product and close to it."""
-    law = power(clones_pair(5, Fraction(1), GRID), 3)
+    """Three rounds of five users, listed: the composed distribution is above the product and close to it."""
+    distribution = power(clones_pair(5, Fraction(1), GRID), 3)
     masses = [clone_masses(5, 1.0)] * 3
     for epsilon in ("1/2", "1", "2"):
         truth = rounds(masses, float(Fraction(epsilon)))
-        assert truth <= float(law.delta(Fraction(epsilon)).upper()) <= truth * 1.001
+        assert truth <= float(distribution.delta(Fraction(epsilon)).upper()) <= truth * 1.001
 
 
 def test_responses_with_changing_neighbours_are_below_the_exact_pair() -> None:
-    """In each round another number of the others may hold 1: every product is below the composed law, and
-    some come near: at no round's k are all losses as large as the pair's."""
+    """In each round another number of the others may hold 1: every product is below the composed
+    distribution, and some come near: at no round's k are all losses as large as the pair's."""
     pair = exact_response_pair(4, Fraction(1), GRID)
-    law, shares = power(pair, 2), []
+    distribution, shares = power(pair, 2), []
     for first, second in itertools.product(range(4), repeat=2):
         masses = [response_masses(4, 1.0, ones) for ones in (first, second)]
         for way in (masses, [[(q, p) for p, q in one] for one in masses]):
             for epsilon in ("0", "1/2", "1"):
                 truth = rounds(way, float(Fraction(epsilon)))
-                bound = float(law.delta(Fraction(epsilon)).upper())
+                bound = float(distribution.delta(Fraction(epsilon)).upper())
                 assert truth <= bound * (1 + 1e-12)
                 shares.append(truth / bound)
     assert max(shares) > 0.9
@@ -106,7 +108,8 @@ def test_responses_with_changing_neighbours_are_below_the_exact_pair() -> None:
 
 
 def test_renyi_of_the_clones_is_the_sum() -> None:
-    """The Renyi divergence of the law is that of the listed pair, for one round and, twice it, for two."""
+    """The Renyi divergence of the distribution is that of the listed pair, for one round and, twice it, for
+    two."""
     shuffled = build.shuffled(build.randomised_response(epsilon=1), users=8)
     for order in (2, 5):
         masses = clone_masses(8, 1.0)
@@ -145,23 +148,23 @@ def test_a_table_and_a_response_compose() -> None:
 
 
 def test_a_profile_alone_gives_a_pair_that_dominates() -> None:
-    """From Laplace noise's exact delta: the polygon's law is above it at all losses, of either sign, and
-    close; with no pure bound the mass that stays is at infinity."""
+    """From Laplace noise's exact delta: the polygon's distribution is above it at all losses, of either sign,
+    and close; with no pure bound the mass that stays is at infinity."""
     pure = Fraction(1)
 
     def profile(epsilon: Fraction) -> arb:
         return arb(0) if epsilon >= pure else 1 - ball((epsilon - pure) / 2).exp()
 
     for bound in (pure, None):
-        law = profile_pair(profile, bound, GRID)
+        distribution = profile_pair(profile, bound, GRID)
         for epsilon in (Fraction(k, 37) for k in range(-60, 60)):
             e = float(epsilon)
             truth = max(0.0, 1 - math.exp((abs(e) - 1) / 2))
             truth = truth if e >= 0 else 1 - math.exp(e) + math.exp(e) * truth
-            found = float(law.delta(epsilon).upper())
+            found = float(distribution.delta(epsilon).upper())
             assert truth <= found + 1e-15
             assert found <= truth + 2e-3
-        assert law.infinite <= 2**GRID.bits // 2**30
+        assert distribution.infinite <= 2**GRID.bits // 2**30
 
 
 def test_a_pair_by_profile_composes_above_the_truth() -> None:
@@ -173,10 +176,10 @@ def test_a_pair_by_profile_composes_above_the_truth() -> None:
         return value if value > 0 else arb(0)
 
     q = math.e / (1 + math.e)
-    law = power(profile_pair(profile, Fraction(1), GRID), 3)
+    distribution = power(profile_pair(profile, Fraction(1), GRID), 3)
     for epsilon in (HALF, Fraction(3, 2)):
         truth = rounds([[(q, 1 - q), (1 - q, q)]] * 3, float(epsilon))
-        assert truth * (1 - 1e-12) <= float(law.delta(epsilon).upper()) <= 1.01 * truth
+        assert truth * (1 - 1e-12) <= float(distribution.delta(epsilon).upper()) <= 1.01 * truth
 
 
 VECTOR = {
@@ -209,7 +212,7 @@ def test_orders_are_read_with_their_domain() -> None:
             forged.certify(claim)
     exact = build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance=50)
     listed = build.compose_sequential([exact], times=[3], orders=[8])
-    assert listed.certify(claim).bound == 1  # it has no divergence: only its law composes
+    assert listed.certify(claim).bound == 1  # it has no divergence: only its distribution composes
     on_grid = build.compose_sequential([exact], times=[3], grid=LossGrid())
     assert on_grid.certify(claim).bound < Fraction(1, 100)
 
@@ -217,9 +220,9 @@ def test_orders_are_read_with_their_domain() -> None:
 def test_many_users_compose_by_their_profile() -> None:
     """20 000 users have too many outcomes to list: the pair of their delta takes over, near to it; the exact
     pair of more than 1000 is refused."""
-    law = clones_pair(20_000, HALF, Grid(step=Fraction(1, 1000), bits=96, tail=60))
+    distribution = clones_pair(20_000, HALF, Grid(step=Fraction(1, 1000), bits=96, tail=60))
     for epsilon in (Fraction(0), Fraction(3, 1000), Fraction(7, 2000)):
         exact = float(clones_delta(users=20_000, local=HALF, epsilon=epsilon).mid())
-        assert exact * (1 - 1e-12) <= float(law.delta(epsilon).upper()) <= exact + 3e-5
+        assert exact * (1 - 1e-12) <= float(distribution.delta(epsilon).upper()) <= exact + 3e-5
     with pytest.raises(InvalidParameterError, match="use clones"):
         exact_response_pair(1001, HALF, GRID)

@@ -13,15 +13,15 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpaudit.certify import build
 from dpaudit.core.claims import ApproxDP, PureDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.kernel.t1.divergence import hockey_stick, lattice_delta, positive_part, threshold
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk, tail_below
-from dpaudit.kernel.t2.special_laws import Binomial, Skellam
-from dpaudit.certify import build
+from dpaudit.kernel.t2.special_distributions import Binomial, Skellam
 
-LAWS: list[LogConcave] = [
+DISTRIBUTIONS: list[LogConcave] = [
     Skellam(Fraction(3)),
     Skellam(Fraction(1, 4)),
     DiscreteGaussianSum(Fraction(2)),
@@ -33,13 +33,13 @@ LAWS: list[LogConcave] = [
 
 
 @cache
-def oracle(law: LogConcave, k: int) -> mpmath.mpf:
+def oracle(distribution: LogConcave, k: int) -> mpmath.mpf:
     """The mass at k by another route: mpmath series and products."""
-    if isinstance(law, Reflected):
-        return oracle(law.law, -k)
-    if isinstance(law, Skellam):
-        v = mpmath.mpf(law.variance.numerator) / law.variance.denominator
-        # difference of two Poisson laws, summed out
+    if isinstance(distribution, Reflected):
+        return oracle(distribution.distribution, -k)
+    if isinstance(distribution, Skellam):
+        v = mpmath.mpf(distribution.variance.numerator) / distribution.variance.denominator
+        # difference of two Poisson distributions, summed out
         return mpmath.nsum(
             lambda j: (
                 mpmath.exp(-v)
@@ -49,84 +49,96 @@ def oracle(law: LogConcave, k: int) -> mpmath.mpf:
             ),
             [0, 60],
         )
-    if isinstance(law, Binomial):
-        p = mpmath.mpf(law.probability.numerator) / law.probability.denominator
+    if isinstance(distribution, Binomial):
+        p = mpmath.mpf(distribution.probability.numerator) / distribution.probability.denominator
         return (
-            mpmath.binomial(law.trials, k) * p**k * (1 - p) ** (law.trials - k)
-            if 0 <= k <= law.trials
+            mpmath.binomial(distribution.trials, k) * p**k * (1 - p) ** (distribution.trials - k)
+            if 0 <= k <= distribution.trials
             else mpmath.mpf(0)
         )
-    assert isinstance(law, DiscreteGaussianSum)
-    return _convolved(law)[len(_convolved(law)) // 2 + k] if abs(k) <= 40 * law.count else mpmath.mpf(0)
+    assert isinstance(distribution, DiscreteGaussianSum)
+    return (
+        _convolved(distribution)[len(_convolved(distribution)) // 2 + k]
+        if abs(k) <= 40 * distribution.count
+        else mpmath.mpf(0)
+    )
 
 
 @cache
-def _convolved(law: DiscreteGaussianSum) -> Any:
+def _convolved(distribution: DiscreteGaussianSum) -> Any:
     with mpmath.workdps(50):
-        v = mpmath.mpf(law.variance.numerator) / law.variance.denominator
+        v = mpmath.mpf(distribution.variance.numerator) / distribution.variance.denominator
         single = np.array([mpmath.exp(-mpmath.mpf(j * j) / (2 * v)) for j in range(-40, 41)], dtype=object)
         single = single / single.sum()
         power = single
-        for _ in range(law.count - 1):
+        for _ in range(distribution.count - 1):
             power = np.convolve(power, single)
         return power
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_masses_agree_with_mpmath(law: LogConcave) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+def test_masses_agree_with_mpmath(distribution: LogConcave) -> None:
     """Enclosures of masses contain the values that mpmath computes by another route, and runs agree with
     single masses.
     """
-    start = law.centre - 6
-    run = law.masses(start, start + 12)
+    start = distribution.centre - 6
+    run = distribution.masses(start, start + 12)
     with mpmath.workdps(50):
         for k, found in zip(range(start, start + 13), run, strict=True):
-            truth = Fraction(mpmath.nstr(oracle(law, k), 40)) if oracle(law, k) else Fraction(0)
+            truth = (
+                Fraction(mpmath.nstr(oracle(distribution, k), 40)) if oracle(distribution, k) else Fraction(0)
+            )
             assert abs(lower_exact(found) - truth) < Fraction(1, 10**13)
-            assert found.overlaps(law.mass(k))
+            assert found.overlaps(distribution.mass(k))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_laws_are_log_concave(law: LogConcave) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+def test_distributions_are_log_concave(distribution: LogConcave) -> None:
     """p(k)^2 >= p(k-1) p(k+1) over the bulk: what F1 and F6 rest on."""
-    low, high, _, _ = bulk(law, 60)
-    masses = law.masses(low, high)
+    low, high, _, _ = bulk(distribution, 60)
+    masses = distribution.masses(low, high)
     for a, b, c in zip(masses, masses[1:], masses[2:], strict=False):
         assert not b * b < a * c
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_tail_bound_f6(law: LogConcave) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+def test_tail_bound_f6(distribution: LogConcave) -> None:
     """F6 bounds the true tail, and the bulk with both tails has mass one."""
-    low, high, below, above = bulk(law, 100)
-    total = sum(law.masses(low, high), arb(0)) + below + above
+    low, high, below, above = bulk(distribution, 100)
+    total = sum(distribution.masses(low, high), arb(0)) + below + above
     assert total.contains(1)
     assert upper_exact(total) - lower_exact(total) < Fraction(1, 2**30)
-    near = tail_below(law, law.centre - 5)
-    if near is not None and law.centre - 5 > low:
-        assert sum(law.masses(low, law.centre - 6), arb(0)) <= near.upper()
+    near = tail_below(distribution, distribution.centre - 5)
+    if near is not None and distribution.centre - 5 > low:
+        assert sum(distribution.masses(low, distribution.centre - 6), arb(0)) <= near.upper()
 
 
-def brute_force(law: LogConcave, shift: int, epsilon: Fraction) -> mpmath.mpf:
+def brute_force(distribution: LogConcave, shift: int, epsilon: Fraction) -> mpmath.mpf:
     """Sum of positive parts over a wide range, in mpmath: no threshold, no monotonicity."""
     e = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
-    xs = range(law.centre - 70, law.centre + 71)
-    return mpmath.fsum(max(mpmath.mpf(0), oracle(law, x) - e * oracle(law, x - shift)) for x in xs)
+    xs = range(distribution.centre - 70, distribution.centre + 71)
+    return mpmath.fsum(
+        max(mpmath.mpf(0), oracle(distribution, x) - e * oracle(distribution, x - shift)) for x in xs
+    )
 
 
-@pytest.mark.parametrize("law", [*LAWS[:3], LAWS[4], LAWS[5]], ids=str)
+@pytest.mark.parametrize("law", [*DISTRIBUTIONS[:3], DISTRIBUTIONS[4], DISTRIBUTIONS[5]], ids=str)
 @pytest.mark.parametrize(("shift", "epsilon"), [(1, Fraction(0)), (1, Fraction(1)), (4, Fraction(1, 2))])
-def test_hockey_stick_agrees_with_brute_force(law: LogConcave, shift: int, epsilon: Fraction) -> None:
+def test_hockey_stick_agrees_with_brute_force(
+    distribution: LogConcave, shift: int, epsilon: Fraction
+) -> None:
     """The threshold form (F1 ii) equals the sum of positive parts."""
-    found = enclose(lambda: hockey_stick(law, shift=shift, epsilon=epsilon))
+    found = enclose(lambda: hockey_stick(distribution, shift=shift, epsilon=epsilon))
     with mpmath.workdps(30):
-        assert float(found) == pytest.approx(float(brute_force(law, shift, epsilon)), rel=1e-11, abs=1e-14)
+        assert float(found) == pytest.approx(
+            float(brute_force(distribution, shift, epsilon)), rel=1e-11, abs=1e-14
+        )
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_divergence_grows_with_the_shift(law: LogConcave) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+def test_divergence_grows_with_the_shift(distribution: LogConcave) -> None:
     """F1 (iii): in both directions the divergence does not decrease in the shift."""
-    for one in (law, Reflected(law)):
+    for one in (distribution, Reflected(distribution)):
         values = [
             enclose(lambda d=d, one=one: hockey_stick(one, shift=d, epsilon=Fraction(1, 3)))
             for d in range(1, 7)
@@ -174,8 +186,8 @@ def test_skellam_agrees_with_mpmath_to_20_digits() -> None:
 )
 def test_binomial_reference_values(shift: int, epsilon: str, forth: str, back: str) -> None:
     """Bin(10^6, 1/4): both directions, from the bulk to far below the smallest float."""
-    law = Binomial(10**6, Fraction(1, 4))
-    for one, digits in ((law, forth), (Reflected(law), back)):
+    distribution = Binomial(10**6, Fraction(1, 4))
+    for one, digits in ((distribution, forth), (Reflected(distribution), back)):
         found = enclose(lambda one=one: hockey_stick(one, shift=shift, epsilon=Fraction(epsilon)))
         mantissa, _, exponent = digits.partition("e")
         scale = ball(10) ** int(exponent or 0)
@@ -184,8 +196,8 @@ def test_binomial_reference_values(shift: int, epsilon: str, forth: str, back: s
 
 
 def test_sum_of_discrete_gaussians_is_not_one() -> None:
-    """Sixteen discrete Gaussians of variance 1/4 sum to a law with delta(1/2) = 0.0631; a single one of
-    variance 4 would promise 0.0540.
+    """Sixteen discrete Gaussians of variance 1/4 sum to a distribution with delta(1/2) = 0.0631; a single one
+    of variance 4 would promise 0.0540.
     """
     claim = ApproxDP(epsilon="1/2", delta="1/2")
     sums = (
@@ -202,14 +214,14 @@ def test_sum_of_discrete_gaussians_is_not_one() -> None:
 def test_the_threshold_is_found_near_the_centre(last: int) -> None:
     """Wherever the sign of the gap changes it is found, and nothing farther from the centre than four times
     that, or the support's end, is looked at: masses far out are the slow ones."""
-    law, asked = Binomial(100_000, Fraction(1, 2)), []
+    distribution, asked = Binomial(100_000, Fraction(1, 2)), []
 
     def gap(x: int) -> arb:
-        asked.append(abs(x - law.centre))
+        asked.append(abs(x - distribution.centre))
         return arb(last - x) + arb(1) / 2
 
-    assert threshold(gap, law) == (last, [])
-    assert max(asked) <= min(4 * abs(last - law.centre) + 4, 50_001)
+    assert threshold(gap, distribution) == (last, [])
+    assert max(asked) <= min(4 * abs(last - distribution.centre) + 4, 50_001)
 
 
 def test_undecided_sign_is_enclosed() -> None:
@@ -227,10 +239,10 @@ def test_tie_at_the_threshold_is_enclosed() -> None:
     """epsilon = log-ratio at a lattice point exactly (discrete Gaussian, shift 2, x = 0: ratio e): the tie
     is decided by neither guess.
     """
-    law = DiscreteGaussianSum(Fraction(2))
-    found = lattice_delta(law, shift=2, epsilon=Fraction(1))
+    distribution = DiscreteGaussianSum(Fraction(2))
+    found = lattice_delta(distribution, shift=2, epsilon=Fraction(1))
     with mpmath.workdps(30):
-        assert float(found) == pytest.approx(float(brute_force(law, 2, Fraction(1))), rel=1e-11)
+        assert float(found) == pytest.approx(float(brute_force(distribution, 2, Fraction(1))), rel=1e-11)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

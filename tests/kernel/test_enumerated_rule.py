@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.proof import Proof, accepted
 from dpaudit.core.claims import Accounting, Adversary, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit
 from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.check import context_of, examine
-from dpaudit.certify.proof import Proof, accepted
 
 #: What claims speak about here unless they say otherwise.
 DOMAIN = PureDP(epsilon=1).domain
@@ -102,7 +102,7 @@ def test_what_is_enumerated_is_an_assumption() -> None:
 OTHER_CLAIMS: dict[str, Claim] = {
     "domain must be the one that was enumerated": PureDP(epsilon=1, domain=f"{DOMAIN} or more"),
     "fixed in advance, got the adversary 'adaptive'": PureDP(epsilon=1, adversary=Adversary.ADAPTIVE),
-    "everybody must take part": PureDP(epsilon=1, turnout="all but one user"),
+    "everybody must take part": PureDP(epsilon=1, participation="all but one user"),
     "that was enumerated, .* got ''": Accounting(epsilon=1, declared="one release"),
 }
 
@@ -231,8 +231,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "lie in each row"),
     "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "lie in each row"),
     "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "lie in each row"),
-    "no law above": (lambda: proof([["3/4", "1/2"], HALF]), "lie in each row"),
-    "no law below": (lambda: proof([["1/4", "1/2"], HALF]), "lie in each row"),
+    "no distribution above": (lambda: proof([["3/4", "1/2"], HALF]), "lie in each row"),
+    "no distribution below": (lambda: proof([["1/4", "1/2"], HALF]), "lie in each row"),
     "other shapes": (lambda: proof([HALF, HALF], [HALF]), "one shape"),
     "ragged rows": (lambda: proof([HALF, ["1"]]), "one shape"),
     "rows that are no lists": (lambda: proof(["1/2", "1/2"]), "rows of"),

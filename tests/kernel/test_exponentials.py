@@ -9,30 +9,38 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, PureDP
-from dpaudit.core.errors import CertificateError, InvalidParameterError
-from dpaudit.kernel.check import check
-from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
-from dpaudit.distributions import Bernoulli, Categorical, Exponential, Gumbel, Laplace, NoisyArgmax, RandomisedResponse
-from dpaudit.distributions.base import Law
-from dpaudit.distributions.exact_weights import exact_loss, exact_weights, same_chances
 from dpaudit.certify import build
 from dpaudit.certify.proof import Proof
+from dpaudit.core.claims import ApproxDP, PureDP
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.distributions import (
+    Bernoulli,
+    Categorical,
+    Exponential,
+    Gumbel,
+    Laplace,
+    NoisyArgmax,
+    RandomisedResponse,
+)
+from dpaudit.distributions.base import Distribution
+from dpaudit.distributions.exact_weights import exact_loss, exact_weights, same_chances
+from dpaudit.kernel.check import check
+from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
 
 E = ExpSum.exp
 
 
 def flips(scores: tuple[int, ...], scale: float) -> list[float]:
     """Permute-and-flip as it is stated: every order of the candidates, every coin."""
-    law = [0.0] * len(scores)
+    distribution = [0.0] * len(scores)
     orders = [*permutations(range(len(scores)))]
     for order in orders:
         left = 1.0
         for i in order:
             heads = math.exp((scores[i] - max(scores)) / scale)
-            law[i] += left * heads / len(orders)
+            distribution[i] += left * heads / len(orders)
             left *= 1 - heads
-    return law
+    return distribution
 
 
 def test_signs_and_ratios_are_exact() -> None:
@@ -49,13 +57,13 @@ def test_signs_and_ratios_are_exact() -> None:
 
 @pytest.mark.parametrize("scores", [(0, 0), (3, 1), (0, 1, 2), (2, 2, 0, 1), (5, 0, 0, 1, 3)])
 def test_permute_and_flip_is_the_noisy_maximum(scores: tuple[int, ...]) -> None:
-    """The law in exponentials, the integral of the noisy maximum and every order of flips agree."""
-    law = NoisyArgmax(scores=scores, noise=Exponential(scale="3/2"))
-    weights = exact_weights(law)
+    """The distribution in exponentials, the integral of the noisy maximum and every order of flips agree."""
+    distribution = NoisyArgmax(scores=scores, noise=Exponential(scale="3/2"))
+    weights = exact_weights(distribution)
     assert weights is not None
     written = np.array([float(weight.ball()) for weight in weights])
     assert written == pytest.approx(flips(scores, 1.5), rel=1e-12)
-    assert written == pytest.approx(np.exp(law.logp(np.arange(len(scores)))), rel=1e-9)
+    assert written == pytest.approx(np.exp(distribution.logp(np.arange(len(scores)))), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +76,10 @@ def test_permute_and_flip_is_the_noisy_maximum(scores: tuple[int, ...]) -> None:
         [NoisyArgmax(scores=s, noise=Exponential(scale=2)) for s in product((0, 1), repeat=3)],
     ],
 )
-def test_tables_of_laws_agree_with_their_balls(laws: list[Law]) -> None:
-    """epsilon and delta of the exact table are those of the laws' own atoms."""
-    proof = build.finite_mechanism(laws=laws)
-    tables = [[float(p) for _, p in law.atoms()] for law in laws]
+def test_tables_of_distributions_agree_with_their_balls(distributions: list[Distribution]) -> None:
+    """epsilon and delta of the exact table are those of the distributions' own atoms."""
+    proof = build.finite_mechanism(distributions=distributions)
+    tables = [[float(p) for _, p in distribution.atoms()] for distribution in distributions]
     pairs = [*permutations(tables, 2)]
     worst = max(math.log(p / q) for left, right in pairs for p, q in zip(left, right, strict=True))
     assert float(proof.certify(PureDP(epsilon=1)).bound) == pytest.approx(worst, rel=1e-12)
@@ -93,30 +101,30 @@ def test_tables_of_laws_agree_with_their_balls(laws: list[Law]) -> None:
         ([Categorical(weights=[1, 1]), Categorical(weights=[2, 2])], 0),
     ],
 )
-def test_a_rational_log_ratio_is_found_exactly(laws: list[Law], epsilon: Fraction) -> None:
+def test_a_rational_log_ratio_is_found_exactly(distributions: list[Distribution], epsilon: Fraction) -> None:
     """The bound is epsilon itself where epsilon is attained; what is less is refused."""
     claim = PureDP(epsilon=1)
-    certificate = build.finite_mechanism(laws=laws).certify(claim)
+    certificate = build.finite_mechanism(distributions=distributions).certify(claim)
     assert certificate.bound == epsilon
-    assert max(_loss(a, b) for a, b in permutations(laws, 2)) >= epsilon
+    assert max(_loss(a, b) for a, b in permutations(distributions, 2)) >= epsilon
     forged = certificate.to_json() | {"bound": str(Fraction(epsilon) - Fraction(1, 10**30))}
     with pytest.raises(CertificateError):
         check(forged, claim)
 
 
-def _loss(law: Law, other: Law) -> Fraction:
+def _loss(distribution: Distribution, other: Distribution) -> Fraction:
     """The exact loss; where one outcome's is no rational number, the largest of those that are."""
-    whole = exact_loss(law, other)
+    whole = exact_loss(distribution, other)
     if whole is not None:
         return whole
-    left, right = exact_weights(law) or [], exact_weights(other) or []
+    left, right = exact_weights(distribution) or [], exact_weights(other) or []
     found = [log_ratio(p, q) for p, q in zip(left, right, strict=True)]
     return max(abs(loss) for loss in found if loss is not None)
 
 
 def test_selection_by_epsilon_is_exactly_that() -> None:
     """The exponential mechanism and permute-and-flip state their epsilon: 2D/b in general, D/b if monotone;
-    the law at scores that attain it is at the bound."""
+    the distribution at scores that attain it is at the bound."""
     for make in (build.exponential_mechanism, build.permute_and_flip):
         assert make(sensitivity=3, epsilon="1/7").certify(PureDP(epsilon=1)).bound == Fraction(1, 7)
         assert make(sensitivity=3, epsilon="1/7").parameters["scale"] == "42"
@@ -132,9 +140,10 @@ def test_selection_by_epsilon_is_exactly_that() -> None:
 
 
 def test_the_tables_that_are_refused() -> None:
-    """Laws without exact chances, negative weights, zero rows, odd shapes, huge exponents and long rows."""
+    """Distributions without exact chances, negative weights, zero rows, odd shapes, huge exponents and long
+    rows."""
     with pytest.raises(InvalidParameterError, match="exact chances"):
-        build.finite_mechanism(laws=[NoisyArgmax(scores=(0, 1), noise=Laplace(scale=1))] * 2)
+        build.finite_mechanism(distributions=[NoisyArgmax(scores=(0, 1), noise=Laplace(scale=1))] * 2)
     with pytest.raises(InvalidParameterError, match="exactly one"):
         build.finite_mechanism()
     one, bad = [["1", "0"]], [["1", "0"], ["-1", "1"]]
@@ -158,7 +167,7 @@ def test_the_tables_that_are_refused() -> None:
 
 
 def test_proportion_is_of_chances() -> None:
-    """Weights that differ by a common factor are one law."""
+    """Weights that differ by a common factor are one distribution."""
     assert same_chances([E(1), E(0)], [E(3, 2), E(2, 2)])
     assert not same_chances([E(1), E(0)], [E(0), E(1)])
     assert not same_chances([E(1)], [E(1), E(0)])

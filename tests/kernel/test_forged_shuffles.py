@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from dpaudit.certify import build
 from dpaudit.core.claims import Adjacency, ApproxDP, Unit
 from dpaudit.core.errors import CertificateError
-from dpaudit.kernel import check
-from dpaudit.certify import build
 from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View, user
+from dpaudit.kernel import check
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 LIST = build.shuffled_gaussian(users=3, sensitivity_squared=1, variance=1).to_json()
@@ -94,10 +94,10 @@ def test_other_settings_have_no_amplification(tree: dict[str, Any], setting: dic
     assert any("one message" in text or "one event" in text for text in guarantee.assumptions)
 
 
-def test_a_turnout_leaves_the_number_of_users_as_an_assumption() -> None:
+def test_a_participation_leaves_the_number_of_users_as_an_assumption() -> None:
     for tree in (LIST, TABLE):
-        for turnout in ("any", "unknown", Fraction(1, 2)):
-            claim = ApproxDP(epsilon="1/10", delta="99/100", view=VIEW, turnout=turnout)
+        for participation in ("any", "unknown", Fraction(1, 2)):
+            claim = ApproxDP(epsilon="1/10", delta="99/100", view=VIEW, participation=participation)
             assert any("at least 3 users send" in text for text in check.derive(tree, claim).assumptions)
 
 
@@ -169,12 +169,12 @@ def of_multisets(users: int, epsilon: float) -> float:
     rows = [[float(Fraction(chance)) for chance in row] for row in ROWS]
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(2), users - 1):
-        laws: list[dict[tuple[int, ...], float]] = [{}, {}]
-        for value, law in enumerate(laws):
+        distributions: list[dict[tuple[int, ...], float]] = [{}, {}]
+        for value, distribution in enumerate(distributions):
             for outcomes in itertools.product(range(3), repeat=users):
                 key = tuple(sorted(outcomes))
                 chance = math.prod(rows[x][y] for x, y in zip((value, *others), outcomes, strict=True))
-                law[key] = law.get(key, 0.0) + chance
-        for one, two in (laws, laws[::-1]):
+                distribution[key] = distribution.get(key, 0.0) + chance
+        for one, two in (distributions, distributions[::-1]):
             worst = max(worst, sum(max(0.0, p - math.exp(epsilon) * two[key]) for key, p in one.items()))
     return worst

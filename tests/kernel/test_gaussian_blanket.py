@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpaudit.certify import build
+from dpaudit.certify.shuffled_noise import good_split
 from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.kernel.t2.gaussian_blanket import _covered, gaussian_blanket_delta
-from dpaudit.certify import build
-from dpaudit.certify.shuffled_noise import good_split
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 FINE = Grid(step=Fraction(1, 200), bits=128, tail=70)
@@ -29,7 +29,7 @@ def two_messages(mu: float, other: float, epsilon: float) -> float:
     y = np.linspace(-9, mu + 9, 901)
     cell = (y[1] - y[0]) ** 2
     here, there, rest = norm.pdf(y), norm.pdf(y - mu), norm.pdf(y - other)
-    p, q = (np.outer(law, rest) + np.outer(rest, law) for law in (here, there))
+    p, q = (np.outer(distribution, rest) + np.outer(rest, distribution) for distribution in (here, there))
     gaps = [np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p))]
     return float(max(gaps)) * cell / 2
 
@@ -102,7 +102,7 @@ def test_a_finer_grid_is_no_looser_by_much() -> None:
 
 
 def test_what_is_not_covered_has_to_be_paid() -> None:
-    """A false certificate: others as if they were all at the middle (no split) without the price of it. The
+    """A false certificate: others as if they were all at the middle (no split) without the cost of it. The
     truth for another user at one of the two ends is above that number; the rule charges the difference."""
     mu, epsilon = Fraction(3, 2), Fraction(1, 4)
     coarse = Grid(step=Fraction(1, 20), bits=128, tail=40)

@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
-from dpaudit.core.errors import CertificateError
-from dpaudit.kernel.ball import enclose
-from dpaudit.kernel.t1.gaussian_sum import excess
 from dpaudit.certify.build import (
     compose_parallel,
     discrete_gaussian_sum,
@@ -22,6 +18,10 @@ from dpaudit.certify.build import (
     gaussian_mechanism,
     integer_noise,
 )
+from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.kernel.ball import enclose
+from dpaudit.kernel.t1.gaussian_sum import excess
 
 ZCDP = ZeroConcentratedDP(rho=1000)
 ORDERS = (1.001, 1.5, 2.0, 3.0, 7.0, 30.0)

@@ -15,6 +15,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from dpaudit.certify import build
+from dpaudit.certify.build import BoundedSum
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import (
     Accounting,
     Adjacency,
@@ -30,12 +33,9 @@ from dpaudit.core.claims import (
 )
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.evidence import evidence_from_json
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import MAX_DEPTH, MAX_NODES
-from dpaudit.certify import build
-from dpaudit.certify.build import BoundedSum
-from dpaudit.certify.sites import Site
-from dpaudit.core.views import SERVER, View
 
 PURE = PureDP(epsilon=1)
 
@@ -86,7 +86,7 @@ def test_bounded_sum_sensitivity_follows_the_adjacency() -> None:
 
 def _winner(scores: list[float], noise: str) -> list[float]:
     """P(argmax = i) by quadrature over the winner's noise (scale 1)."""
-    law = {
+    distribution = {
         "laplace": scipy.stats.laplace(),
         "gumbel": scipy.stats.gumbel_r(),
         "exponential": scipy.stats.expon(),
@@ -96,10 +96,10 @@ def _winner(scores: list[float], noise: str) -> list[float]:
     weights = np.where(np.arange(grid.size) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0
     weights *= (grid[1] - grid[0]) / 3
-    density = law.pdf(grid)
+    density = distribution.pdf(grid)
     result = []
     for i, score in enumerate(scores):
-        beaten = [law.cdf(grid + score - other) for j, other in enumerate(scores) if j != i]
+        beaten = [distribution.cdf(grid + score - other) for j, other in enumerate(scores) if j != i]
         result.append(float(np.sum(weights * density * np.prod(beaten, axis=0))))
     return result
 
@@ -265,7 +265,7 @@ EDITS: list[tuple[str, Any, str]] = [
     ("tree.parameters.adjacency", "add-remove", "adjacency"),
     ("tree.parameters.view", {"principals": ["server"], "complement": False}, "view"),
     ("tree.parameters.unit", "user", "unit"),
-    ("tree.parameters.turnout", "half", "turnout"),
+    ("tree.parameters.participation", "half", "turnout"),
     ("tree.parameters.model", "as_run", "model"),
     ("tree.parameters.domain", "anything", "domain"),
     ("tree.parameters.note", "x", "note"),
@@ -303,7 +303,7 @@ def test_certificate_of_another_claim_is_refused() -> None:
         PureDP(epsilon=1, view=View.of(SERVER)),
         PureDP(epsilon=1, adjacency=Adjacency.ADD_REMOVE),
         PureDP(epsilon=1, unit=Unit.USER),
-        PureDP(epsilon=1, turnout="two thirds"),
+        PureDP(epsilon=1, participation="two thirds"),
         ZeroConcentratedDP(rho=1),
     ]
     for other in others:

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.kernel_t0 import MAX_PREMISES, total
-from dpaudit.certify import build
-from dpaudit.certify.sites import Site
 
 LEAVES = [build.laplace_mechanism(sensitivity=1, scale=str(20_000 + 100 * kind)) for kind in range(7)]
 COST = sum((Fraction(1, 20_000 + 100 * (number % 7)) for number in range(MAX_PREMISES)), Fraction(0))

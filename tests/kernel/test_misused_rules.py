@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
-from dpaudit.core.errors import CertificateError
-from dpaudit.kernel.check import check
 from dpaudit.certify import build
 from dpaudit.certify.build import BoundedSum
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal, View
+from dpaudit.kernel.check import check
 
 WIDE = ApproxDP(epsilon=1, delta=1)
 
@@ -78,9 +78,9 @@ def test_whoever_leaves_may_take_a_share_along(proof: build.Proof, claim: PureDP
         build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance=1),
     ],
 )
-def test_noise_at_a_lower_turnout_is_assumed(proof: build.Proof) -> None:
+def test_noise_at_a_lower_participation_is_assumed(proof: build.Proof) -> None:
     """Two users who add half the variance each make mu = sqrt 2 where one of them is lost."""
-    claim = ApproxDP(epsilon=1, delta=1, turnout="1 of 2 users")
+    claim = ApproxDP(epsilon=1, delta=1, participation="1 of 2 users")
     assert any("the stated noise is added" in text for text in proof.certify(claim).assumptions)
     assert proof.certify(WIDE).assumptions == ()
 

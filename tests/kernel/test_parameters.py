@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
 from dpaudit.core.claims import TailBound
 from dpaudit.core.errors import BrokenReportError, CertificateError
 from dpaudit.core.evidence import Certificate
@@ -21,7 +22,6 @@ from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.kernel_t0 import Parameters, Setting
 from dpaudit.kernel.t1.rules import T1
 from dpaudit.kernel.t2.rules import T2
-from dpaudit.certify.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
 from dpaudit.report.file.strict import require_readable
 from tests.kernel.enumeration import test_every_rule
 from tests.kernel.enumeration.cases import GENERATORS, claims_in, stream

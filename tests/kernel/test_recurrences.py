@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
+from dpaudit.certify import build
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1 import recurrences
-from dpaudit.kernel.t2 import special_laws
-from dpaudit.certify import build
+from dpaudit.kernel.t2 import special_distributions
 
 
 @pytest.mark.parametrize("variance", ["1/100", "1/4", "1", "7/3", "100", "12345", "1000000"])
@@ -20,7 +20,7 @@ def test_skellam_masses_agree_with_bessel_functions(variance: str) -> None:
     """Both enclosures of every mass overlap and are narrow, from the centre to 40 deviations out."""
     v = Fraction(variance)
     with precision(160):
-        one, other = recurrences.Skellam(v), special_laws.Skellam(v)
+        one, other = recurrences.Skellam(v), special_distributions.Skellam(v)
         for k in (0, 1, 2, 3, 10, -7, int(3 * v**0.5), int(12 * v**0.5), int(40 * v**0.5) + 5):
             here, there = one.mass(k), other.mass(k)
             assert here.overlaps(there), k
@@ -34,7 +34,7 @@ def test_binomial_masses_agree_with_the_gamma_function(trials: int, chance: str)
     """Both enclosures of every mass overlap and are narrow, also beyond the table and outside the support."""
     p = Fraction(chance)
     with precision(160):
-        one, other = recurrences.Binomial(trials, p), special_laws.Binomial(trials, p)
+        one, other = recurrences.Binomial(trials, p), special_distributions.Binomial(trials, p)
         spread = int((trials * p * (1 - p)) ** 0.5) + 1
         middle = int(trials * p)
         for k in sorted(
@@ -50,7 +50,7 @@ def test_binomial_masses_agree_with_the_gamma_function(trials: int, chance: str)
 
 
 def test_small_masses_of_a_binomial_add_up_to_one() -> None:
-    """A second route for a law that is small enough: exact rationals."""
+    """A second route for a distribution that is small enough: exact rationals."""
     masses = recurrences.Binomial(6, Fraction(1, 3)).masses(-1, 7)
     exact = [0, *(Fraction(c * 2 ** (6 - k), 3**6) for k, c in enumerate((1, 6, 15, 20, 15, 6, 1))), 0]
     for mass, truth in zip(masses, exact, strict=True):

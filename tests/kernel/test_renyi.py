@@ -11,6 +11,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from dpaudit.certify import build
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision, upper_exact
@@ -18,8 +19,7 @@ from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.kernel.t1.renyi import kappa
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
-from dpaudit.kernel.t2.special_laws import Binomial, Skellam
-from dpaudit.certify import build
+from dpaudit.kernel.t2.special_distributions import Binomial, Skellam
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_kappa_is_the_largest_ratio_over_shifts() -> None:
     """kappa on a range that holds all the mass equals the largest R_a(D)/D^2 from the single-shift sums,
     in both directions.
     """
-    law, order = Skellam(Fraction(20)), Fraction(3)
+    distribution, order = Skellam(Fraction(20)), Fraction(3)
     with precision(128):
-        low, high, _, _ = bulk(law, 100)
-        logs = [mass.log() for mass in law.masses(low - 6, high + 6)]
+        low, high, _, _ = bulk(distribution, 100)
+        logs = [mass.log() for mass in distribution.masses(low - 6, high + 6)]
         found = kappa(logs, reach=6, order=order)
-    singles = [skellam_renyi(law.variance, shift=d, order=order) / d**2 for d in range(1, 7)]
+    singles = [skellam_renyi(distribution.variance, shift=d, order=order) / d**2 for d in range(1, 7)]
     assert float(found) == pytest.approx(max(float(s) for s in singles), rel=1e-12)
 
 
@@ -100,10 +100,10 @@ def test_binomial_kappa_near_the_gaussian_one() -> None:
     """Bin(10^5, 1/4), shifts to 16, order 8: kappa is 1.0004 to 1.019 times that of a Gaussian of the same
     variance (reference range).
     """
-    law = Binomial(10**5, Fraction(1, 4))
+    distribution = Binomial(10**5, Fraction(1, 4))
     with precision(96):
-        low, high, _, _ = bulk(law, 200)
-        logs = [mass.log() for mass in law.masses(low - 16, high + 16)]
+        low, high, _, _ = bulk(distribution, 200)
+        logs = [mass.log() for mass in distribution.masses(low - 16, high + 16)]
         found = kappa(logs, reach=16, order=Fraction(8))
     ratio = float(found) / (8 / (2 * 10**5 * 3 / 16))
     assert 1.0004 < ratio < 1.019
@@ -131,17 +131,17 @@ def test_vector_rule_is_above_the_exact_scalar(family: str) -> None:
     """In one dimension the vector rule is above the exact hockey-stick value, and within a factor of 50 of
     it at delta about 1e-6.
     """
-    laws = {
+    distributions = {
         "skellam": (Skellam(Fraction(400)), {"variance": 400}),
         "discrete-gaussian-sum": (DiscreteGaussianSum(Fraction(100), 4), {"variance": 100, "count": 4}),
         "binomial": (Binomial(1600, Fraction(1, 2)), {"trials": 1600, "probability": "1/2"}),
     }
-    law, noise = laws[family]
+    distribution, noise = distributions[family]
     proof = build.vector_noise(
         family, dimension=1, l2_squared=16, largest=4, orders=[12, 20, 30], cut=120, **noise
     )  # type: ignore[arg-type]
     bound = proof.certify(ApproxDP(epsilon=1, delta=1)).bound
-    exact = lattice_delta(law, shift=4, epsilon=Fraction(1))
+    exact = lattice_delta(distribution, shift=4, epsilon=Fraction(1))
     assert lower_exact(exact) < bound < 50 * upper_exact(exact)
 
 
@@ -149,8 +149,8 @@ def test_vector_rule_covers_two_dimensions_by_enumeration() -> None:
     """Every integer shift of squared length at most 5 in two dimensions, enumerated over the plane, stays
     below the certified delta.
     """
-    law, epsilon = DiscreteGaussianSum(Fraction(4)), 0.5
-    masses = {k: float(law.mass(k)) for k in range(-40, 41)}
+    distribution, epsilon = DiscreteGaussianSum(Fraction(4)), 0.5
+    masses = {k: float(distribution.mass(k)) for k in range(-40, 41)}
     proof = build.vector_noise(
         "discrete-gaussian-sum", variance=4, dimension=2, l2_squared=5, largest=2, orders=[2, 3, 5, 8], cut=80
     )

@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
-from dpaudit.core.errors import CertificateError
-from dpaudit.kernel import check as kernel
 from dpaudit.certify import build
 from dpaudit.certify.build import LossGrid
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
 from dpaudit.core.views import PUBLIC, View, user
+from dpaudit.kernel import check as kernel
 
 PURE = PureDP(epsilon=1)
 
 
 def polya_masses(share: float, p: float, size: int) -> np.ndarray[Any, Any]:
-    """The law of the difference of two Polya(share, p), on -size..size, by convolution of the two series."""
+    """The distribution of the difference of two Polya(share, p), on -size..size, by convolution of the two
+    series."""
     j = np.arange(4 * size)
     one = scipy.stats.nbinom.pmf(j, share, 1 - p)
     return np.array([float(np.dot(one[abs(k) :], one[: one.size - abs(k)])) for k in range(-size, size + 1)])
@@ -49,15 +50,15 @@ def test_polya_bound_is_the_largest_ratio(share: str, scale: int, shift: int) ->
 
 @pytest.mark.parametrize(("share", "digits"), [("9/10", "1.099"), ("1/2", "1.675")])
 def test_polya_reference_values(share: str, digits: str) -> None:
-    """A design for epsilon = 1 gives 1.099 at nine tenths turnout and 1.675 at one half: the claim at full
-    turnout does not survive.
+    """A design for epsilon = 1 gives 1.099 at nine tenths participation and 1.675 at one half: the claim at
+    full participation does not survive.
     """
     bound = build.polya_noise(sensitivity=1, scale=1, share=share).certify(PURE).bound
     assert abs(bound - Fraction(digits)) < Fraction(1, 2000)
     assert bound > 1
 
 
-def test_polya_law_is_log_convex() -> None:
+def test_polya_distribution_is_log_convex() -> None:
     """What the proof uses: on k >= 0 the ratios f(k+1)/f(k) do not fall, and stay below p."""
     for share, p in itertools.product((0.1, 0.5, 0.9), (0.2, 0.7)):
         f = polya_masses(share, p, 30)[30:]
@@ -71,12 +72,12 @@ def sparse_vector(
 ) -> float:
     """P(answers) by Simpson's rule over the threshold noise (threshold value 0)."""
     z = np.linspace(0 if noise == "exponential" else -40 * threshold, 40 * threshold, 16_001)
-    law = scipy.stats.laplace(scale=1) if noise == "laplace" else scipy.stats.expon(scale=1)
+    distribution = scipy.stats.laplace(scale=1) if noise == "laplace" else scipy.stats.expon(scale=1)
     weights = np.where(np.arange(z.size) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0
-    value = weights * (z[1] - z[0]) / 3 * law.pdf(z / threshold) / threshold
+    value = weights * (z[1] - z[0]) / 3 * distribution.pdf(z / threshold) / threshold
     for q, answer in zip(queries, answers, strict=True):
-        above = law.sf((z - q) / query)
+        above = distribution.sf((z - q) / query)
         value = value * (above if answer else 1 - above)
     return float(value.sum())
 
@@ -228,9 +229,9 @@ def test_joint_privacy_needs_a_joint_view() -> None:
             proof.certify(PureDP(epsilon=1, view=view))
 
 
-def test_accounting_with_loss_laws_is_tighter() -> None:
-    """A declared accounting of 40 touches composes by loss laws: below the sum of parameters, above one
-    touch, and the bound passes the kernel.
+def test_accounting_with_loss_distributions_is_tighter() -> None:
+    """A declared accounting of 40 touches composes by loss distributions: below the sum of parameters, above
+    one touch, and the bound passes the kernel.
     """
     claim = ApproxDP(epsilon=1, delta=1)
     step = Site("sum", touches=40, mechanism=build.laplace_mechanism(sensitivity=1, scale=20, dimension=1))
@@ -241,8 +242,8 @@ def test_accounting_with_loss_laws_is_tighter() -> None:
 
 
 def test_skellam_through_trees_and_accounting() -> None:
-    """Noise without pure or GDP bound composes by loss laws and by its Renyi curve: a tree of 8 leaves costs
-    four nodes. Without a grid delta is 1, unless orders are listed for the conversion.
+    """Noise without pure or GDP bound composes by loss distributions and by its Renyi curve: a tree of 8
+    leaves costs four nodes. Without a grid delta is 1, unless orders are listed for the conversion.
     """
     node = build.integer_noise("skellam", sensitivity=1, variance=100)
     claim = ApproxDP(epsilon=1, delta=1)

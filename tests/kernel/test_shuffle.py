@@ -11,12 +11,12 @@ from fractions import Fraction
 import pytest
 from flint import arb_poly
 
+from dpaudit.certify import build
 from dpaudit.core.claims import Adjacency, ApproxDP, PureDP
 from dpaudit.core.errors import CertificateError
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
 from dpaudit.kernel.t2.shuffle import _of_the_others, clones_delta, exact_response_delta
-from dpaudit.certify import build
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 TARGET = Fraction(1, 10**6)
@@ -29,12 +29,12 @@ def enumerated_response(users: int, local: float, epsilon: float) -> float:
     q = math.exp(local) / (1 + math.exp(local))
 
     def counts(inputs: tuple[int, ...]) -> list[float]:
-        law = [0.0] * (users + 1)
+        distribution = [0.0] * (users + 1)
         for answers in itertools.product((0, 1), repeat=users):
-            law[sum(answers)] += math.prod(
+            distribution[sum(answers)] += math.prod(
                 q if a == x else 1 - q for a, x in zip(answers, inputs, strict=True)
             )
-        return law
+        return distribution
 
     worst = 0.0
     for others in itertools.product((0, 1), repeat=users - 1):
@@ -166,17 +166,18 @@ def test_other_settings_are_refused() -> None:
 @pytest.mark.parametrize("users", [1, 2, 3, 4, 5, 7, 8, 33])
 @pytest.mark.parametrize("bit", [Fraction(1, 4), Fraction(0), Fraction(1)], ids=["chance", "never", "always"])
 def test_halves_of_products_are_plain_powers(users: int, bit: Fraction) -> None:
-    """Whatever the number of users, product k has k factors of one law and n - 1 - k of the other: exactly
-    the polynomials of repeated multiplication, in order."""
+    """Whatever the number of users, product k has k factors of one distribution and n - 1 - k of the other:
+    exactly the polynomials of repeated multiplication, in order."""
     one, zero = ([1 - bit, bit], [Fraction(2, 3), Fraction(1, 3)])
-    polynomials = [arb_poly([ball(chance) for chance in law]) for law in (one, zero)]
+    polynomials = [arb_poly([ball(chance) for chance in distribution]) for distribution in (one, zero)]
     found = list(_of_the_others(arb_poly([1]), *polynomials, range(users)))
     assert len(found) == users
     for k, product in enumerate(found):
         plain = [Fraction(1)]
-        for law in [one] * k + [zero] * (users - 1 - k):
+        for distribution in [one] * k + [zero] * (users - 1 - k):
             plain = [
-                (plain[i] if i < len(plain) else 0) * law[0] + (plain[i - 1] * law[1] if i else 0)
+                (plain[i] if i < len(plain) else 0) * distribution[0]
+                + (plain[i - 1] * distribution[1] if i else 0)
                 for i in range(len(plain) + 1)
             ]
         assert len(plain) == users

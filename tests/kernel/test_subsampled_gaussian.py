@@ -12,17 +12,17 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+from dpaudit.certify import build
+from dpaudit.certify.build import LossGrid
+from dpaudit.certify.merged import subsampled_lower
 from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
 from dpaudit.core.errors import CertificateError
+from dpaudit.core.views import PUBLIC, SERVER, View, user
+from dpaudit.distributions import SubsampledGaussianSum
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.check import check
 from dpaudit.kernel.t1.certpld import Grid, power
 from dpaudit.kernel.t2.subsampled_gaussian import Step
-from dpaudit.distributions import SubsampledGaussianSum
-from dpaudit.certify import build
-from dpaudit.certify.build import LossGrid
-from dpaudit.certify.merged import subsampled_lower
-from dpaudit.core.views import PUBLIC, SERVER, View, user
 
 STEP = build.poisson_subsampled_gaussian(sensitivity=1, rate="1/100", scale=1)
 ADDED = {"adjacency": Adjacency.ADD_REMOVE}
@@ -56,19 +56,19 @@ def test_one_step_is_the_integral(rate: str, mu: int, epsilon: str) -> None:
 
 
 @pytest.mark.parametrize(("rate", "mu"), [("1/4", 1), ("9/10", 2)])
-def test_laws_of_either_direction_are_above_the_integral(rate: str, mu: int) -> None:
+def test_distributions_of_either_direction_are_above_the_integral(rate: str, mu: int) -> None:
     """At points of the grid and between them, at losses of either sign, and close to it."""
     grid = Grid(step=Fraction(1, 100), bits=96, tail=50)
-    laws = Step(Fraction(mu**2), Fraction(rate)).pairs(grid)
-    for law, removed in zip(laws, (True, False), strict=True):
+    distributions = Step(Fraction(mu**2), Fraction(rate)).pairs(grid)
+    for distribution, removed in zip(distributions, (True, False), strict=True):
         for epsilon in (Fraction(-1, 3), Fraction(0), Fraction(1, 4), Fraction(1, 3), Fraction(1)):
             truth = integrated(float(Fraction(rate)), mu, float(epsilon), removed=removed)
-            bound = float(law.delta(epsilon).upper())
+            bound = float(distribution.delta(epsilon).upper())
             assert bound >= truth * (1 - 1e-10) - 1e-15
             assert bound == pytest.approx(truth, rel=1e-3, abs=1e-5)
 
 
-def test_the_law_of_a_program_is_the_pair() -> None:
+def test_the_distribution_of_a_program_is_the_pair() -> None:
     """The log-ratio of one record against none is the loss that the rule inverts."""
     step = Step(Fraction(4), Fraction(1, 5))
     with_one, without = (SubsampledGaussianSum(r, rate="1/5", sigma="3/2") for r in ([3], []))

@@ -1,4 +1,5 @@
-"""Tail probabilities of noise, decided exactly: against the laws' own balls, mpmath and brute force."""
+"""Tail probabilities of noise, decided exactly: against the distributions' own balls, mpmath and brute
+force."""
 
 from __future__ import annotations
 
@@ -14,44 +15,44 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit import distributions as laws
+from dpaudit import distributions as distributions
+from dpaudit.certify.decide import TailEvent, bounded_noise, decide_tail, noise_sum
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import Claim, TailBound
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Certificate, Evidence, Witness
-from dpaudit.kernel import check as kernel
-from dpaudit.kernel.ball import ball
-from dpaudit.distributions import Law
-from dpaudit.certify.decide import TailEvent, bounded_noise, decide_tail, noise_sum
-from dpaudit.run.finding import finding_of
 from dpaudit.core.suite import Outcome
 from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Distribution
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.ball import ball
+from dpaudit.run.finding import finding_of
 from dpaudit.verify.report import verify_report
-from dpaudit.certify.witnesses.recompute import recompute
 
-SINGLE: list[Law] = [
-    laws.Laplace(scale=2),
-    laws.Gaussian(variance=5),
-    laws.Exponential(scale=3),
-    laws.DiscreteLaplace(scale=2),
-    laws.Skellam(variance=9),
-    laws.DiscreteGaussian(sigma2=7),
-    laws.DiscreteGaussian(sigma2="1/5"),
-    laws.Binomial(trials=20, p="1/3"),
-    laws.Categorical(weights=[3, 0, 1, 2]),
-    laws.Bernoulli(p="1/4"),
+SINGLE: list[Distribution] = [
+    distributions.Laplace(scale=2),
+    distributions.Gaussian(variance=5),
+    distributions.Exponential(scale=3),
+    distributions.DiscreteLaplace(scale=2),
+    distributions.Skellam(variance=9),
+    distributions.DiscreteGaussian(sigma2=7),
+    distributions.DiscreteGaussian(sigma2="1/5"),
+    distributions.Binomial(trials=20, p="1/3"),
+    distributions.Categorical(weights=[3, 0, 1, 2]),
+    distributions.Bernoulli(p="1/4"),
 ]
 
 
-@pytest.mark.parametrize("law", SINGLE, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", SINGLE, ids=lambda distribution: distribution.name)
 @pytest.mark.parametrize("factor", ["0", "1/2", "2", "4", "9"])
-def test_single_laws_agree_with_their_own_balls(law: Law, factor: str) -> None:
+def test_single_distributions_agree_with_their_own_balls(distribution: Distribution, factor: str) -> None:
     """P(X > t), P(X >= t), P(X < -t) and P(|X| > t) overlap the values of cdf_ball and sf_ball."""
     t = Fraction(factor)
-    noise = noise_sum([(law, 1)])
-    integer = law.support.integer
-    above = law.sf_ball(t)
-    at_least = law.sf_ball(math.ceil(t) - 1) if integer else above
-    below = law.cdf_ball(math.ceil(-t) - 1) if integer else law.cdf_ball(-t)
+    noise = noise_sum([(distribution, 1)])
+    integer = distribution.support.integer
+    above = distribution.sf_ball(t)
+    at_least = distribution.sf_ball(math.ceil(t) - 1) if integer else above
+    below = distribution.cdf_ball(math.ceil(-t) - 1) if integer else distribution.cdf_ball(-t)
     wanted = {("above", True): above, ("above", False): at_least, ("below", True): below}
     for (side, strict), value in wanted.items():
         found = TailEvent(noise=noise, factor=t, side=side, strict=strict).probability()  # type: ignore[arg-type]
@@ -69,7 +70,9 @@ def as_ball(value: Any) -> Any:
 @pytest.mark.parametrize("x", ["0", "1/3", "5", "30"])
 def test_sums_of_laplace_draws_agree_with_mpmath(n: int, x: str) -> None:
     """The closed form for n Laplace draws equals the inverse Fourier integral of (1 + s^2)^-n, in mpmath."""
-    found = TailEvent(noise=noise_sum([(laws.Laplace(scale=1), n)]), factor=x, side="above").probability()
+    found = TailEvent(
+        noise=noise_sum([(distributions.Laplace(scale=1), n)]), factor=x, side="above"
+    ).probability()
     with mpmath.workdps(30):
         if n == 1:
             exact = mpmath.exp(-mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator) / 2
@@ -92,22 +95,26 @@ def gamma_difference_tail(n: int, x: Any) -> Any:
 @pytest.mark.parametrize(
     "parts",
     [
-        [(laws.DiscreteLaplace(scale=1), 3)],
-        [(laws.DiscreteGaussian(sigma2=2), 4)],
-        [(laws.Skellam(variance=2), 3)],
-        [(laws.Categorical(weights=[1, 2, 3]), 4), (laws.DiscreteLaplace(scale=1), 1)],
-        [(laws.Binomial(trials=5, p="1/3"), 2), (laws.Binomial(trials=5, p="1/4"), 1)],
-        [(laws.Skellam(variance=2), 1), (laws.DiscreteGaussian(sigma2=1), 1), (laws.PointMass(3), 2)],
+        [(distributions.DiscreteLaplace(scale=1), 3)],
+        [(distributions.DiscreteGaussian(sigma2=2), 4)],
+        [(distributions.Skellam(variance=2), 3)],
+        [(distributions.Categorical(weights=[1, 2, 3]), 4), (distributions.DiscreteLaplace(scale=1), 1)],
+        [(distributions.Binomial(trials=5, p="1/3"), 2), (distributions.Binomial(trials=5, p="1/4"), 1)],
+        [
+            (distributions.Skellam(variance=2), 1),
+            (distributions.DiscreteGaussian(sigma2=1), 1),
+            (distributions.PointMass(3), 2),
+        ],
     ],
     ids=str,
 )
-def test_sums_of_integers_agree_with_convolution(parts: list[tuple[Law, int]]) -> None:
+def test_sums_of_integers_agree_with_convolution(parts: list[tuple[Distribution, int]]) -> None:
     """Sums of integer parts agree with a float convolution of their probabilities, on either side."""
     reach = 60
     masses = np.array([1.0])
     low = 0
-    for law, times in parts:
-        one = np.exp(law.logp(np.arange(-reach, reach + 1)))
+    for distribution, times in parts:
+        one = np.exp(distribution.logp(np.arange(-reach, reach + 1)))
         for _ in range(times):
             masses, low = np.convolve(masses, one), low - reach
     outcomes = low + np.arange(masses.size)
@@ -122,8 +129,8 @@ def test_sums_of_integers_agree_with_convolution(parts: list[tuple[Law, int]]) -
 
 
 def test_gamma_tails_on_both_sides() -> None:
-    """A centred sum of exponentials: both tails agree with scipy's gamma law."""
-    noise = noise_sum([(laws.Exponential(scale=2), 5)]).centred()
+    """A centred sum of exponentials: both tails agree with scipy's gamma distribution."""
+    noise = noise_sum([(distributions.Exponential(scale=2), 5)]).centred()
     gamma = scipy.stats.gamma(5, scale=2)
     for t in (1, 5, 12):
         above = TailEvent(noise=noise, factor=t, side="above").probability()
@@ -134,7 +141,7 @@ def test_gamma_tails_on_both_sides() -> None:
 
 def test_fact_1_holds_with_equality() -> None:
     """P(|Lap(b)| > b ln(1/d)) = d exactly: the claim at d is proved with no slack, and at 0.99 d refuted."""
-    event = TailEvent(noise=noise_sum([(laws.Laplace(scale="7/3"), 1)]), factor="7/3", log_of=20)
+    event = TailEvent(noise=noise_sum([(distributions.Laplace(scale="7/3"), 1)]), factor="7/3", log_of=20)
     claim = TailBound(probability="1/20", event=event.name)
     certificate = decide_tail(claim, event)
     assert isinstance(certificate, Certificate)
@@ -153,7 +160,7 @@ def test_fact_2_holds_and_a_constant_too_small_is_refuted(n: int, failure: str) 
     n Laplace draws; at a third of it the bound is false.
     """
     d = Fraction(failure)
-    noise = noise_sum([(laws.Laplace(scale=1), n)])
+    noise = noise_sum([(distributions.Laplace(scale=1), n)])
     if n < math.log(2 / d):  # then max(sqrt n, sqrt ln) is the root of the logarithm: level sqrt(8) ln(2/d)
         holds = TailEvent(noise=noise, factor=Fraction(2828, 1000), log_of=2 / d)
         fails = TailEvent(noise=noise, factor=Fraction(1, 2), log_of=2 / d)
@@ -174,11 +181,11 @@ def test_an_integer_at_the_level_is_decided_exactly() -> None:
     """|X| > 5 and |X| >= 5 differ by P(|X| = 5) for integer noise; at the level 5 ln 3 they are one
     event.
     """
-    law = laws.Skellam(variance=4)
-    noise = noise_sum([(law, 1)])
+    distribution = distributions.Skellam(variance=4)
+    noise = noise_sum([(distribution, 1)])
     strict = TailEvent(noise=noise, factor=5).probability()
     weak = TailEvent(noise=noise, factor=5, strict=False).probability()
-    assert (weak - strict).overlaps(2 * law.logp_ball(5).exp())
+    assert (weak - strict).overlaps(2 * distribution.logp_ball(5).exp())
     level = TailEvent(noise=noise, factor=5, log_of=3)  # 5.49...
     assert level.probability().overlaps(strict)
     assert TailEvent(noise=noise, factor=5, log_of=3, strict=False).probability().overlaps(strict)
@@ -198,7 +205,7 @@ def test_verify_confirms_a_report_on_noise_and_finds_a_change() -> None:
     """A report with a proved and a refuted tail bound is confirmed from the file alone; a level moved by 1 %
     in either is found.
     """
-    event = TailEvent(noise=noise_sum([(laws.Skellam(variance=50), 2)]), factor=30)
+    event = TailEvent(noise=noise_sum([(distributions.Skellam(variance=50), 2)]), factor=30)
     holds = TailBound(probability="0.01", event=event.name)
     fails = TailBound(probability="0.001", event=event.name)
     good = report_of(
@@ -215,10 +222,10 @@ def test_verify_confirms_a_report_on_noise_and_finds_a_change() -> None:
 
 
 def test_malformed_events_are_refused() -> None:
-    """A root without a logarithm, a logarithm below 1, a negative level, a class of laws, a sum of two
-    continuous laws: each is refused with its reason; so are changed certificates.
+    """A root without a logarithm, a logarithm below 1, a negative level, a class of distributions, a sum of
+    two continuous distributions: each is refused with its reason; so are changed certificates.
     """
-    noise = noise_sum([(laws.Laplace(scale=1), 1)])
+    noise = noise_sum([(distributions.Laplace(scale=1), 1)])
     for options, reason in [
         ({"factor": 4, "root": True}, "log_of"),
         ({"factor": 4, "log_of": "1/2"}, "1 or more"),
@@ -228,7 +235,7 @@ def test_malformed_events_are_refused() -> None:
             TailEvent(noise=noise, **options).probability()  # type: ignore[arg-type]
     with pytest.raises(CertificateError, match="class"):
         TailEvent(noise=bounded_noise(0, 1), factor=1).probability()
-    mixed = noise_sum([(laws.Laplace(scale=1), 1), (laws.Gaussian(variance=1), 1)])
+    mixed = noise_sum([(distributions.Laplace(scale=1), 1), (distributions.Gaussian(variance=1), 1)])
     event = TailEvent(noise=mixed, factor=1)
     claim = TailBound(probability="1/2", event=event.name)
     with pytest.raises(Exception, match="cumulant bound"):

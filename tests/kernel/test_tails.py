@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from dpaudit import distributions as laws
-from dpaudit.core.claims import PureDP, SubExponential, SubGaussian
-from dpaudit.core.errors import CertificateError, InvalidParameterError
-from dpaudit.core.evidence import Certificate, Witness
-from dpaudit.kernel import check as kernel
-from dpaudit.kernel.ball import ball, precision
-from dpaudit.kernel.t2.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
-from dpaudit.kernel.t2.proxies import is_proxy, ratio
+from dpaudit import distributions as distributions
 from dpaudit.certify.decide import (
     NoiseSum,
     bounded_noise,
@@ -29,36 +22,55 @@ from dpaudit.certify.decide import (
     proxy_proof,
     smallest_proxy,
 )
-from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.core.claims import PureDP, SubExponential, SubGaussian
+from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.evidence import Certificate, Witness
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.kernel.t2.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
+from dpaudit.kernel.t2.proxies import is_proxy, ratio
 
 Claim = SubGaussian | SubExponential
 
 
 def centred_binomial(trials: int, p: str, *, times: int = 1) -> NoiseSum:
-    return noise_sum([(laws.Binomial(trials=trials, p=p), times)]).centred()
+    return noise_sum([(distributions.Binomial(trials=trials, p=p), times)]).centred()
 
 
 #: Noise with the range of t of its claim (None: all t).
 CASES: list[tuple[NoiseSum, str | None]] = [
-    (noise_sum([(laws.Laplace(scale=2), 4)]), "1/4"),
-    (noise_sum([(laws.Gaussian(variance=3), 5)]), None),
-    (noise_sum([(laws.DiscreteLaplace(scale=2), 3)]), "2/5"),
-    (noise_sum([(laws.Skellam(variance=10), 2)]), "1"),
-    (noise_sum([(laws.PolyaDifference(shape="1/3", log_ratio="1/2"), 2)]), "1/4"),
-    (noise_sum([(laws.DiscreteGaussian(sigma2=3), 4)]), None),
-    (noise_sum([(laws.DiscreteGaussian(sigma2="1/4"), 4)]), "1"),
+    (noise_sum([(distributions.Laplace(scale=2), 4)]), "1/4"),
+    (noise_sum([(distributions.Gaussian(variance=3), 5)]), None),
+    (noise_sum([(distributions.DiscreteLaplace(scale=2), 3)]), "2/5"),
+    (noise_sum([(distributions.Skellam(variance=10), 2)]), "1"),
+    (noise_sum([(distributions.PolyaDifference(shape="1/3", log_ratio="1/2"), 2)]), "1/4"),
+    (noise_sum([(distributions.DiscreteGaussian(sigma2=3), 4)]), None),
+    (noise_sum([(distributions.DiscreteGaussian(sigma2="1/4"), 4)]), "1"),
     (centred_binomial(10, "1/4"), None),
     (centred_binomial(100, "1/100"), "3"),
-    (noise_sum([(laws.Categorical(weights=[1, 8, 1]), 2)], shift=-2), None),
-    (noise_sum([(laws.Categorical(weights=[5, 0, 1, 2]), 1)]).centred(), None),
+    (noise_sum([(distributions.Categorical(weights=[1, 8, 1]), 2)], shift=-2), None),
+    (noise_sum([(distributions.Categorical(weights=[5, 0, 1, 2]), 1)]).centred(), None),
     (
-        noise_sum([(laws.Binomial(trials=3, p="1/4"), 1), (laws.DiscreteGaussian(sigma2=2), 2)]).centred(),
+        noise_sum(
+            [(distributions.Binomial(trials=3, p="1/4"), 1), (distributions.DiscreteGaussian(sigma2=2), 2)]
+        ).centred(),
         None,
     ),
-    (noise_sum([(laws.Categorical(weights=[1, 8, 1]), 1), (laws.Laplace(scale=1), 2)], shift=-1), "1/2"),
-    (noise_sum([(laws.Exponential(scale=1), 2)], shift=-2), "1/2"),
-    (noise_sum([(laws.Bernoulli(p="9/10"), 1), (laws.Gaussian(variance="1/10"), 1)]).centred(), None),
+    (
+        noise_sum(
+            [(distributions.Categorical(weights=[1, 8, 1]), 1), (distributions.Laplace(scale=1), 2)], shift=-1
+        ),
+        "1/2",
+    ),
+    (noise_sum([(distributions.Exponential(scale=1), 2)], shift=-2), "1/2"),
+    (
+        noise_sum(
+            [(distributions.Bernoulli(p="9/10"), 1), (distributions.Gaussian(variance="1/10"), 1)]
+        ).centred(),
+        None,
+    ),
 ]
 IDS = [noise.name[:40] + f" to {reach}" for noise, reach in CASES]
 
@@ -95,8 +107,8 @@ def test_the_least_proxy_is_proved_and_one_percent_less_is_refuted(
 
 @pytest.mark.parametrize(("noise", "reach"), CASES, ids=IDS)
 def test_no_point_of_a_fine_grid_exceeds_the_proxy(noise: NoiseSum, reach: str | None) -> None:
-    """On 100 points of either sign, 2 K(t) / t^2 from the laws' own moment generating functions in mpmath
-    stays below the certified proxy.
+    """On 100 points of either sign, 2 K(t) / t^2 from the distributions' own moment generating functions in
+    mpmath stays below the certified proxy.
     """
     found = smallest_proxy(noise, reach=reach)
     assert found.upper is not None
@@ -121,9 +133,13 @@ def mp_number(text: str) -> Any:
     return mpmath.mpf(number.numerator) / number.denominator
 
 
-def mp_cumulant(law: dict[str, Any], x: Any) -> Any:
-    number = {key: mp_number(value) for key, value in law.items() if isinstance(value, str) and key != "law"}
-    kind = law["law"]
+def mp_cumulant(distribution: dict[str, Any], x: Any) -> Any:
+    number = {
+        key: mp_number(value)
+        for key, value in distribution.items()
+        if isinstance(value, str) and key != "law"
+    }
+    kind = distribution["law"]
     if kind == "laplace":
         return -mpmath.log(1 - number["scale"] ** 2 * x**2)
     if kind == "gaussian":
@@ -147,12 +163,12 @@ def mp_cumulant(law: dict[str, Any], x: Any) -> Any:
     if kind in ("binomial", "bernoulli"):
         p = number["p"]
         return number.get("trials", mpmath.mpf(1)) * mpmath.log(1 - p + p * mpmath.exp(x))
-    weights = [mp_number(w) for w in law["weights"]]
+    weights = [mp_number(w) for w in distribution["weights"]]
     return mpmath.log(sum(w * mpmath.exp(j * x) for j, w in enumerate(weights)) / sum(weights))
 
 
 @pytest.mark.parametrize(("noise", "reach"), CASES, ids=IDS)
-def test_cumulants_enclose_mpmath_and_the_laws(noise: NoiseSum, reach: str | None) -> None:
+def test_cumulants_enclose_mpmath_and_the_distributions(noise: NoiseSum, reach: str | None) -> None:
     """K in balls holds mpmath's value, and its derivatives by series hold mpmath's numerical ones over a
     whole interval.
     """
@@ -184,11 +200,11 @@ def test_known_proxies_are_met_exactly() -> None:
     (Hoeffding); uniform on -1, 0, 1: the variance 2/3. All exact.
     """
     known = [
-        (noise_sum([(laws.Gaussian(variance="7/3"), 3)]), Fraction(7)),
-        (noise_sum([(laws.DiscreteGaussian(sigma2="7/3"), 3)]), Fraction(7)),
+        (noise_sum([(distributions.Gaussian(variance="7/3"), 3)]), Fraction(7)),
+        (noise_sum([(distributions.DiscreteGaussian(sigma2="7/3"), 3)]), Fraction(7)),
         (centred_binomial(12, "1/2"), Fraction(3)),
         (bounded_noise(0, 1, count=12), Fraction(3)),
-        (noise_sum([(laws.Categorical(weights=[1, 1, 1]), 1)], shift=-1), Fraction(2, 3)),
+        (noise_sum([(distributions.Categorical(weights=[1, 1, 1]), 1)], shift=-1), Fraction(2, 3)),
     ]
     for noise, proxy in known:
         assert smallest_proxy(noise).upper == proxy
@@ -210,7 +226,7 @@ def test_laplace_is_sub_exponential_and_not_sub_gaussian() -> None:
     """Laplace(b) has no variance proxy for all t: an infinite witness at the pole. On |t| <= 1/(2b) the least
     one is 8 ln(4/3) b^2, so that the textbook's 4 b^2 holds and the variance 2 b^2 does not.
     """
-    noise = noise_sum([(laws.Laplace(scale=3), 1)])
+    noise = noise_sum([(distributions.Laplace(scale=3), 1)])
     witness = decide_proxy(SubGaussian(variance_proxy=10**6, of=noise.name), noise)
     assert isinstance(witness, Witness)
     claim = SubExponential(variance_proxy=4 * 9, scale=6, of=noise.name)
@@ -222,7 +238,7 @@ def test_laplace_is_sub_exponential_and_not_sub_gaussian() -> None:
 
 def test_up_to_the_pole_a_point_strictly_inside_refutes() -> None:
     """A range that ends at the pole 1/b is refuted inside it: |t| < 1/b and |t| <= 1/b say the same."""
-    noise = noise_sum([(laws.Laplace(scale=1), 1)])
+    noise = noise_sum([(distributions.Laplace(scale=1), 1)])
     claim = SubExponential(variance_proxy=50, scale=1, of=noise.name)
     witness = decide_proxy(claim, noise)
     assert isinstance(witness, Witness)
@@ -233,8 +249,8 @@ def test_up_to_the_pole_a_point_strictly_inside_refutes() -> None:
 
 def test_skellam_and_a_mean_have_no_proxy() -> None:
     """Skellam noise has no proxy for all t, and noise with another mean than 0 none at all: both refuted."""
-    skellam = noise_sum([(laws.Skellam(variance=2), 1)])
-    moved = noise_sum([(laws.Gaussian(variance=1), 1)], shift="1/1000")
+    skellam = noise_sum([(distributions.Skellam(variance=2), 1)])
+    moved = noise_sum([(distributions.Gaussian(variance=1), 1)], shift="1/1000")
     for noise, reach in ((skellam, None), (moved, "1/2"), (moved, None)):
         claim = claim_for(noise, Fraction(10**4), reach)
         witness = decide_proxy(claim, noise)
@@ -243,8 +259,8 @@ def test_skellam_and_a_mean_have_no_proxy() -> None:
         assert recompute(witness, claim) == witness.bound
 
 
-def test_the_class_of_bounded_laws_is_refuted_by_its_worst_member() -> None:
-    """All laws on [0, 2] minus their mean: proxy 1 is proved, 0.99 is refuted (by a fair coin)."""
+def test_the_class_of_bounded_distributions_is_refuted_by_its_worst_member() -> None:
+    """All distributions on [0, 2] minus their mean: proxy 1 is proved, 0.99 is refuted (by a fair coin)."""
     noise = bounded_noise(0, 2)
     holds = SubGaussian(variance_proxy=1, of=noise.name)
     assert isinstance(decide_proxy(holds, noise), Certificate)
@@ -260,7 +276,7 @@ def test_random_tables_agree_with_a_brute_force_scan() -> None:
     for _ in range(10):
         size = int(rng.integers(2, 7))
         weights = [int(w) for w in rng.integers(1, 30, size)]
-        noise = noise_sum([(laws.Categorical(weights=weights), 1)]).centred()
+        noise = noise_sum([(distributions.Categorical(weights=weights), 1)]).centred()
         found = smallest_proxy(noise)
         assert found.upper is not None
         x = np.arange(size) + float(noise.shift)
@@ -283,7 +299,8 @@ def test_a_proxy_below_the_truth_is_never_proved() -> None:
 
 
 def test_a_corrupted_certificate_is_refused() -> None:
-    """Changes of bound, proxy, law, count, shift, reach or name make the kernel refuse, with a reason."""
+    """Changes of bound, proxy, distribution, count, shift, reach or name make the kernel refuse, with a
+    reason."""
     noise = centred_binomial(10, "1/4")
     claim = SubGaussian(variance_proxy="2.3", of=noise.name)
     good = decide_proxy(claim, noise)
@@ -313,7 +330,7 @@ def test_words_of_ones_own_are_an_assumption() -> None:
     """A claim that names its noise in other words is accounted, with the reading printed; a certificate of
     other noise than the claim's is refused.
     """
-    noise = noise_sum([(laws.Laplace(scale=1), 4)])
+    noise = noise_sum([(distributions.Laplace(scale=1), 4)])
     claim = SubExponential(variance_proxy=16, scale=2, of="the noise of Lemma 3")
     certificate = decide_proxy(claim, noise)
     assert isinstance(certificate, Certificate)
@@ -326,7 +343,7 @@ def test_words_of_ones_own_are_an_assumption() -> None:
 
 def test_a_small_range_says_nothing_about_a_larger_one() -> None:
     """A proxy proved on |t| <= 1/4 does not certify |t| <= 1/2, and a privacy claim cannot use it at all."""
-    noise = noise_sum([(laws.Laplace(scale=1), 1)])
+    noise = noise_sum([(distributions.Laplace(scale=1), 1)])
     proof = proxy_proof(noise, 4, reach="1/4")
     with pytest.raises(CertificateError, match="must bound"):
         proof.certify(SubExponential(variance_proxy=4, scale=2, of=noise.name))
@@ -337,7 +354,7 @@ def test_a_small_range_says_nothing_about_a_larger_one() -> None:
 
 def test_a_witness_that_says_too_much_is_refused() -> None:
     """Another t, a t outside the range, a larger bound, other noise: each is refused."""
-    noise = noise_sum([(laws.Laplace(scale=1), 1)])
+    noise = noise_sum([(distributions.Laplace(scale=1), 1)])
     claim = SubExponential(variance_proxy=2, scale=2, of=noise.name)
     witness = decide_proxy(claim, noise)
     assert isinstance(witness, Witness)
@@ -355,31 +372,42 @@ def test_a_witness_that_says_too_much_is_refused() -> None:
 
 def test_noise_outside_the_vocabulary_is_refused() -> None:
     """Gumbel noise, vector shifts, bounds in the wrong order and an empty range are refused by name."""
-    with pytest.raises(CertificateError, match="law must be one of"):
-        noise_sum([(laws.Gumbel(scale=1), 1)])
+    with pytest.raises(CertificateError, match="distribution must be one of"):
+        noise_sum([(distributions.Gumbel(scale=1), 1)])
     with pytest.raises(InvalidParameterError, match="scalar"):
-        noise_sum([(laws.Laplace(scale=1).shift(np.zeros(2)), 1)])
+        noise_sum([(distributions.Laplace(scale=1).shift(np.zeros(2)), 1)])
     with pytest.raises(CertificateError, match="below upper"):
         bounded_noise(1, 0).noise  # noqa: B018  # reading it is what refuses
     with pytest.raises(InvalidParameterError, match="greater than 0"):
         smallest_proxy(bounded_noise(0, 1), reach=0)
 
 
-def test_shifts_points_and_sums_of_laws_are_flattened() -> None:
+def test_shifts_points_and_sums_of_distributions_are_flattened() -> None:
     """Shifts, point masses and exact convolutions become parts and one shift, with the same cumulants."""
-    inner = laws.ConvolvedIntegers([laws.Bernoulli(p="1/3"), laws.Bernoulli(p="1/3")])
+    inner = distributions.ConvolvedIntegers(
+        [distributions.Bernoulli(p="1/3"), distributions.Bernoulli(p="1/3")]
+    )
     noise = noise_sum(
-        [(inner, 2), (laws.PointMass(2), 2), (laws.Laplace(scale=1).shift(Fraction(1, 2)), 3)], shift=-1
+        [
+            (inner, 2),
+            (distributions.PointMass(2), 2),
+            (distributions.Laplace(scale=1).shift(Fraction(1, 2)), 3),
+        ],
+        shift=-1,
     )
     assert noise.shift == 4 + Fraction(3, 2) - 1
     assert noise.noise.mean == noise.shift + Fraction(4, 3)
     t = Fraction(1, 5)
-    direct = 2 * inner.log_mgf_ball(t) + 3 * laws.Laplace(scale=1).log_mgf_ball(t) + ball(Fraction(9, 2) * t)
+    direct = (
+        2 * inner.log_mgf_ball(t)
+        + 3 * distributions.Laplace(scale=1).log_mgf_ball(t)
+        + ball(Fraction(9, 2) * t)
+    )
     assert noise.noise.cumulant(ball(t)).overlaps(direct)
 
 
-def test_a_class_of_laws_brackets_its_members() -> None:
-    """A class of bounded laws has an upper and a lower cumulant, and both bracket each member's."""
+def test_a_class_of_distributions_brackets_its_members() -> None:
+    """A class of bounded distributions has an upper and a lower cumulant, and both bracket each member's."""
     one = Noise(((Bounded(Fraction(0), Fraction(1)), 1),))
     member = Noise(((Finite((Fraction(-1, 4), Fraction(3, 4)), (Fraction(3), Fraction(1))), 1),))
     for t in (Fraction(1, 3), Fraction(-4), Fraction(9)):

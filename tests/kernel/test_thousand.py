@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.build import Proof
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import (
     Accounting,
     Adjacency,
@@ -28,11 +31,8 @@ from dpaudit.core.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.core.errors import CertificateError
-from dpaudit.kernel import check as kernel
-from dpaudit.certify import build
-from dpaudit.certify.build import Proof
-from dpaudit.certify.sites import Site
 from dpaudit.core.views import SERVER, View
+from dpaudit.kernel import check as kernel
 
 Rng = np.random.Generator
 BATCHES = 20
@@ -269,11 +269,11 @@ def other_assumptions(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dic
 
 
 def other_claim(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], Claim]:
-    """The same certificate for another kind of neighbours, unit, turnout, view or quantity."""
+    """The same certificate for another kind of neighbours, unit, participation, view or quantity."""
     others: list[Claim] = [
         PureDP(epsilon=1, adjacency=Adjacency.REPLACE_ONE, view=View.of(SERVER)),
         PureDP(epsilon=1, unit=Unit.USER),
-        PureDP(epsilon=1, turnout="two thirds"),
+        PureDP(epsilon=1, participation="two thirds"),
         GaussianDP(mu=1),
         ApproxDP(epsilon=0, delta="1/10"),
         Accounting(epsilon=1, declared="something else"),

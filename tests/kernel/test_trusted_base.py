@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import (
     Accounting,
     Adjacency,
@@ -24,8 +26,6 @@ from dpaudit.core.claims import (
 )
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.check import examine, known_rules
-from dpaudit.certify import build
-from dpaudit.certify.sites import Site
 from dpaudit.verify.trusted import claim_lines, program_lines, trusted_lines
 
 KERNEL = Path(kernel_t0.__file__).parent

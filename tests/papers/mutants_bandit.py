@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.coins import Coins, Program
+from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.environment import Batch
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
@@ -13,7 +14,6 @@ from dpaudit.reference.algorithms.play import Strategy
 from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from dpaudit.reference.mechanisms.tree_counter import TreeCounter
-from dpaudit.core.views import PUBLIC, SERVER
 from tests.papers.mutant import EPSILON, Mutant, bandit
 
 __all__ = ["DP_SE", "HYBRID_UCB", "LAZY_UCB"]

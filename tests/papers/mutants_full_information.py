@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins import Coins, Program
+from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.reference.algorithms.play import Pulls, Strategy
 from dpaudit.reference.mechanisms.report_noisy_max import report_noisy_max, rnm_noise
-from dpaudit.core.views import PUBLIC, SERVER
 from tests.papers.mutant import EPSILON, Mutant, full_information
 
 __all__ = ["FTNL", "NAIVE_FTNL"]

@@ -1,4 +1,4 @@
-"""Caps on simulated regret and what lies beyond: cumulants, bounds on leaving and staying, priced caps."""
+"""Caps on simulated regret and what lies beyond: cumulants, bounds on leaving and staying, charged caps."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ LOCATIONS = np.array([-0.05, 0.3, 0.5, 0.97])
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
+def test_noise_cumulants_bound_those_of_the_distribution(name: str) -> None:
     """log E e^{rate noise / g} from the probabilities: equal but for discrete Gaussians (an upper bound)."""
     sheet = variant(name, epsilon="1/2", failure_prob="0.1", scale_factor=2).sheet(16)
     rates = np.array([0.02, 0.1, 0.24])
     ours = DESIGNS[name].cumulant(rates / sheet.precision, sheet, Fraction(1, 2))
     parts = sheet.users if name in ("ldp_se", "dist_cdp_se") else 1
-    law = sheet.total_noise() if parts == 1 else sheet.share
+    distribution = sheet.total_noise() if parts == 1 else sheet.share
     k = np.arange(-4000, 4001)
-    exact = parts * np.log(np.exp(law.logp(k)[None] + rates[:, None] * k / sheet.precision).sum(axis=1))
+    exact = parts * np.log(
+        np.exp(distribution.logp(k)[None] + rates[:, None] * k / sheet.precision).sum(axis=1)
+    )
     if name == "dist_cdp_se":
         assert np.all(exact <= ours * (1 + 1e-9))
         assert np.all(ours < 1.05 * exact)
@@ -53,19 +55,25 @@ def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
         np.testing.assert_allclose(ours, exact, rtol=1e-6)
 
 
-def test_reward_cumulants_bound_those_of_the_law() -> None:
+def test_reward_cumulants_bound_those_of_the_distribution() -> None:
     """Clipped Gaussians by quadrature: below the sub-Gaussian bound, above nine tenths of it in the middle;
     levels by enumeration."""
     rates = np.array([-8.0, -1.0, 0.5, 6.0])
     for location in LOCATIONS:
         model = ClippedGaussians([[location]], deviation=0.1)
-        law, mean = stats.norm(location, 0.1), model.means[0, 0]
+        distribution, mean = stats.norm(location, 0.1), model.means[0, 0]
         for rate, bound in zip(rates, _reward_log_mgf(model, rates), strict=True):
             inner = integrate.quad(
-                lambda x, rate=rate, law=law, mean=mean: math.exp(rate * (x - mean)) * law.pdf(x), 0, 1
+                lambda x, rate=rate, distribution=distribution, mean=mean: (
+                    math.exp(rate * (x - mean)) * distribution.pdf(x)
+                ),
+                0,
+                1,
             )[0]
             exact = math.log(
-                inner + law.cdf(0) * math.exp(-rate * mean) + law.sf(1) * math.exp(rate * (1 - mean))
+                inner
+                + distribution.cdf(0) * math.exp(-rate * mean)
+                + distribution.sf(1) * math.exp(rate * (1 - mean))
             )
             assert exact <= bound + 1e-9
             if location == 0.5:

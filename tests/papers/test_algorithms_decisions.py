@@ -126,7 +126,7 @@ def test_hybrid_ucb_is_the_plain_loop_with_explicit_trees(variant: Any, extra: i
             assert run(hybrid_ucb.strategy(epsilon=epsilon, variant=variant), table, seed) == plain
 
 
-class _Tape:
+class _Trace:
     """The reference's noise, in the reference's order, for one run of the array engine."""
 
     def __init__(self, uniforms: np.ndarray[Any, Any], rng: np.random.Generator, n_arms: int) -> None:
@@ -171,8 +171,8 @@ def test_the_array_engine_of_ucb1_pulls_as_the_reference_does() -> None:
 
 def _engine_arms(policy: Policy, means: list[float], horizon: int, seed: int) -> list[int]:
     uniforms = np.random.default_rng([seed, 1]).random((horizon, 1))
-    tape = _Tape(uniforms, np.random.default_rng([seed, 2]), len(means))
-    pulls = pulls_at(range(1, horizon + 1), policy, np.array([means]), tape)[:, 0]
+    trace = _Trace(uniforms, np.random.default_rng([seed, 2]), len(means))
+    pulls = pulls_at(range(1, horizon + 1), policy, np.array([means]), trace)[:, 0]
     return [int(row.argmax()) for row in np.diff(pulls, axis=0, prepend=0)]
 
 

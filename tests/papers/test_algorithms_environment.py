@@ -11,6 +11,7 @@ from scipy import stats
 
 from dpaudit.coins import Coins, Recorder, Sampler
 from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.reference.algorithms.environment import (
     BernoulliArms,
     BernoulliVectors,
@@ -20,7 +21,6 @@ from dpaudit.reference.algorithms.environment import (
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.reference.algorithms.play import Strategy, play
-from dpaudit.core.views import PUBLIC, View
 from tests.rates import FALSE_FAILURE_RATE
 
 PUBLIC_VIEW = View.of(PUBLIC)
@@ -51,7 +51,7 @@ def test_values_drawn_after_their_sum_are_independent_coins() -> None:
     assert stats.chisquare(np.bincount(codes, minlength=8), expected).pvalue > FALSE_FAILURE_RATE
 
 
-def test_vector_batches_agree_and_have_the_right_law() -> None:
+def test_vector_batches_agree_and_have_the_right_distribution() -> None:
     """Full information: sums are Binomial per coordinate, and values add up to them."""
     for replicates, shape in [(None, (3,)), (50, (50, 3))]:
         environment = BernoulliVectors([0.2, 0.5, 1.0], rng(3), horizon=4000, replicates=replicates)
@@ -61,9 +61,9 @@ def test_vector_batches_agree_and_have_the_right_law() -> None:
         assert np.all(batch.sum()[..., 2] == 40)
     sums = BernoulliVectors([0.2, 0.5], rng(4), horizon=64, replicates=20000).epoch(64).sum()
     for column, mean in zip(sums.T, (0.2, 0.5), strict=True):
-        law = stats.binom(64, mean)
-        edges = law.ppf([0.1, 0.3, 0.5, 0.7, 0.9])
-        cells = np.diff([0.0, *law.cdf(edges), 1.0])
+        distribution = stats.binom(64, mean)
+        edges = distribution.ppf([0.1, 0.3, 0.5, 0.7, 0.9])
+        cells = np.diff([0.0, *distribution.cdf(edges), 1.0])
         counts = np.bincount(np.searchsorted(edges, column), minlength=6)
         assert stats.chisquare(counts, cells * len(column)).pvalue > FALSE_FAILURE_RATE
 

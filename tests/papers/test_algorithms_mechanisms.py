@@ -93,7 +93,7 @@ def test_what_one_observation_costs_in_the_hybrid_counter(variant: str) -> None:
             for loss in replay(program, [*data[:position], 1.0, *data[position + 1 :]], recording).losses
             if loss.moved
         ]
-        costs.append(sum(_inverse_scale(loss.record.law) for loss in moved))
+        costs.append(sum(_inverse_scale(loss.record.distribution) for loss in moved))
     assert costs[0] == Fraction(1, 2)
     for level in range(1, 5):
         block = costs[2**level - 1 : 2 ** (level + 1) - 1]
@@ -101,8 +101,8 @@ def test_what_one_observation_costs_in_the_hybrid_counter(variant: str) -> None:
         assert max(block) == block[0] == expected
 
 
-def _inverse_scale(law: object) -> Fraction:
-    base = getattr(law, "base", law)
+def _inverse_scale(distribution: object) -> Fraction:
+    base = getattr(distribution, "base", distribution)
     assert isinstance(base, Laplace)
     return 1 / base.scale
 

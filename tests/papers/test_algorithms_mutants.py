@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.coins import Choice, Program, force, record, replay
-from dpaudit.distributions.base import Law
-from dpaudit.core.neighbours import Neighbours, both_directions
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Choice, Program, force, record, replay
+from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.core.views import PUBLIC, View
+from dpaudit.distributions.base import Distribution
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.replay.accounting import observe_accounting
-from dpaudit.core.views import PUBLIC, View
 from tests.papers.mutant import EPSILON
 from tests.papers.mutants import MUTANTS
 
@@ -77,10 +77,10 @@ PAIRS: dict[str, Sequence[Neighbours]] = {
 def stay_with(arm: int) -> Choice:
     """The history in which ``arm`` leads from its first release on."""
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         if site == "leader":
-            return arm if law.name == "noisy-argmax" else None
-        if law.batch_shape:
+            return arm if distribution.name == "noisy-argmax" else None
+        if distribution.batch_shape:
             return None
         return 2.0**30 * (1 if site != "array" or occurrence > 1 or occurrence == arm else -1)
 

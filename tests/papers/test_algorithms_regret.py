@@ -1,4 +1,5 @@
-"""The regret engine: the reference numbers, and every fast simulator equal in law to a plain loop."""
+"""The regret engine: the reference numbers, and every fast simulator equal in distribution to a plain
+loop."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_the_paper_s_experiments_reproduce_the_reference_numbers(algorithm: str,
         assert abs(runs.mean() - reference) <= SIGMAS * error + 1
 
 
-def test_the_event_driven_law_at_a_short_horizon() -> None:
+def test_the_event_driven_distribution_at_a_short_horizon() -> None:
     """T = 20 000: the prototype's 662.0 ± 4.4 (setting 1, epsilon 8), 1483 ± 12 (setting 2, epsilon 1/2)."""
     for setting, epsilon, mean, error in ((1, "8", 662.0, 4.4), (2, "1/2", 1483.0, 12.0)):
         runs = simulate(
@@ -114,7 +115,7 @@ def _plain_regret(name: str, means: tuple[float, ...], epsilon: float, horizon: 
         ("ftl", "1", 511, 150),
     ],
 )
-def test_simulators_agree_in_law_with_the_plain_loop(
+def test_simulators_agree_in_distribution_with_the_plain_loop(
     name: str, epsilon: str, horizon: int, plain_runs: int
 ) -> None:
     """Same mean regret as the per-round loop, on three arms with the best one last."""
@@ -126,7 +127,7 @@ def test_simulators_agree_in_law_with_the_plain_loop(
 
 
 @pytest.mark.parametrize("variant", ["printed", "repaired", "promoted"])
-def test_the_round_by_round_engine_has_the_reference_s_law(variant: str) -> None:
+def test_the_round_by_round_engine_has_the_reference_s_distribution(variant: str) -> None:
     """Hybrid-UCB in arrays against the reference played run by run, at epsilon 64 where the noise decides."""
     name, means = f"hybrid_ucb/{variant}", (0.7, 0.5)
     fast = simulate(VARIANTS[name], means, epsilon=64, horizon=120, runs=3000, seed=10).final

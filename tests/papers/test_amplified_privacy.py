@@ -13,13 +13,13 @@ import pytest
 from audits.shuffle_linear_bandits import amplified_privacy as amplified
 from audits.shuffle_linear_bandits.rows.central_tree import node_counts
 from audits.shuffle_linear_bandits.rows.composition import hockey_stick
-from audits.shuffle_linear_bandits.rows.separate_batches import OWN, SAME, message_laws
+from audits.shuffle_linear_bandits.rows.separate_batches import OWN, SAME, message_distributions
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import ApproxDP
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import encode as encoded
 from dpaudit.reference.mechanisms.gaussian_randomiser import in_noise_units, worst_pair
 from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels
-from dpaudit.certify.witnesses.recompute import recompute
 
 
 def claim_at(epsilon: str, delta: str = "1") -> ApproxDP:
@@ -127,9 +127,10 @@ def test_epsilon_needed_brackets() -> None:
 
 
 def test_orders_of_randomising() -> None:
-    """One table: both orders have one law; a table for each user: they differ, and each is a law."""
+    """One table: both orders have one distribution; a table for each user: they differ, and each is a
+    distribution."""
     for tables, same in ((SAME, True), (OWN, False)):
-        after, before = message_laws(tables, (0, 1, 2))
+        after, before = message_distributions(tables, (0, 1, 2))
         assert sum(after.values()) == sum(before.values()) == 1
         assert (after == before) == same
 

@@ -78,14 +78,14 @@ def test_estimates_are_unbiased_by_enumeration(variant, bits):
     """The mean of the estimate over all outcomes of the shuffler is the true sum; its variance is the stated
     one."""
     mechanism = binary_sum_mechanism(len(bits), 3, "1/5", variant=variant)
-    law = mechanism.noise
-    chances = np.exp(law.logp(np.arange(law.trials + 1)))
-    estimates = mechanism.analyze(sum(bits) + np.arange(law.trials + 1))
+    distribution = mechanism.noise
+    chances = np.exp(distribution.logp(np.arange(distribution.trials + 1)))
+    estimates = mechanism.analyze(sum(bits) + np.arange(distribution.trials + 1))
     assert chances @ estimates == pytest.approx(sum(bits), abs=1e-9)
     assert chances @ (estimates - sum(bits)) ** 2 == pytest.approx(float(mechanism.variance), rel=1e-9)
 
 
-def test_the_program_shows_the_shuffler_the_same_law():
+def test_the_program_shows_the_shuffler_the_same_distribution():
     """Summed out under coins: the number of ones is the true sum plus binomial noise."""
     mechanism = binary_sum_mechanism(3, 3, "1/5")
     estimates = [

@@ -12,10 +12,11 @@ from scipy import stats
 
 from audits.shuffle_linear_bandits.binomial_privacy import cost, stated
 from audits.shuffle_linear_bandits.rows.binomial_errors import SMALL, expectation
-from dpaudit.core.claims import ApproxDP
-from dpaudit.coins import Sampler, record, replay
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.certify.binomial_sums import BinomialSum, linear_statistics
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Sampler, record, replay
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binomial_vectors import (
     VectorSheet,
     authors_sheet,
@@ -35,7 +36,6 @@ from dpaudit.reference.mechanisms.vector_messages import (
     release,
     user_messages,
 )
-from dpaudit.certify.witnesses.recompute import recompute
 
 #: d = 5, B = 20: epsilon, delta, b of C.1, standard deviation, b of E.5 in both readings (M = 1000).
 GOLDEN = [
@@ -126,7 +126,7 @@ def test_a_shuffler_permutes_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("ranges", ["printed", "doubled"])
-def test_messages_and_sums_have_one_law(ranges: str) -> None:
+def test_messages_and_sums_have_one_distribution(ranges: str) -> None:
     """Explicit bits through the shuffler, and one binomial draw a label, give outputs of the same mean (the
     true sums) and the same spread, label by label; (j, i) carries the bits of (i, j)."""
     sheet = VectorSheet(dim=2, batch_size=3, precision=4, trials=40, ranges=ranges)  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ def test_too_many_ones_raise() -> None:
 
 
 def test_the_program_releases_the_sums() -> None:
-    """Under coins: one release for all labels, of the binomial law, and a neighbour moves it by the
+    """Under coins: one release for all labels, of the binomial distribution, and a neighbour moves it by the
     encodings' difference; the result is the analyzer's of what was shown."""
     data = np.array([[1.0, 0.5, 0.25, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0], [0.5, -1.0, 0.25, -0.5, 1.0]])
     other = data.copy()
@@ -183,7 +183,7 @@ def test_the_program_releases_the_sums() -> None:
     assert np.array_equal(result, analyze(np.asarray(shown.value), TINY))
     losses = replay(program, other, recording).losses
     [moved] = [item for item in losses if item.moved and item.record.site == "sums"]
-    gaps = np.asarray(moved.law_neighbour.offset) - np.asarray(shown.law.offset)  # type: ignore[union-attr]
+    gaps = np.asarray(moved.distribution_neighbour.offset) - np.asarray(shown.distribution.offset)  # type: ignore[union-attr]
     assert gaps.astype(int).tolist() == (-8 * data[0]).astype(int).tolist()
 
 
@@ -221,10 +221,13 @@ def test_one_user_of_two_entries_summed_out() -> None:
     bound = sheet.statistic().proof(epsilon="1/2", delta="1/100").certify(claim).bound
     assert bound is not None
     x = np.arange(120 + 10)
-    laws = [stats.binom.pmf(x - move, 120, 0.25) for move in range(9)]
+    distributions = [stats.binom.pmf(x - move, 120, 0.25) for move in range(9)]
     corners = [(4 * (phi * y + 1), 4 * (phi * phi + 1)) for phi, y in itertools.product((-1, 0, 1), (-1, 1))]
     for (a, b), (c, d) in itertools.permutations(corners, 2):
-        one, two = np.multiply.outer(laws[a], laws[b]), np.multiply.outer(laws[c], laws[d])
+        one, two = (
+            np.multiply.outer(distributions[a], distributions[b]),
+            np.multiply.outer(distributions[c], distributions[d]),
+        )
         assert np.maximum(one - math.exp(0.5) * two, 0).sum() <= float(bound)
 
 

@@ -31,7 +31,7 @@ def lines_of_code(path: Path) -> int:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_audit_takes_at_most_25_lines(path: Path) -> None:
-    """Programs, claims and rows of a file, divided by its rows; none registers a law or a rule."""
+    """Programs, claims and rows of a file, divided by its rows; none registers a distribution or a rule."""
     text = path.read_text(encoding="utf-8")
     rows = len(import_module(f"audits.classics.rows.{path.stem}").rows.rows)
     assert rows >= 2
@@ -45,5 +45,5 @@ def test_rows_that_take_a_second_come_out_as_expected(name: str) -> None:
     row = next(row for row in suite.rows if row.id == name)
     run = Run(profile="quick", alpha=0.01, seed=0, row_id=row.id)
     found = row.evaluate(run)
-    judged = judge_row(row.claim, found.evidence, found.cells, obstacles=found.obstacles, alpha=run.alpha)
+    judged = judge_row(row.claim, found.evidence, found.cells, unmet=found.unmet, alpha=run.alpha)
     assert judged.whole.judgement.verdict.value == row.expect

@@ -117,8 +117,8 @@ CHEAP = ("P_Vec", "Central", "Local", "concurrent LinUCB", "Algorithm", "B = 8",
 
 def test_the_cheap_costs_of_the_page_are_computed_again() -> None:
     """The true ε of every linear, generalized linear and some other lines is what comes out now. Tails of
-    binomial laws of 2^53 trials are good enough to find a lower bound from SciPy 1.17 on: before, a line may
-    have its upper bound alone, which says less and nothing else."""
+    binomial distributions of 2^53 trials are good enough to find a lower bound from SciPy 1.17 on: before, a
+    line may have its upper bound alone, which says less and nothing else."""
     shown = {row[0]: row[3] for row in shown_rows()}
     checked = 0
     for caption, group in printed_protocols().items():
@@ -236,7 +236,7 @@ def test_costs_come_before_runs_and_files_as_they_come(tmp_path: Path) -> None:
     happened: list[str] = []
 
     def protocol(name: str, cost: Cost | None) -> Protocol:
-        def price() -> Cost:
+        def cost() -> Cost:
             happened.append(f"cost {name}")
             if cost is None:
                 raise InvalidParameterError("the row is missing; name another.")
@@ -252,7 +252,7 @@ def test_costs_come_before_runs_and_files_as_they_come(tmp_path: Path) -> None:
             paper="p",
             trust="all",
             claim="(1, 0)",
-            cost=price,
+            cost=cost,
             printed=play,
             equal=play,
         )

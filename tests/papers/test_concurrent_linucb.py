@@ -16,6 +16,8 @@ from audits.concurrent_shuffle.regret_bounds import Setting
 from audits.concurrent_shuffle.regret_runs import simulated
 from audits.concurrent_shuffle.rows import regret, regret_exponents
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.row_verdicts import judge_row
+from dpaudit.core.suite import Run
 from dpaudit.kernel.ball import ball, lower, upper
 from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, choose, simulate
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
@@ -29,8 +31,6 @@ from dpaudit.reference.algorithms.contextual.concurrent_radius import (
 from dpaudit.reference.algorithms.contextual.environments import Batch, FixedArms, sphere_arms
 from dpaudit.reference.mechanisms.concurrent_tree import build_tree, prefix_nodes
 from dpaudit.reference.mechanisms.prefix_noise import TreeNoise
-from dpaudit.core.row_verdicts import judge_row
-from dpaudit.core.suite import Run
 
 ROWS = {row.id: row for group in (regret.rows, regret_exponents.rows) for row in group.rows}
 
@@ -41,9 +41,7 @@ def test_every_row_comes_out_as_expected(row_id):
     row = ROWS[row_id]
     run = Run(profile="quick", alpha=1e-3, seed=2, row_id=row_id)
     outcome = row.evaluate(run)
-    judged = judge_row(
-        row.claim, outcome.evidence, outcome.cells, obstacles=outcome.obstacles, alpha=run.alpha
-    )
+    judged = judge_row(row.claim, outcome.evidence, outcome.cells, unmet=outcome.unmet, alpha=run.alpha)
     assert judged.whole.judgement.verdict.value == row.expect
 
 

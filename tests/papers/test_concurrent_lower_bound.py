@@ -40,12 +40,12 @@ from audits.concurrent_shuffle.interval_escape import Sum, escape, holds_on
 from audits.concurrent_shuffle.rows import lower_bound, lower_bound_induction, lower_bound_lemmas
 from audits.concurrent_shuffle.rows.lower_bound_induction import same_blocks, smallest_chance
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import ball, lower, upper
-from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t2 import special_laws
-from dpaudit.distributions import Binomial
 from dpaudit.core.row_verdicts import judge_row
 from dpaudit.core.suite import Run
+from dpaudit.distributions import Binomial
+from dpaudit.kernel.ball import ball, lower, upper
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t2 import special_distributions
 
 ONE = Fraction(1)
 GROUPS = (lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
@@ -58,9 +58,7 @@ def test_every_row_comes_out_as_expected(row_id):
     row = ROWS[row_id]
     run = Run(profile="quick", alpha=1e-3, seed=1, row_id=row_id)
     outcome = row.evaluate(run)
-    judged = judge_row(
-        row.claim, outcome.evidence, outcome.cells, obstacles=outcome.obstacles, alpha=run.alpha
-    )
+    judged = judge_row(row.claim, outcome.evidence, outcome.cells, unmet=outcome.unmet, alpha=run.alpha)
     assert judged.whole.judgement.verdict.value == row.expect
     for cell, one in zip(outcome.cells, judged.cells, strict=True):
         assert one.judgement.verdict.value == cell.expect, cell.name
@@ -191,7 +189,7 @@ def test_base_case_by_brute_force():
 
 @pytest.mark.parametrize(("k", "epsilon"), [(1, "1"), (2, "1/2"), (3, "1")])
 def test_the_median_floor_is_below_the_exact_median(k, epsilon):
-    """Berry and Esseen's level against the binomial law's own quantiles."""
+    """Berry and Esseen's level against the binomial distribution's own quantiles."""
     floor = Floor(m=2**10, k=k, epsilon=Fraction(epsilon))
     noise, level = floor.noise, lower(median_above(floor) * floor.rep)
     n, p = noise.trials, float(noise.p)
@@ -203,13 +201,13 @@ def test_the_median_floor_is_below_the_exact_median(k, epsilon):
 def test_chance_above_is_a_lower_bound():
     """Against exact tails of small and lopsided binomials."""
     for n, p in ((10**4, "1/2"), (10**5, "1/20")):
-        law = Binomial(trials=n, p=p)
+        distribution = Binomial(trials=n, p=p)
         for level in (10, 40, 90):
-            mean = n * float(law.p)
-            exact = stats.binom.cdf(mean - level, n, float(law.p)) + stats.binom.sf(
-                mean + level - 1, n, float(law.p)
+            mean = n * float(distribution.p)
+            exact = stats.binom.cdf(mean - level, n, float(distribution.p)) + stats.binom.sf(
+                mean + level - 1, n, float(distribution.p)
             )
-            found = upper(chance_above(law, ball(level)))
+            found = upper(chance_above(distribution, ball(level)))
             assert exact - 0.08 < found < exact
 
 
@@ -230,7 +228,9 @@ def test_divergence_is_the_kernels():
     """Shifted binomials: the table's δ against ball arithmetic at ε = log 2."""
     table = sum_table(1, trials=20)
     found = divergence(table[0,], table[1,], Fraction(2))
-    exact = lattice_delta(special_laws.Binomial(20, Fraction(1, 2)), shift=1, epsilon=Fraction(math.log(2)))
+    exact = lattice_delta(
+        special_distributions.Binomial(20, Fraction(1, 2)), shift=1, epsilon=Fraction(math.log(2))
+    )
     assert float(found) == pytest.approx(lower(exact), rel=1e-9)
 
 
@@ -243,10 +243,10 @@ def test_outside_by_hand():
 
 
 def test_mixtures_overwrite_one_entry():
-    """A point mass gives the mechanism's own law at the overwritten data."""
+    """A point mass gives the mechanism's own distribution at the overwritten data."""
     table = bit_table(2, outcomes=3, seed=1)
     assert mixed(table, {(0, 1): ONE}, index=0, value=1) == table[1, 1]
-    assert all(sum(law.values()) == 1 for law in table.values())
+    assert all(sum(distribution.values()) == 1 for distribution in table.values())
 
 
 def test_a_smaller_constant_in_lemma_b3_fails():
@@ -261,7 +261,7 @@ def test_released_data_tells_itself():
     """A neighbour inside I is told apart with certainty."""
     released = released_with(sum_table(2, trials=4), lambda y: (0,))
     assert divergence(released[0, 0], released[1, 0], Fraction(5)) == 1
-    assert all(sum(law.values()) == 1 for law in released.values())
+    assert all(sum(distribution.values()) == 1 for distribution in released.values())
 
 
 def test_dependence_finds_what_is_dependent():
@@ -284,11 +284,11 @@ def test_two_marked_bits_in_one_batch_are_dependent():
 @pytest.mark.parametrize(("n", "p"), [(160000, "1/2"), (444445, "1/10")])
 def test_escape_is_a_lower_bound_within_a_factor_of_two(n, p):
     """Against scipy's tails at the interval around the mean, and at some others."""
-    law, half = Sum(n, Fraction(p)), stats.binom(n, float(Fraction(p)))
+    distribution, half = Sum(n, Fraction(p)), stats.binom(n, float(Fraction(p)))
     for width in (1, 301, 1201):
-        start = round(n * law.p) - width // 2
+        start = round(n * distribution.p) - width // 2
         centred = half.cdf(start - 1) + half.sf(start + width - 1)
-        found = upper(escape(law, width))
+        found = upper(escape(distribution, width))
         assert centred / 2.5 < found <= centred
         for other in (start - 200, start + 57):
             assert found <= half.cdf(other - 1) + half.sf(other + width - 1)

@@ -59,7 +59,7 @@ def composed_delta(trials, at):
     return total
 
 
-def test_nodes_above_a_user_by_the_full_joint_law():
+def test_nodes_above_a_user_by_the_full_joint_distribution():
     """n = 8 with two shufflers and n = 16: enumerated joint counts lie between witness and certificate."""
     for trials in ([20, 24], [12, 12, 16]):
         claim = claim_of("7/10", "1/2")
@@ -132,7 +132,7 @@ def test_a_quantile_from_too_few_runs_is_no_bound():
 
 
 def test_lower_quantile_bounds_err_as_rarely_as_they_say():
-    """Coverage of the order statistic on a law whose quantile is known by many runs."""
+    """Coverage of the order statistic on a distribution whose quantile is known by many runs."""
     setting = Setting(epsilon=Fraction(1), delta=Fraction(1, 100), beta=Fraction(1, 2), levels=4)
     noise = setting.noise
     truth = np.quantile(noise.largest_errors(np.ones(16, int), np.random.default_rng(1), runs=40_000), 0.5)

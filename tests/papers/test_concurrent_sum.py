@@ -36,7 +36,7 @@ def test_messages_draws_and_formulas_agree(counter):
         assert (np.abs(found.var(axis=0) - exact) <= 7 * exact / np.sqrt(count) + 1e-9).all()
 
 
-def test_joint_law_of_two_times_by_both_routes():
+def test_joint_distribution_of_two_times_by_both_routes():
     """The covariance of two errors is the variance of the nodes that both prefixes use."""
     counter = SUMS[0]
     rng = np.random.default_rng(6)
@@ -79,7 +79,7 @@ def test_the_server_keeps_the_nodes_of_the_prefix():
 
 
 def test_the_largest_errors_do_not_depend_on_how_they_are_cut():
-    """One chunk or many: as many runs, errors of the same law."""
+    """One chunk or many: as many runs, errors of the same distribution."""
     counter = SUMS[0]
     bits = np.ones(16, int)
     whole = counter.largest_errors(bits, np.random.default_rng(1), runs=3000)

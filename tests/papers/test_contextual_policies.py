@@ -1,4 +1,5 @@
-"""Linear contextual policies against a plain loop of one replicate, and exact laws of their noise."""
+"""Linear contextual policies against a plain loop of one replicate, and exact distributions of their
+noise."""
 
 from __future__ import annotations
 
@@ -115,7 +116,8 @@ def test_updated_scores_are_those_of_fresh_matrices() -> None:
 
 
 def test_linucb_is_the_batched_policy_without_noise_at_one_user_a_batch() -> None:
-    """Two engines, one law: equal mean regret within the error of 300 runs; another radius has another."""
+    """Two engines, one distribution: equal mean regret within the error of 300 runs; another radius has
+    another."""
     arms, horizon = _arms(replicates=300), 200
     one = simulate_linucb(arms, radius=lambda t: 0.5, ridge=1.0, horizon=horizon, seed=5).pseudo
     policy = BatchedPolicy(batch_size=1, ridge=lambda t: 1.0, radius=lambda t: 0.5)
@@ -167,12 +169,12 @@ def _one_by_one(
 
 
 def _same(left: Floats, right: Floats) -> float:
-    """The p-value that both have one law; lattice points that differ by rounding are one."""
+    """The p-value that both have one distribution; lattice points that differ by rounding are one."""
     return float(stats.ks_2samp(left.round(9), right.round(9)).pvalue)
 
 
-def test_noise_of_binomial_sums_has_the_law_of_single_bits() -> None:
-    """Entries of the drawn noise and of bits user by user have one law (of two samples);
+def test_noise_of_binomial_sums_has_the_distribution_of_single_bits() -> None:
+    """Entries of the drawn noise and of bits user by user have one distribution (of two samples);
     a noise that forgets to round has another."""
     noise = BinomialNoise(precision=5, trials=6)
     x = np.full((6000, 1), 0.73)
@@ -193,7 +195,7 @@ def test_noise_of_binomial_sums_has_the_law_of_single_bits() -> None:
 def test_symmetric_matrices_have_the_variances_of_their_names(
     symmetry: str, diagonal: float, beside: float
 ) -> None:
-    """Every entry's law is the normal one of its variance, by bets, and the matrix is symmetric."""
+    """Every entry's distribution is the normal one of its variance, by bets, and the matrix is symmetric."""
     drawn = symmetric_gaussians(np.random.default_rng(8), (4000, 2, 2), symmetry)  # type: ignore[arg-type]
     np.testing.assert_array_equal(drawn, drawn.transpose(0, 2, 1))
     for values, variance in ((drawn[:, 0, 0], diagonal), (drawn[:, 0, 1], beside)):
@@ -218,7 +220,7 @@ def test_a_tree_adds_as_many_nodes_as_binary_digits() -> None:
         noise.step(state, batch, rng)
 
 
-def test_wishart_nodes_have_mean_and_trace_of_their_law() -> None:
+def test_wishart_nodes_have_mean_and_trace_of_their_distribution() -> None:
     """Mean k L² on the diagonal and 0 beside it; the trace of the 3 x 3 matrix is L² chi-square with 3k."""
     noise = WishartTreeNoise(scale=2.0, freedom=7, n_batches=1)
     state = noise.step(noise.init(5000, 2), _batch(np.zeros((5000, 2)), 1, 0), np.random.default_rng(10))
@@ -258,7 +260,8 @@ def test_realised_regret_has_the_mean_of_pseudo_regret() -> None:
 
 
 def test_instances_are_as_printed_and_as_coded() -> None:
-    """Norms 1 (printed); sqrt(2) with d basis arms first (code); means in [0, 1] with the printed law."""
+    """Norms 1 (printed); sqrt(2) with d basis arms first (code); means in [0, 1] with the printed
+    distribution."""
     printed = sphere_arms(replicates=20, n_arms=50, dim=4, rng=np.random.default_rng(1))
     np.testing.assert_allclose(np.linalg.norm(printed.features, axis=2), 1)
     np.testing.assert_allclose(np.linalg.norm(printed.theta, axis=1), 1)

@@ -211,8 +211,8 @@ def test_refusals_name_the_next_move():
 
 
 def test_noise_is_gaussian_of_the_batch():
-    """The law of the shown sum is normal around the true one, B times the users' variance."""
+    """The distribution of the shown sum is normal around the true one, B times the users' variance."""
     users = users_of(np.random.default_rng(2), number=2)
     recording = record(algorithm(gaussian_sums(variance="9/4")), users, rng=np.random.default_rng(0))
-    law = next(site.law for site in recording.sites if site.site == "statistics/sum")
-    assert law.base == Gaussian(variance=Fraction(9, 2))
+    distribution = next(site.distribution for site in recording.sites if site.site == "statistics/sum")
+    assert distribution.base == Gaussian(variance=Fraction(9, 2))

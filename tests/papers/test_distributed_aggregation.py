@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.coins import Coins, Sampler, ViewLaw, enumerate_view, record, replay, sum_out
+from dpaudit.coins import Coins, Sampler, ViewDistribution, enumerate_view, record, replay, sum_out
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import PointMass, PolyaDifference
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.local_noise import polya_share
 from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
 from dpaudit.reference.mechanisms.relaxed_aggregation import CarrySum, LeakyCoin, LeakySum, nearer_to_full
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum, zero_sum_masks
-from dpaudit.core.views import SERVER, View
 
 HALF = Fraction(1, 2)
 
@@ -38,17 +38,20 @@ def sheet_of(*, users: int, precision: int = 1, margin: int = 0) -> Sheet:
     )
 
 
-def server_law(aggregator: Aggregator, laws: Any, sheet: Sheet, *, tail: float = 0.0) -> dict[Any, Any]:
-    """The exact law of all that the server sees while ``aggregator`` runs (its public result left out)."""
+def server_distribution(
+    aggregator: Aggregator, distributions: Any, sheet: Sheet, *, tail: float = 0.0
+) -> dict[Any, Any]:
+    """The exact distribution of all that the server sees while ``aggregator`` runs (its public result left
+    out)."""
 
     def program(coins: Coins, data: Any) -> None:
         aggregator(coins, data, sheet)
 
-    found: ViewLaw = enumerate_view(program, laws, view=View.of(SERVER), tail=tail)
-    law: dict[Any, Any] = defaultdict(lambda: arb(0))
+    found: ViewDistribution = enumerate_view(program, distributions, view=View.of(SERVER), tail=tail)
+    distribution: dict[Any, Any] = defaultdict(lambda: arb(0))
     for key, seen in found.transcripts.items():
-        law[tuple(int(x) for x in seen[:-1])] += found.probabilities[key]
-    return dict(law)
+        distribution[tuple(int(x) for x in seen[:-1])] += found.probabilities[key]
+    return dict(distribution)
 
 
 # Additive masking.
@@ -58,9 +61,9 @@ def server_law(aggregator: Aggregator, laws: Any, sheet: Sheet, *, tail: float =
 def test_masked_messages_are_uniform_given_their_sum(users: int, margin: int) -> None:
     """P(v) = P(ŷ = Σ v mod m) / m^(n-1) for every vector v that the server can see, by enumeration."""
     sheet = sheet_of(users=users, margin=margin)
-    laws = [sheet.share.shift(k % 2) for k in range(users)]
-    masked = server_law(masked_sum, laws, sheet)
-    plain = server_law(secure_sum, laws, sheet)
+    distributions = [sheet.share.shift(k % 2) for k in range(users)]
+    masked = server_distribution(masked_sum, distributions, sheet)
+    plain = server_distribution(secure_sum, distributions, sheet)
     m = sheet.modulus
     assert len(masked) == m**users
     for seen, chance in masked.items():
@@ -81,27 +84,29 @@ def test_masks_add_up_to_zero_and_are_uniform() -> None:
 def test_masks_that_miss_a_user_show_its_message() -> None:
     """Negative control: if the last user sends without a mask, the server's view is not uniform."""
 
-    def careless(coins: Coins, laws: Any, sheet: Sheet) -> Any:
-        messages = [coins.draw(law, site="message") for law in laws]
-        mask = zero_sum_masks(coins, users=len(laws), modulus=sheet.modulus)[0]
+    def careless(coins: Coins, distributions: Any, sheet: Sheet) -> Any:
+        messages = [coins.draw(distribution, site="message") for distribution in distributions]
+        mask = zero_sum_masks(coins, users=len(distributions), modulus=sheet.modulus)[0]
         coins.reveal((messages[0] + mask) % sheet.modulus, site="masked", to=SERVER)
         coins.reveal(messages[1], site="masked", to=SERVER)
         return 0
 
     sheet = sheet_of(users=2, margin=1)
-    laws = [PointMass(1), PointMass(0)]
-    found = server_law(careless, laws, sheet)
+    distributions = [PointMass(1), PointMass(0)]
+    found = server_distribution(careless, distributions, sheet)
     assert {seen[1] for seen in found} == {0}
-    assert {seen[1] for seen in server_law(masked_sum, laws, sheet)} == set(range(sheet.modulus))
+    assert {seen[1] for seen in server_distribution(masked_sum, distributions, sheet)} == set(
+        range(sheet.modulus)
+    )
 
 
 @pytest.mark.parametrize("replicates", [None, 500])
 def test_the_masked_run_returns_the_modular_sum(replicates: int | None) -> None:
     """What the server adds up is the sum of the messages: with constant messages it is known."""
     sheet = sheet_of(users=5, precision=3, margin=4)
-    laws = [PointMass(k) for k in range(5)]
+    distributions = [PointMass(k) for k in range(5)]
     coins = Sampler(np.random.default_rng(1), replicates=replicates)
-    assert np.all(masked_sum(coins, laws, sheet) == 10 % sheet.modulus)
+    assert np.all(masked_sum(coins, distributions, sheet) == 10 % sheet.modulus)
 
 
 # The benign relaxation.
@@ -113,16 +118,16 @@ def test_the_carry_sum_is_as_secure_as_definition_9_asks(users: int) -> None:
     which some y attains; and z mod m is Σ(y)."""
     secure, sheet = CarrySum(secagg_epsilon=HALF), sheet_of(users=users)
     m, worst = sheet.modulus, arb(0)
-    laws: dict[tuple[int, ...], dict[Any, Any]] = {}
+    distributions: dict[tuple[int, ...], dict[Any, Any]] = {}
     for y in itertools.combinations_with_replacement(range(m), users):  # S is symmetric in the users
-        laws[y] = server_law(secure, [PointMass(k) for k in reversed(y)], sheet, tail=1e-6)
-        assert {residue for residue, _ in laws[y]} == {sum(y) % m}  # POST is exact: q = 0
-    for y, law in laws.items():
-        simulated = laws[(*[0] * (users - 1), sum(y) % m)]
-        common = law.keys() & simulated.keys()
+        distributions[y] = server_distribution(secure, [PointMass(k) for k in reversed(y)], sheet, tail=1e-6)
+        assert {residue for residue, _ in distributions[y]} == {sum(y) % m}  # POST is exact: q = 0
+    for y, distribution in distributions.items():
+        simulated = distributions[(*[0] * (users - 1), sum(y) % m)]
+        common = distribution.keys() & simulated.keys()
         assert len(common) > 20
         for seen in common:
-            ratio = abs((law[seen] / simulated[seen]).log())
+            ratio = abs((distribution[seen] / simulated[seen]).log())
             assert not ratio > ball(secure.security(users))
             worst = worst.max(ratio)
     assert worst.overlaps(ball(secure.security(users)))
@@ -130,12 +135,13 @@ def test_the_carry_sum_is_as_secure_as_definition_9_asks(users: int) -> None:
 
 
 def test_the_carry_sum_adds_up_what_the_users_send() -> None:
-    """z = Σ (y_i + m W_i) user by user, with Pólya shares W_i, has the law of the two numbers shown."""
+    """z = Σ (y_i + m W_i) user by user, with Pólya shares W_i, has the distribution of the two numbers
+    shown."""
     users, sheet = 2, sheet_of(users=2)
     secure = CarrySum(secagg_epsilon=HALF)
     share = PolyaDifference(shape=Fraction(1, users), log_ratio=HALF / users)
     m, window = sheet.modulus, 60
-    messages = {y: sheet.aggregate_law(1, present=1).logp_ball(y).exp() for y in range(m)}
+    messages = {y: sheet.aggregate_distribution(1, present=1).logp_ball(y).exp() for y in range(m)}
     noise = {w: share.logp_ball(w).exp() for w in range(-window, window + 1)}
     carries: dict[int, Any] = defaultdict(lambda: arb(0))
     for a, b in itertools.product(noise, repeat=2):
@@ -145,10 +151,10 @@ def test_the_carry_sum_adds_up_what_the_users_send() -> None:
         for w in range(-8, 9):
             z = a + b + m * w
             shown[z % m, z // m] += p * q * carries[w]
-    law = server_law(secure, [sheet.share.shift(1), sheet.share.shift(1)], sheet, tail=1e-9)
+    distribution = server_distribution(secure, [sheet.share.shift(1), sheet.share.shift(1)], sheet, tail=1e-9)
     for seen, chance in shown.items():
         if abs(seen[1]) < 7:
-            assert float(law[seen]) == pytest.approx(float(chance), rel=1e-6)
+            assert float(distribution[seen]) == pytest.approx(float(chance), rel=1e-6)
 
 
 # The adversarial relaxation.
@@ -180,11 +186,11 @@ def test_the_leaky_sum_keeps_the_premise_of_definition_9() -> None:
     simulated = {1: coin.simulated, 0: 1 - coin.simulated}
     seen_biases = set()
     for y in itertools.product(range(m), repeat=2):
-        law = server_law(secure, [PointMass(k) for k in y], sheet)
-        assert {residue for residue, _ in law} == {sum(y) % m}
-        for (_, toss), chance in law.items():
+        distribution = server_distribution(secure, [PointMass(k) for k in y], sheet)
+        assert {residue for residue, _ in distribution} == {sum(y) % m}
+        for (_, toss), chance in distribution.items():
             assert not abs((chance / ball(simulated[toss])).log()) > ball(Fraction(1, 4))
-        seen_biases.add(float(law[sum(y) % m, 1]))
+        seen_biases.add(float(distribution[sum(y) % m, 1]))
     assert seen_biases == {float(coin.high), float(coin.low)}
 
 
@@ -203,11 +209,13 @@ def test_the_leaky_sum_looks_at_one_message() -> None:
 def worst_ratio(variant: Any, users: int, aggregator: Aggregator) -> Any:
     """The largest exact log-ratio of the server's view for one reward 1 against 0, both directions."""
     sheet = shuffle_sheet(users=users, epsilon=1, tail_prob="1/2", variant=variant)
-    laws = [
-        server_law(aggregator, [sheet.share.shift(x * sheet.precision), *[sheet.share] * (users - 1)], sheet)
+    distributions = [
+        server_distribution(
+            aggregator, [sheet.share.shift(x * sheet.precision), *[sheet.share] * (users - 1)], sheet
+        )
         for x in (0, 1)
     ]
-    return max(abs((laws[0][seen] / laws[1][seen]).log()) for seen in laws[0])
+    return max(abs((distributions[0][seen] / distributions[1][seen]).log()) for seen in distributions[0])
 
 
 def test_theorem_3_costs_more_than_epsilon_as_printed_and_not_when_repaired() -> None:
@@ -242,18 +250,19 @@ def test_the_printed_loss_tends_to_three_halves() -> None:
 @pytest.mark.parametrize(
     "aggregator", [secure_sum, CarrySum(secagg_epsilon="1/4"), LeakySum(secagg_epsilon=1)]
 )
-def test_every_aggregator_gives_the_same_sum_in_law(aggregator: Aggregator) -> None:
-    """Whatever else is shown, the returned ŷ has the perfect function's law: exactly, by enumeration."""
+def test_every_aggregator_gives_the_same_sum_in_distribution(aggregator: Aggregator) -> None:
+    """Whatever else is shown, the returned ŷ has the perfect function's distribution: exactly, by
+    enumeration."""
     sheet = sheet_of(users=2, margin=1)
-    laws = [sheet.share.shift(1), sheet.share]
+    distributions = [sheet.share.shift(1), sheet.share]
     found = enumerate_view(
         lambda coins, data: coins.reveal(int(aggregator(coins, data, sheet)), site="sum"),
-        laws,
+        distributions,
         view=View(frozenset()),
         tail=1e-7,
     )
     for key, seen in found.transcripts.items():
-        exact = sheet.aggregate_law(1).logp_ball(seen[0]).exp()
+        exact = sheet.aggregate_distribution(1).logp_ball(seen[0]).exp()
         assert float(found.probabilities[key]) == pytest.approx(float(exact), abs=1e-6)
 
 

@@ -17,8 +17,8 @@ from audits.distributed_mab import communication
 from audits.distributed_mab.communication import bits, log_size_bound, sheet_of
 from dpaudit.coins import Coins
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import ball, precision
 from dpaudit.distributions import Bernoulli, PointMass, PolyaDifference
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES
 from dpaudit.reference.mechanisms import rounding_error, sent_bits
 from dpaudit.reference.mechanisms.decoding_window import Circle
@@ -51,9 +51,10 @@ def test_encodings_by_hand(g: int) -> None:
 
 
 def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative controls: floor without the coin has a bias, and a coin of another bias another law."""
+    """Negative controls: floor without the coin has a bias, and a coin of another bias another
+    distribution."""
     monkeypatch.setattr(
-        rounding_error, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision))
+        rounding_error, "encoding_distribution", lambda x, precision: PointMass(math.floor(x * precision))
     )
     assert mean_error(HALF, 3) == ball(-HALF)
     monkeypatch.undo()
@@ -187,9 +188,9 @@ def test_the_gap_to_the_lower_bound_opens_below_one_over_n() -> None:
 def test_carried_bits_against_sums_over_one_message(users: int) -> None:
     """The bound covers every y, by direct summation over W; one of 2 log₂ m would not."""
     sheet: Sheet = shuffle_sheet(users=users, epsilon=1, tail_prob="1/8")
-    law = PolyaDifference(shape=Fraction(1, users), log_ratio=Fraction(1, 4 * users))
+    distribution = PolyaDifference(shape=Fraction(1, users), log_ratio=Fraction(1, 4 * users))
     carries = np.arange(-60 * users, 60 * users + 1)
-    chances = np.exp(law.logp(carries))
+    chances = np.exp(distribution.logp(carries))
     means = [
         sum(p * len(integer_bits(y + sheet.modulus * int(w))) for w, p in zip(carries, chances, strict=True))
         for y in (0, 1, sheet.modulus // 2, sheet.modulus - 1)

@@ -14,6 +14,7 @@ from benchmarks import plain_distributed
 from benchmarks.plain_distributed import Run
 from dpaudit.coins import Coins, Recording, enumerate_view, fingerprint, record, replay
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import SERVER, View
 from dpaudit.reference.algorithms.environment import PotentialOutcomes
 from dpaudit.reference.algorithms.mab.batched_elimination import (
     Elimination,
@@ -30,7 +31,6 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import (
 )
 from dpaudit.reference.algorithms.play import Decisions, play
 from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
-from dpaudit.core.views import SERVER, View
 
 
 def made(name: str, *, epsilon: str = "1", p: str = "1/2", s: str = "1") -> Variant:
@@ -143,19 +143,21 @@ def test_a_longer_horizon_continues_the_same_run() -> None:
 
 def test_users_who_drop_out_send_nothing() -> None:
     """Their rewards do not matter, the noise shrinks with them, and an arm that nobody reports stays."""
-    turnout = [t % 2 == 0 for t in range(40)]
+    participation = [t % 2 == 0 for t in range(40)]
     data = table([0.75, 0.25], 40, 1, steps=1)
     other = data.copy()
     other[1::2] = 1 - other[1::2]
     chosen = made("dist_dp_se")
-    shown = program(chosen, turnout=turnout, grid=1)
+    shown = program(chosen, participation=participation, grid=1)
     recording = record(shown, data, rng=np.random.default_rng(1))
     result = replay(shown, other, recording)
     assert not result.leaks
     assert not any(item.moved for item in result.losses)
-    law = next(site.law for site in recording.sites if site.site == "aggregate")
-    assert law == chosen.sheet(2).aggregate_law(int(data[0, 0]) * chosen.sheet(2).precision, present=1)
-    nobody = record(program(chosen, turnout=[False] * 40, grid=1), data, rng=np.random.default_rng(1))
+    distribution = next(site.distribution for site in recording.sites if site.site == "aggregate")
+    assert distribution == chosen.sheet(2).aggregate_distribution(
+        int(data[0, 0]) * chosen.sheet(2).precision, present=1
+    )
+    nobody = record(program(chosen, participation=[False] * 40, grid=1), data, rng=np.random.default_rng(1))
     assert aggregates(nobody) == []
     assert {arm for arm, _ in nobody.returned} == {0, 1}
 
@@ -247,24 +249,28 @@ def test_one_reward_moves_one_aggregate_by_at_most_epsilon() -> None:
 
 def test_a_whole_small_run_by_enumeration() -> None:
     """Six rounds, two arms, decisions included: the exact log-ratio of the server's view is at most ε for
-    every reward changed, and masking the messages changes nothing in the law of the decisions."""
+    every reward changed, and masking the messages changes nothing in the distribution of the decisions."""
     chosen = made("dist_dp_se", p="1")
     run = program(chosen, grid=1)
     data = np.zeros((6, 2))
-    laws = {}
+    distributions = {}
     for t in (None, 0, 2):
         other = data.copy()
         if t is not None:
             other[t] = 1.0
-        laws[t] = enumerate_view(run, other, view=View.of(SERVER))
+        distributions[t] = enumerate_view(run, other, view=View.of(SERVER))
     for t in (0, 2):
-        ratios = [abs((p / laws[t].probabilities[key]).log()) for key, p in laws[None].probabilities.items()]
+        ratios = [
+            abs((p / distributions[t].probabilities[key]).log())
+            for key, p in distributions[None].probabilities.items()
+        ]
         assert max(ratios) <= 1
         assert max(ratios) > 0.9
 
 
 def test_masked_runs_end_like_perfect_ones() -> None:
-    """The masked protocol inside the algorithm: one batch of two users, exact law of ŷ as returned."""
+    """The masked protocol inside the algorithm: one batch of two users, exact distribution of ŷ as
+    returned."""
     chosen = made("dist_dp_se", p="1", epsilon="2")
 
     def total(coins: Coins, data: Any, options: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The experiments of the distributed paper: fast sums, priced caps, the reference table, the figures."""
+"""The experiments of the distributed paper: fast sums, charged caps, the reference table, the figures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from audits.distributed_mab.experiment_settings import (
     instances,
 )
 from benchmarks import figures
+from dpaudit.blackbox.statistics import fit_log_wealth, uniform_log_wealth
 from dpaudit.coins import Sampler
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions import Categorical
 from dpaudit.core.plots import read_plot
+from dpaudit.core.suite import Run
+from dpaudit.distributions import Categorical
 from dpaudit.reference.algorithms.mab import clipped_sums, successive_elimination
 from dpaudit.reference.algorithms.mab.competitors import simulated
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
@@ -39,8 +41,6 @@ from dpaudit.reference.algorithms.mab.reward_models import (
 )
 from dpaudit.reference.algorithms.play import play
 from dpaudit.suite.regret import Cut, combination_interval, regret_frame, summary
-from dpaudit.blackbox.statistics import fit_log_wealth, uniform_log_wealth
-from dpaudit.core.suite import Run
 from tests.rates import FALSE_FAILURE_RATE
 
 THRESHOLD = -math.log(FALSE_FAILURE_RATE)
@@ -53,7 +53,8 @@ LOCATIONS = np.array([-0.05, 0.3, 0.5, 0.97])
 
 @pytest.mark.parametrize("digits", [0, 1, 2])
 def test_block_sums_of_encodings_fit_the_exact_convolution(digits: int) -> None:
-    """14 users at g = 13, also where blocks leave a rest of [0, 1]; the law of 16 users does not fit."""
+    """14 users at g = 13, also where blocks leave a rest of [0, 1]; the distribution of 16 users does not
+    fit."""
     deviation, precision, users, size = 0.2, 13, 14, 3000
     rng = np.random.default_rng(5)
     for location in LOCATIONS:
@@ -67,13 +68,13 @@ def test_block_sums_of_encodings_fit_the_exact_convolution(digits: int) -> None:
         for count in range(1, users + 3):
             total = np.convolve(total, chances)
             if count in (users, users + 2):
-                law = Categorical.of_floats(np.maximum(total, 0))
-                wealth.append(fit_log_wealth(draws, law, rng=rng).total.max())
+                distribution = Categorical.of_floats(np.maximum(total, 0))
+                wealth.append(fit_log_wealth(draws, distribution, rng=rng).total.max())
         assert wealth[0] < THRESHOLD < wealth[1]
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 20])
-def test_block_sums_of_one_user_have_the_clipped_law(blocks: int) -> None:
+def test_block_sums_of_one_user_have_the_clipped_distribution(blocks: int) -> None:
     """The distribution function, randomised on the atoms, is uniform; that of another deviation is not."""
     rng = np.random.default_rng(6)
     size = 4000
@@ -81,9 +82,9 @@ def test_block_sums_of_one_user_have_the_clipped_law(blocks: int) -> None:
         x = clipped_sums.reward_sums(rng, np.full(size, location), 0.2, users=1, blocks=blocks)
         assert ((x >= 0) & (x <= 1)).all()
         for deviation, fits in ((0.2, True), (0.25, False)):
-            law = stats.norm(location, deviation)
-            below = np.where(x == 0, 0.0, law.cdf(x))
-            above = np.where(x == 1, 1.0, law.cdf(x))
+            distribution = stats.norm(location, deviation)
+            below = np.where(x == 0, 0.0, distribution.cdf(x))
+            above = np.where(x == 1, 1.0, distribution.cdf(x))
             uniform = below + (above - below) * rng.random(size)
             assert bool(uniform_log_wealth(uniform).max() < THRESHOLD) == fits
 
@@ -93,12 +94,15 @@ def test_block_sums_of_many_users_have_the_right_spread() -> None:
     size, users = 20_000, 300
     rng = np.random.default_rng(7)
     for location in LOCATIONS:
-        law = stats.norm(location, 0.1)
+        distribution = stats.norm(location, 0.1)
         moments = [
             integrate.quad(
-                lambda x, k=k, law=law: x**k * law.pdf(x), 0, 1, points=[min(max(location, 0), 1)]
+                lambda x, k=k, distribution=distribution: x**k * distribution.pdf(x),
+                0,
+                1,
+                points=[min(max(location, 0), 1)],
             )[0]
-            + law.sf(1)
+            + distribution.sf(1)
             for k in (1, 2)
         ]
         variance = users * (moments[1] - moments[0] ** 2)
@@ -124,7 +128,7 @@ def test_the_model_takes_the_fast_route_for_large_batches() -> None:
         assert 0.7 < sums.std() / spread < 1.4
 
 
-def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
+def test_the_baseline_in_step_has_the_distribution_of_its_strategy() -> None:
     """Regret of 60 runs through the coins fits that of 4000 runs in step, and not that at another ε. Rewards
     are 0 or 1, so that the noise and the draws decide in which epoch an arm goes."""
     means, horizon = [0.8, 0.6, 0.35], 60_000
@@ -151,7 +155,7 @@ def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
         assert bool(wealth < THRESHOLD) == (epsilon == "1/50")
 
 
-# The price of a cap.
+# The cost of a cap.
 
 
 def test_combination_bounds_hold_and_add_the_excess() -> None:
@@ -197,9 +201,9 @@ def test_the_ratio_to_the_baseline_does_not_fall_with_the_horizon() -> None:
     assert gaps[1] < gaps[0] / 2
 
 
-def test_the_corner_loses_the_best_arm_as_often_as_the_exact_law_says() -> None:
+def test_the_corner_loses_the_best_arm_as_often_as_the_exact_distribution_says() -> None:
     """Batch of 256: one of nine sums of zeros below -τ is enough. The share of runs with linear regret is
-    1 - (1 - w)^9 with w from the noise's law; for p = 1/T it is negligible."""
+    1 - (1 - w)^9 with w from the noise's distribution; for p = 1/T it is negligible."""
     size, horizon = 3000, 10**7
     model = corner_arms().rows(np.zeros(size, dtype=np.int64))
     for p, largest in ((Fraction(1, 10), 0.03), (Fraction(1, horizon), 1e-6)):

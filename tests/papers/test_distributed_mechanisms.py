@@ -13,23 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpaudit.blackbox.statistics import fit_log_wealth
 from dpaudit.coins import Coins, Sampler, enumerate_view
 from dpaudit.core.errors import InvalidParameterError, NotTractableError, UndecidedError
-from dpaudit.kernel.ball import arb, ball, sign_of
+from dpaudit.core.views import EVERYTHING, SERVER, View
 from dpaudit.distributions import (
     Categorical,
     DiscreteGaussian,
     DiscreteLaplace,
-    LatticeLaw,
-    Law,
+    Distribution,
+    LatticeDistribution,
     Polya,
     PolyaDifference,
     Sum,
     SumMod,
 )
+from dpaudit.kernel.ball import arb, ball, sign_of
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
-from dpaudit.reference.mechanisms.fixed_point import encode, encoding_law, split_reward
+from dpaudit.reference.mechanisms.fixed_point import encode, encoding_distribution, split_reward
 from dpaudit.reference.mechanisms.local_noise import (
     discrete_gaussian_share,
     polya_share,
@@ -50,8 +52,6 @@ from dpaudit.reference.mechanisms.parameter_sheet import (
     skellam_sheet,
 )
 from dpaudit.reference.mechanisms.wire import bits_per_residue, integer_bits, pack_residues, unpack_residues
-from dpaudit.blackbox.statistics import fit_log_wealth
-from dpaudit.core.views import EVERYTHING, SERVER, View
 from tests.rates import FALSE_FAILURE_RATE
 
 SHEETS = {
@@ -64,7 +64,7 @@ SHEETS = {
 }
 
 
-def small_sheet(share: LatticeLaw, *, users: int, precision: int, margin: int) -> Sheet:
+def small_sheet(share: LatticeDistribution, *, users: int, precision: int, margin: int) -> Sheet:
     """A sheet with a modulus small enough to enumerate."""
     return Sheet(
         trust="distributed",
@@ -171,14 +171,14 @@ def test_the_encoding_is_unbiased_with_error_below_one(precision: int) -> None:
     for reward in (0.0, 0.125, 0.3, 0.5, 1 / 3, 0.999, 1.0):
         whole, rest = split_reward(reward, precision=precision)
         assert whole + rest == Fraction(reward) * precision
-        law = encoding_law(reward, precision=precision)
-        assert sum(p * int(k) for k, p in law.atoms()).overlaps(ball(Fraction(reward) * precision))
-        assert all(abs(int(k) - Fraction(reward) * precision) < 1 for k, _ in law.atoms())
+        distribution = encoding_distribution(reward, precision=precision)
+        assert sum(p * int(k) for k, p in distribution.atoms()).overlaps(ball(Fraction(reward) * precision))
+        assert all(abs(int(k) - Fraction(reward) * precision) < 1 for k, _ in distribution.atoms())
     assert split_reward(1.0, precision=precision) == (precision, 0)
 
 
-def test_encoding_through_the_coins_has_the_encoding_law() -> None:
-    """Enumerating the program gives the law of each encoding; nobody sees the coins."""
+def test_encoding_through_the_coins_has_the_encoding_distribution() -> None:
+    """Enumerating the program gives the distribution of each encoding; nobody sees the coins."""
 
     def program(coins: Coins, rewards: Any) -> list[int]:
         return encode(coins, rewards, precision=3)
@@ -208,12 +208,13 @@ def test_a_declared_grid_needs_no_coins_and_is_enforced() -> None:
 
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_totals_are_the_sums_of_shares(users: int) -> None:
-    """The closed form of n shares is the law that aggregating them gives, also when some are missing."""
+    """The closed form of n shares is the distribution that aggregating them gives, also when some are
+    missing."""
     for share in (
         polya_share(users=3, epsilon="1/2", precision=2),
         skellam_share(users=3, epsilon="1/2", precision=2),
     ):
-        assert total_noise(share, users=users) == Sum().image_law([share] * users)
+        assert total_noise(share, users=users) == Sum().image_distribution([share] * users)
 
 
 def test_pólya_shares_of_all_users_are_discrete_laplace() -> None:
@@ -247,7 +248,7 @@ def test_the_table_of_gaussian_sums_is_the_convolution(sigma2: str, terms: int) 
     assert table.probabilities.sum() == pytest.approx(1, abs=1e-13)
 
 
-def law_of_table(table: DiscreteGaussianSum) -> Law:
+def distribution_of_table(table: DiscreteGaussianSum) -> Distribution:
     return Categorical.of_floats(table.probabilities).shift(-table.reach)
 
 
@@ -258,7 +259,7 @@ def test_gaussian_sums_are_sampled_like_their_parts() -> None:
     rng = np.random.default_rng(5)
     parts = DiscreteGaussian(sigma2=sigma2).sample(rng, (terms, size)).sum(axis=0)
     for draws in (parts, table.sample(rng, (size,))):
-        assert fit_log_wealth(draws, law_of_table(table), rng=rng).total.max() < threshold
+        assert fit_log_wealth(draws, distribution_of_table(table), rng=rng).total.max() < threshold
     wrong = DiscreteGaussian(sigma2=sigma2 * terms)
     assert fit_log_wealth(parts, wrong, rng=rng).total.max() > threshold
     with pytest.raises(NotTractableError, match="no closed form"):
@@ -271,19 +272,21 @@ def test_gaussian_sums_are_sampled_like_their_parts() -> None:
 @pytest.mark.parametrize("name", ["polya", "skellam", "shuffle"])
 @pytest.mark.parametrize("present", [1, 3, 4])
 def test_the_fast_aggregate_is_the_per_user_one(name: str, present: int) -> None:
-    """ŷ's law from the users' laws and from the total are one and the same object, drop-outs included."""
+    """ŷ's distribution from the users' distributions and from the total are one and the same object,
+    drop-outs included."""
     sheet = SHEETS[name](users=4, epsilon="1/2", tail_prob="1/8")
     encoded = [0, 1, 1, 0][:present]
-    per_user = SumMod(sheet.modulus).image_law([sheet.share.shift(x) for x in encoded])
-    assert per_user == sheet.aggregate_law(sum(encoded), present=present)
+    per_user = SumMod(sheet.modulus).image_distribution([sheet.share.shift(x) for x in encoded])
+    assert per_user == sheet.aggregate_distribution(sum(encoded), present=present)
 
 
 @pytest.mark.parametrize("name", ["polya", "skellam", "discrete gaussian"])
 def test_clipping_every_user_first_changes_nothing(name: str) -> None:
-    """((a mod m) + (b mod m)) mod m: the enumerated law of two clipped messages added up is that of ŷ."""
+    """((a mod m) + (b mod m)) mod m: the enumerated distribution of two clipped messages added up is that of
+    ŷ."""
     share = SHEETS[name](users=2, epsilon=1, tail_prob="1/2").share
     sheet = small_sheet(share, users=2, precision=2, margin=2)
-    parts = [SumMod(sheet.modulus).image_law([share.shift(x)]) for x in (2, 1)]
+    parts = [SumMod(sheet.modulus).image_distribution([share.shift(x)]) for x in (2, 1)]
     added = [arb(0)] * sheet.modulus
     for (a, p), (b, q) in itertools.product(*(list(part.atoms()) for part in parts)):
         added[(int(a) + int(b)) % sheet.modulus] += p * q
@@ -296,22 +299,22 @@ def test_clipping_every_user_first_changes_nothing(name: str) -> None:
         ]
         np.testing.assert_allclose([float(p) for p in added], expected, rtol=1e-12)
     else:
-        law = sheet.aggregate_law(3)
-        for y, p in law.atoms():
+        distribution = sheet.aggregate_distribution(3)
+        for y, p in distribution.atoms():
             assert added[int(y)].overlaps(p)
 
 
-def test_aggregates_of_many_users_drawn_both_ways_fit_the_same_law() -> None:
-    """128 users, user by user and in one draw; a law with a quarter more noise is told apart."""
+def test_aggregates_of_many_users_drawn_both_ways_fit_the_same_distribution() -> None:
+    """128 users, user by user and in one draw; a distribution with a quarter more noise is told apart."""
     sheet = polya_sheet(users=128, epsilon="1/2", tail_prob="1/1000")
-    laws = [sheet.share.shift(k % 3) for k in range(sheet.users)]
+    distributions = [sheet.share.shift(k % 3) for k in range(sheet.users)]
     total, size = sum(k % 3 for k in range(sheet.users)), 4000
-    exact_law = sheet.total_noise().shift(total)  # no noisy sum reaches the wrap here
+    exact_distribution = sheet.total_noise().shift(total)  # no noisy sum reaches the wrap here
     threshold = -math.log(FALSE_FAILURE_RATE)
     for per_user in (False, True):
         coins = Sampler(np.random.default_rng(7), replicates=size, per_user=per_user)
-        draws = secure_sum(coins, laws, sheet)
-        assert fit_log_wealth(draws, exact_law, rng=coins.rng).total.max() < threshold
+        draws = secure_sum(coins, distributions, sheet)
+        assert fit_log_wealth(draws, exact_distribution, rng=coins.rng).total.max() < threshold
         wider = DiscreteLaplace(scale=sheet.precision / Fraction(2, 5)).shift(total)
         assert fit_log_wealth(draws, wider, rng=coins.rng).total.max() > threshold
 
@@ -344,15 +347,15 @@ def test_the_analyzer_refuses_what_no_aggregate_can_be() -> None:
 # Central and local protocols.
 
 
-def view_law(protocol: BatchProtocol, rewards: Any) -> dict[tuple[Any, ...], Any]:
-    """The exact law of what the server sees of one batch, its own decoded sum left out."""
+def view_distribution(protocol: BatchProtocol, rewards: Any) -> dict[tuple[Any, ...], Any]:
+    """The exact distribution of what the server sees of one batch, its own decoded sum left out."""
     found = enumerate_view(lambda coins, data: protocol(coins, data), rewards, view=View.of(SERVER))
-    law: dict[tuple[Any, ...], Any] = {}
+    distribution: dict[tuple[Any, ...], Any] = {}
     for key, seen in found.transcripts.items():
         shown = tuple(np.asarray(x).tolist() if np.ndim(x) else x for x in seen[:-1])
-        law[repr(shown),] = found.probabilities[key]
-    assert sum(law.values()).overlaps(arb(1))
-    return law
+        distribution[repr(shown),] = found.probabilities[key]
+    assert sum(distribution.values()).overlaps(arb(1))
+    return distribution
 
 
 def largest_ratio(left: dict[Any, Any], right: dict[Any, Any]) -> Any:
@@ -365,7 +368,7 @@ def test_the_server_learns_at_most_epsilon_about_one_reward(name: str) -> None:
     """The exact log-ratio of the view for 1 against 0: at most ε, and near it, in all three trust models."""
     sheet = SHEETS[name](users=2, epsilon=1, tail_prob="1/4")
     protocol = BatchProtocol(sheet=sheet, grid=1)
-    left, right = view_law(protocol, [1.0, 0.0]), view_law(protocol, [0.0, 0.0])
+    left, right = view_distribution(protocol, [1.0, 0.0]), view_distribution(protocol, [0.0, 0.0])
     for a, b in ((left, right), (right, left)):
         assert largest_ratio(a, b) <= 1
         assert largest_ratio(a, b) > 0.95
@@ -376,7 +379,9 @@ def test_fewer_users_than_planned_make_less_noise_than_promised() -> None:
     protocol = BatchProtocol(sheet=polya_sheet(users=4, epsilon=1, tail_prob="1/4"), grid=1)
     for present, exceeds in ((4, False), (2, True), (1, True)):
         rest = [0.0] * (present - 1)
-        ratio = largest_ratio(view_law(protocol, [1.0, *rest]), view_law(protocol, [0.0, *rest]))
+        ratio = largest_ratio(
+            view_distribution(protocol, [1.0, *rest]), view_distribution(protocol, [0.0, *rest])
+        )
         assert bool(ratio > 1) == exceeds
     for wrong in ([], [0.0] * 5):
         with pytest.raises(InvalidParameterError, match="1 to 4 users present"):

@@ -17,28 +17,28 @@ from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHA
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
 from audits.distributed_mab.rows import mutants
 from audits.distributed_mab.rows.mutants import early_pairs
-from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
-from dpaudit.kernel.ball import arb, lower, upper
-from dpaudit.distributions import Binomial, Categorical, SumMod
-from dpaudit.distributions.base import Law
-from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.blackbox.statistics import fit_log_wealth
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
+from dpaudit.core.neighbours import Neighbours, both_directions
+from dpaudit.core.suite import Run
+from dpaudit.core.views import SERVER, View
+from dpaudit.distributions import Binomial, Categorical, SumMod
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
 from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.broken_protocols import Make, correct
-from dpaudit.reference.mechanisms.decoded_sum_law import distance, enumerated_sum
+from dpaudit.reference.mechanisms.decoded_sum_distribution import distance, enumerated_sum
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from dpaudit.reference.mechanisms.modular_sum import secure_sum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.replay.accounting import observe_accounting
 from dpaudit.replay.breaches import search
-from dpaudit.replay.shifted_noise import moved_noise
-from dpaudit.blackbox.statistics import fit_log_wealth
-from dpaudit.core.suite import Run
-from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.replay.shifted_noise import shifted_noise
 from tests.rates import FALSE_FAILURE_RATE
 
 THE_SERVER = View.of(SERVER)
@@ -60,12 +60,12 @@ def pairs(horizon: int = 14) -> list[Neighbours]:
 
 
 def at_quantile(level: float) -> Choice:
-    """The history in which every aggregate or message lies there in Z_m, where its law allows it."""
+    """The history in which every aggregate or message lies there in Z_m, where its distribution allows it."""
 
-    def choose(site: str, occurrence: int, law: Law) -> Any:
-        value = np.full(law.batch_shape, int(level * float(law.support.upper or 0)))
+    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
+        value = np.full(distribution.batch_shape, int(level * float(distribution.support.upper or 0)))
         outcome = value if value.ndim else int(value)
-        return outcome if np.isfinite(law.logp(outcome)).all() else None
+        return outcome if np.isfinite(distribution.logp(outcome)).all() else None
 
     return choose
 
@@ -197,14 +197,14 @@ def test_the_divergence_is_that_of_the_mutated_noise(
 def test_no_noise_stands_between_inputs_that_no_aggregate_sees() -> None:
     """A record of a batch that the horizon cuts moves nothing."""
     (pair,) = early_pairs(horizon=5, rounds=(4,))
-    assert moved_noise(program_of(correct, "skellam"), pair, seed=0) is None
+    assert shifted_noise(program_of(correct, "skellam"), pair, seed=0) is None
 
 
 def test_noise_that_depends_on_the_data_is_no_shift() -> None:
     """Where one input gets noise and its neighbour none there is no divergence of a shift to speak of."""
     (pair,) = early_pairs(horizon=5, rounds=(1,))
     make = PRIVACY["polya/noise-if-needed"].make
-    assert moved_noise(program_of(make, "skellam"), pair, seed=0) is None
+    assert shifted_noise(program_of(make, "skellam"), pair, seed=0) is None
 
 
 def test_raw_sums_of_the_late_pair_decide_differently() -> None:
@@ -225,12 +225,14 @@ def test_raw_sums_of_the_late_pair_decide_differently() -> None:
     assert np.sum(pair.left != pair.right) == 1
 
 
-# The law of a decoded sum
+# The distribution of a decoded sum
 
 
-def declared_law(sheet: Sheet, reward_successes: Law, whole: int) -> tuple[Law, int]:
-    """The law of g times the decoded sum, in floats, from the sheet: rounding and noise convolved. With the
-    smallest outcome, by which it is shifted."""
+def declared_distribution(
+    sheet: Sheet, reward_successes: Distribution, whole: int
+) -> tuple[Distribution, int]:
+    """The distribution of g times the decoded sum, in floats, from the sheet: rounding and noise convolved.
+    With the smallest outcome, by which it is shifted."""
     reach = sheet.noise_margin
     if sheet.trust == "distributed" and sheet.share.name == "discrete-gaussian":
         table = DiscreteGaussianSum(sigma2=sheet.share.parameters()["sigma2"], terms=sheet.users)
@@ -241,44 +243,48 @@ def declared_law(sheet: Sheet, reward_successes: Law, whole: int) -> tuple[Law, 
     return Categorical.of_floats(np.convolve(noise, rounding)), whole - reach
 
 
-def law_mismatch(release: Any, sheet: Sheet, rewards: Sequence[float], *, seed: int, size: int) -> bool:
-    """Whether ``size`` decoded sums of one batch, all drawn at once, refute the declared law."""
+def distribution_mismatch(
+    release: Any, sheet: Sheet, rewards: Sequence[float], *, seed: int, size: int
+) -> bool:
+    """Whether ``size`` decoded sums of one batch, all drawn at once, refute the declared distribution."""
     coins = Sampler(np.random.default_rng(seed), replicates=size)
     decoded = np.broadcast_to(release(coins, rewards), (size,)) * sheet.precision
     scaled = np.asarray(rewards) * sheet.precision
     rest = scaled - np.floor(scaled)
     assert len(set(rest.tolist())) == 1  # one coin for all users: their sum is binomial
     successes = Binomial(trials=len(rewards), p=str(rest[0]))
-    law, lowest = declared_law(sheet, successes, int(np.floor(scaled).sum()))
+    distribution, lowest = declared_distribution(sheet, successes, int(np.floor(scaled).sum()))
     draws = np.round(decoded).astype(np.int64) - lowest
-    outside = (draws < 0) | (draws >= len(law.weights))  # type: ignore[attr-defined]
+    outside = (draws < 0) | (draws >= len(distribution.weights))  # type: ignore[attr-defined]
     if outside.any():  # a margin of 2^-40: in these samples it does not happen by chance
         return True
-    return bool(fit_log_wealth(draws, law, rng=coins.rng).total.max() > THRESHOLD)
+    return bool(fit_log_wealth(draws, distribution, rng=coins.rng).total.max() > THRESHOLD)
 
 
-def breaks_the_law(make: Make, *, seed: int = 1, size: int = 2000) -> bool:
+def breaks_the_distribution(make: Make, *, seed: int = 1, size: int = 2000) -> bool:
     """Batches of 2, 8 and 128 users with rewards at 0, 1/2 and 1, the rounding coins included."""
     sheets = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, 2**40)).sheet
     return any(
-        law_mismatch(make(sheets, None)(users), sheets(users), [reward] * users, seed=seed, size=size)
+        distribution_mismatch(
+            make(sheets, None)(users), sheets(users), [reward] * users, seed=seed, size=size
+        )
         for users in (2, 8, 128)
         for reward in (0.0, 0.5, 1.0)
     )
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-def test_a_wrong_sum_is_caught_by_its_law(name: str) -> None:
-    """Sampled sums refute the declared law, as the enumeration of the row does."""
-    assert breaks_the_law(ARITHMETIC[name].make)
+def test_a_wrong_sum_is_caught_by_its_distribution(name: str) -> None:
+    """Sampled sums refute the declared distribution, as the enumeration of the row does."""
+    assert breaks_the_distribution(ARITHMETIC[name].make)
     reward = 0.25 if name == "rounding-down" else 1.0
     assert lower(sum_distance(ARITHMETIC[name].make, users=2, reward=reward)[0]) > 1e-3
 
 
 @pytest.mark.parametrize("make", [correct, HARMLESS["in-halves"].make])
-def test_a_right_sum_has_its_law(make: Make) -> None:
+def test_a_right_sum_has_its_distribution(make: Make) -> None:
     """Negative control for both routes: the reference, and shares drawn in halves."""
-    assert not breaks_the_law(make)
+    assert not breaks_the_distribution(make)
     for reward in (0.0, 0.25, 1.0):
         assert upper(sum_distance(make, users=2, reward=reward)[0]) < 1e-12
 
@@ -305,8 +311,8 @@ def test_the_distance_allows_for_what_an_enumeration_left_out() -> None:
 
 def test_a_sum_off_the_grid_is_an_outcome_of_its_own() -> None:
     """A release that returns 1/3 on the grid of 1/2 is never taken for a multiple of it."""
-    law, left_out = enumerated_sum(lambda coins, rewards: 1 / 3, [0.0], 2)
-    assert list(law) == [2 / 3]
+    distribution, left_out = enumerated_sum(lambda coins, rewards: 1 / 3, [0.0], 2)
+    assert list(distribution) == [2 / 3]
     assert left_out == 0
 
 
@@ -349,7 +355,7 @@ def test_no_correct_variant_is_caught_over_200_seeds(name: str) -> None:
     for seed in range(200):
         pair = cases[seed % len(cases)]
         result = replay(tested, pair.right, record(tested, pair.left, rng=np.random.default_rng(seed)))
-        if name == "ldp_se":  # the worst price of an array of messages is found in floats: skip it
+        if name == "ldp_se":  # the worst cost of an array of messages is found in floats: skip it
             assert not result.leaks
             assert sum(item.moved for item in result.losses) <= 1
             assert abs(float(result.loss(THE_SERVER))) <= EPSILON * MARGIN
@@ -358,12 +364,14 @@ def test_no_correct_variant_is_caught_over_200_seeds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "shuffle_dp_se/printed"])
-def test_no_correct_sum_breaks_its_law_over_200_seeds(name: str) -> None:
+def test_no_correct_sum_breaks_its_distribution_over_200_seeds(name: str) -> None:
     """200 samples of 60 batches of 8 users, rewards 1/2, each at a hundredth of the suite's error rate."""
     chosen: Variant = variant(name, epsilon=EPSILON, failure_prob=Fraction(1, 2**40))
     sheet = chosen.sheet(8)
     release = BatchProtocol(sheet=sheet)
-    assert not any(law_mismatch(release, sheet, [0.5] * 8, seed=seed, size=60) for seed in range(200))
+    assert not any(
+        distribution_mismatch(release, sheet, [0.5] * 8, seed=seed, size=60) for seed in range(200)
+    )
 
 
 # The register
@@ -405,10 +413,10 @@ def test_every_mutant_is_a_cell_of_its_table_with_the_right_claim() -> None:
         assert "correct" in {cell.name for cell in cells} - refuted
 
 
-def test_a_message_reduced_modulo_another_number_is_caught_by_the_exact_law() -> None:
-    """A message reduced modulo m - 1 on the way: the law of ŷ is not the declared one."""
+def test_a_message_reduced_modulo_another_number_is_caught_by_the_exact_distribution() -> None:
+    """A message reduced modulo m - 1 on the way: the distribution of ŷ is not the declared one."""
     sheet = REFERENCES["polya"].sheet(2)
-    wrong = SumMod(sheet.modulus - 1).image_law([sheet.share, sheet.share.shift(1)])
-    right = sheet.aggregate_law(1)
+    wrong = SumMod(sheet.modulus - 1).image_distribution([sheet.share, sheet.share.shift(1)])
+    right = sheet.aggregate_distribution(1)
     gaps = [abs(float(wrong.logp(y) - right.logp(y))) for y in range(sheet.modulus - 1)]
     assert max(gaps) > 0.01

@@ -29,11 +29,14 @@ from audits.distributed_mab.rows import (
     returning_users,
     tails,
 )
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core import conversions
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
-from dpaudit.kernel.ball import arb, ball, precision
+from dpaudit.core.suite import Row, Run, Suite
+from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import DiscreteLaplace, Skellam, WrappedMod
 from dpaudit.distributions.exact_tails import beyond
+from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.reference.mechanisms.decoding_error import Rewards, error_probability
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
     divergence_excess,
@@ -43,11 +46,8 @@ from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
 )
 from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from dpaudit.reference.mechanisms.parameter_sheet import polya_sheet
-from dpaudit.suite import Sides, over, step, worst_of
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Row, Run, Suite
-from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.divergence import divergence_witness
+from dpaudit.suite import Sides, over, step, worst_of
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (
@@ -100,9 +100,9 @@ def test_a_third_of_the_radius_fails() -> None:
     assert worst_of(third, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
 
 
-def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
-    """Simulated batches (rounding, shares, modulus, analyzer) exceed thresholds as often as the exact law
-    says."""
+def test_the_error_distribution_of_a_batch_matches_the_protocol() -> None:
+    """Simulated batches (rounding, shares, modulus, analyzer) exceed thresholds as often as the exact
+    distribution says."""
     rng = np.random.default_rng(11)
     n, runs = 8, 20_000
     cases: tuple[tuple[Rewards, Fraction], ...] = (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10)))
@@ -225,7 +225,7 @@ def test_composed_responses_match_enumeration() -> None:
     assert float(found) == pytest.approx(1 - delta, rel=1e-12)
 
 
-def test_gaussian_delta_matches_the_normal_law() -> None:
+def test_gaussian_delta_matches_the_normal_distribution() -> None:
     """The exact Gaussian curve agrees with scipy's, at negative epsilon too."""
     for rho, epsilon in ((Fraction(1, 2), 1.0), (Fraction(1, 100), -0.3)):
         mu = math.sqrt(2 * float(rho))
@@ -253,7 +253,7 @@ def test_every_shift_up_to_g_is_compared() -> None:
     """Modulo 6 and up to g = 4 the worst shift of Lap_Z is 3, half the circle: neither an end nor g/2."""
     noise = DiscreteLaplace(scale=2)
     sheet = replace(polya_sheet(users=2, epsilon=1, tail_prob="1/2"), precision=4, modulus=6)
-    law = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
-    by_shift = [np.abs(np.log(law / np.roll(law, shift))).max() for shift in range(1, 5)]
+    distribution = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
+    by_shift = [np.abs(np.log(distribution / np.roll(distribution, shift))).max() for shift in range(1, 5)]
     assert int(np.argmax(by_shift)) == 2
     assert float(worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)

@@ -20,21 +20,25 @@ from audits.distributed_mab import (
 )
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, protocol_audit
 from audits.distributed_mab.rows import divergence_protocols
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
+from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError, NotTractableError
-from dpaudit.kernel.ball import arb
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
-    Law,
+    Distribution,
     Polya,
     PolyaDifference,
     Skellam,
     SumMod,
     WrappedMod,
 )
+from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths, confidence_radius
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES, certain_lengths, steered
@@ -46,10 +50,6 @@ from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.aggregate_histories import Followed, survey
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.residues import extreme_residues, wrapped_loss
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import VerdictKind, judge
-from dpaudit.core.views import PUBLIC, SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
 
 RUN = Run(profile="quick", alpha=0.05, seed=3, row_id="test")
 
@@ -67,37 +67,42 @@ RUN = Run(profile="quick", alpha=0.05, seed=3, row_id="test")
     ],
     ids=["discrete Laplace", "Skellam", "Pólya difference", "Pólya, not symmetric"],
 )
-def test_the_worst_residue_is_the_largest_log_ratio_of_all(base: Law) -> None:
-    """Against both laws' atoms, one by one, in balls."""
-    law, other = (WrappedMod(base, modulus=23, offset=offset) for offset in (20, 2))
-    ratios = [(p / q).log() for (_, p), (_, q) in zip(law.atoms(), other.atoms(), strict=True)]
-    found = wrapped_loss(law, other)
+def test_the_worst_residue_is_the_largest_log_ratio_of_all(base: Distribution) -> None:
+    """Against both distributions' atoms, one by one, in balls."""
+    distribution, other = (WrappedMod(base, modulus=23, offset=offset) for offset in (20, 2))
+    ratios = [(p / q).log() for (_, p), (_, q) in zip(distribution.atoms(), other.atoms(), strict=True)]
+    found = wrapped_loss(distribution, other)
     assert found is not None
     assert float(found) == pytest.approx(max(abs(float(ratio.mid())) for ratio in ratios), rel=1e-9)
-    assert worst_loss(law, other) == found
-    place = extreme_residues(law, other)
+    assert worst_loss(distribution, other) == found
+    place = extreme_residues(distribution, other)
     assert place is not None
     assert float(ratios[int(place)].mid()) == pytest.approx(max(float(r.mid()) for r in ratios), rel=1e-9)
 
 
 def test_entries_of_a_vector_add_up_and_unmoved_ones_cost_nothing() -> None:
-    """Three messages of which one moved cost what that one costs; what cannot be compared has no price."""
+    """Three messages of which one moved cost what that one costs; what cannot be compared has no cost."""
     base = DiscreteLaplace(scale=2)
-    law = WrappedMod(base, modulus=19, offset=np.array([0, 3, 0]))
+    distribution = WrappedMod(base, modulus=19, offset=np.array([0, 3, 0]))
     other = WrappedMod(base, modulus=19, offset=np.array([0, 7, 0]))
     single = wrapped_loss(WrappedMod(base, modulus=19), WrappedMod(base, modulus=19, offset=4))
-    assert wrapped_loss(law, other) == single
-    assert wrapped_loss(law, law) == 0
-    assert wrapped_loss(law, WrappedMod(base, modulus=17, offset=np.array([0, 7, 0]))) is None
-    assert extreme_residues(law, WrappedMod(Skellam(variance=4), modulus=19, offset=law.offset)) is None
+    assert wrapped_loss(distribution, other) == single
+    assert wrapped_loss(distribution, distribution) == 0
+    assert wrapped_loss(distribution, WrappedMod(base, modulus=17, offset=np.array([0, 7, 0]))) is None
+    assert (
+        extreme_residues(
+            distribution, WrappedMod(Skellam(variance=4), modulus=19, offset=distribution.offset)
+        )
+        is None
+    )
 
 
-def test_rounding_never_lifts_discrete_laplace_noise_above_its_price() -> None:
+def test_rounding_never_lifts_discrete_laplace_noise_above_its_cost() -> None:
     """With a modulus so large that wrapping is lost in rounding the loss is at most the shift over the
     scale."""
     base = DiscreteLaplace(scale=Fraction(1, 2))
-    law, other = (WrappedMod(base, modulus=3001, offset=offset) for offset in (0, 4))
-    found = wrapped_loss(law, other)
+    distribution, other = (WrappedMod(base, modulus=3001, offset=offset) for offset in (0, 4))
+    found = wrapped_loss(distribution, other)
     assert found is not None
     assert Fraction(8) - Fraction(1, 10**9) < found <= 8
 
@@ -113,12 +118,12 @@ def test_steered_aggregates_decode_to_the_ends_of_the_range(name: str) -> None:
         sheet = chosen.sheet(users)
         decoded = decoded_sum(np.arange(sheet.modulus), sheet)
         choose = steered(chosen, lengths, lambda k: k == 0)
-        law = WrappedMod(sheet.share, modulus=sheet.modulus)
-        assert decoded[choose("aggregate", 0, law)] == decoded.max()
-        assert decoded[choose("aggregate", 1, law)] == decoded.min()
+        distribution = WrappedMod(sheet.share, modulus=sheet.modulus)
+        assert decoded[choose("aggregate", 0, distribution)] == decoded.max()
+        assert decoded[choose("aggregate", 1, distribution)] == decoded.min()
         messages = WrappedMod(sheet.share, modulus=sheet.modulus, offset=np.zeros(users, dtype=np.int64))
         assert decoded[choose("message", 0, messages).sum() % sheet.modulus] == decoded.max()
-    assert steered(chosen, lengths, lambda k: None)("aggregate", 0, law) is None
+    assert steered(chosen, lengths, lambda k: None)("aggregate", 0, distribution) is None
 
 
 def test_a_program_with_half_the_noise_is_refuted() -> None:
@@ -128,7 +133,7 @@ def test_a_program_with_half_the_noise_is_refuted() -> None:
     )
     wrong = replace(audit, claim=PureDP(epsilon=1, view=audit.claim.view, domain=audit.claim.domain))
     outcome = privacy_outcome(wrong, RUN)
-    judgement = judge(wrong.claim, outcome.evidence, obstacles=outcome.obstacles)
+    judgement = judge(wrong.claim, outcome.evidence, unmet=outcome.unmet)
     assert judgement.verdict is VerdictKind.REFUTED
     assert judgement.lower is not None
     assert 1.9 < float(judgement.lower) <= 2
@@ -150,7 +155,7 @@ def test_the_decision_event_by_an_outer_product_of_float_masses() -> None:
     event = gaps > 2 * beta
     assert np.array_equal(event, central_decisions.arm_goes_out(chosen))
     masses = {
-        total: np.exp(sheet.aggregate_law(total).logp(np.arange(sheet.modulus)))
+        total: np.exp(sheet.aggregate_distribution(total).logp(np.arange(sheet.modulus)))
         for total in (0, (users - 1) * sheet.precision, users * sheet.precision)
     }
     here, there = (
@@ -203,7 +208,7 @@ def test_completed_batches_by_a_plain_loop() -> None:
 def test_a_run_that_aggregates_the_cut_batch_is_noticed() -> None:
     """With T = 14 declared, a run over 21 rounds whose users answer until round 14 sums one batch more."""
     chosen = variant("dist_dp_se", epsilon=1, failure_prob="1/14")
-    longer = program(chosen, grid=1, turnout=[t < 14 for t in range(21)])
+    longer = program(chosen, grid=1, participation=[t < 14 for t in range(21)])
 
     def padded(coins: Coins, data: Any) -> Any:
         return longer(coins, np.concatenate([data, np.zeros((7, 2))]))
@@ -227,11 +232,11 @@ def test_shares_for_three_of_four_users_make_laplace_noise_of_three() -> None:
 
 
 def test_rounded_rewards_by_a_sum_over_roundings() -> None:
-    """One batch of two users: the law of ŷ as a mixture over both rounding bits, in floats."""
+    """One batch of two users: the distribution of ŷ as a mixture over both rounding bits, in floats."""
     sheet = variant("dist_dp_se", epsilon=Fraction(1, 2), failure_prob=1).sheet(2)
     residues, g = np.arange(sheet.modulus), sheet.precision
 
-    def law(rewards: Sequence[float]) -> Any:
+    def distribution(rewards: Sequence[float]) -> Any:
         total = np.zeros(sheet.modulus)
         chances = {0: 1.0}
         for reward in rewards:
@@ -243,10 +248,10 @@ def test_rounded_rewards_by_a_sum_over_roundings() -> None:
                     found[value + step] = found.get(value + step, 0.0) + p * q
             chances = found
         for value, p in chances.items():
-            total += p * np.exp(sheet.aggregate_law(value).logp(residues))
+            total += p * np.exp(sheet.aggregate_distribution(value).logp(residues))
         return total
 
-    before, after = law((0.25, 0.375)), law((0.625, 0.375))
+    before, after = distribution((0.25, 0.375)), distribution((0.625, 0.375))
     expected = float(np.abs(np.log(before / after)).max())
     found = enumerated_protocols.rounding_loss(
         Fraction(1, 2), 3, Fraction(3, 8), Fraction(1, 4), Fraction(5, 8)
@@ -254,14 +259,17 @@ def test_rounded_rewards_by_a_sum_over_roundings() -> None:
     assert float(found.mid()) == pytest.approx(expected, rel=1e-9)
 
 
-def unmasked_sum(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+def unmasked_sum(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
     """The masked protocol with its masks forgotten."""
-    messages = [coins.draw(clipped(law, modulus=sheet.modulus), site="message") for law in laws]
+    messages = [
+        coins.draw(clipped(distribution, modulus=sheet.modulus), site="message")
+        for distribution in distributions
+    ]
     return sum(coins.reveal(y, site="masked", to=SERVER) for y in messages) % sheet.modulus
 
 
 def test_masks_that_are_forgotten_are_noticed() -> None:
-    """The law of bare messages is far from uniform given their sum; that of masked ones is not."""
+    """The distribution of bare messages is far from uniform given their sum; that of masked ones is not."""
     budget = Fraction(1, 2)
     bare = enumerated_protocols.masked_deviation(budget, 1, 0, unmasked_sum)
     masked = enumerated_protocols.masked_deviation(budget, 1, 0, masked_sum)
@@ -300,7 +308,8 @@ def test_a_returning_user_moves_one_aggregate_in_each_batch() -> None:
 
 
 def test_followed_runs_agree_with_replays() -> None:
-    """Skellam shares, whose sums have a law: the replay of a recorded run moves the same aggregate by g."""
+    """Skellam shares, whose sums have a distribution: the replay of a recorded run moves the same aggregate
+    by g."""
     found = divergence_protocols.surveyed("dist_rdp_se", Fraction(1), 512, 1)
     assert found.moved == 1
     assert found.faults == ()
@@ -309,9 +318,9 @@ def test_followed_runs_agree_with_replays() -> None:
     (pair,) = reward_pairs(horizon=62, rounds=(5,), backgrounds={"zeros": (0.0, 0.0)})
     result = replay(rewards, pair.right, record(rewards, pair.left, rng=np.random.default_rng(0)))
     (moved,) = [item for item in result.losses if item.moved]
-    assert isinstance(moved.record.law, WrappedMod)
-    assert isinstance(moved.law_neighbour, WrappedMod)
-    assert moved.law_neighbour.offset - moved.record.law.offset == chosen.sheet(4).precision
+    assert isinstance(moved.record.distribution, WrappedMod)
+    assert isinstance(moved.distribution_neighbour, WrappedMod)
+    assert moved.distribution_neighbour.offset - moved.record.distribution.offset == chosen.sheet(4).precision
 
 
 @pytest.mark.parametrize("fault", ["too little noise", "two aggregates", "a leak", "nothing"])
@@ -340,20 +349,20 @@ def test_faults_of_a_followed_program_are_named(fault: str) -> None:
         unentered={**PUBLIC_CHOICES, "strategy.run": "short", "_Journal.note": "short"}
         | {"test_faults_of_a_followed_program_are_named.faulty": "one fault at a time"},
     )
-    noticed = found.obstacles()
+    noticed = found.unmet()
     assert bool(noticed) == (fault != "nothing")
     assert found.moved == (2 if fault == "two aggregates" else 1)
 
 
 def test_arrays_are_not_followed() -> None:
-    """A user's law of several numbers would hide its encodings; it is refused."""
+    """A user's distribution of several numbers would hide its encodings; it is refused."""
     sheet = variant("dist_rdp_se", epsilon=1, failure_prob="1/30").sheet(2)
     coins = Followed({sheet.modulus: sheet}, lambda k, sheet: 0)
     coins.aggregate([sheet.share.shift(1), sheet.share], SumMod(sheet.modulus), site="aggregate")
     assert coins.aggregates[0].total == 1
-    laws = [sheet.share.shift(np.array([0, 1])), sheet.share]
+    distributions = [sheet.share.shift(np.array([0, 1])), sheet.share]
     with pytest.raises(NotTractableError, match="must be of one number"):
-        coins.aggregate(laws, SumMod(sheet.modulus), site="aggregate")
+        coins.aggregate(distributions, SumMod(sheet.modulus), site="aggregate")
 
 
 def test_batches_that_every_history_makes() -> None:

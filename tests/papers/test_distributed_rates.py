@@ -15,11 +15,13 @@ from scipy import optimize, stats
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
+from dpaudit.blackbox.statistics import mean_bounds
 from dpaudit.core.claims import Statement
 from dpaudit.core.conversions import converted
 from dpaudit.core.evidence import Estimate
-from dpaudit.kernel.ball import ball
+from dpaudit.core.suite import Run, Suite
 from dpaudit.distributions import DiscreteGaussian
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
 from dpaudit.reference.algorithms.mab.batched_regret import (
     Setting,
@@ -33,7 +35,7 @@ from dpaudit.reference.algorithms.mab.batched_regret import (
     worst_ratio,
     wrap,
 )
-from dpaudit.reference.algorithms.mab.decoded_exits import decoded_law, exits, regret_between
+from dpaudit.reference.algorithms.mab.decoded_exits import decoded_distribution, exits, regret_between
 from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES
 from dpaudit.reference.algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
 from dpaudit.reference.algorithms.mab.mean_change import cheapest_coupling, dearest_change
@@ -41,11 +43,9 @@ from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
 from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, in_units_of_noise
 from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.suite.regret import octave
-from dpaudit.suite.expected import evaluated
 from dpaudit.run.finding import finding_of
-from dpaudit.blackbox.statistics import mean_bounds
-from dpaudit.core.suite import Run, Suite
+from dpaudit.suite.expected import evaluated
+from dpaudit.suite.regret import octave
 from tests.rates import FALSE_FAILURE_RATE
 
 #: The level of a row among 200.
@@ -62,7 +62,7 @@ def setting_of(name: str, epsilon: str = "1/2", **options: Any) -> Setting:
 
 
 def noise_masses(sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
-    """The total noise as values and masses, from the laws themselves."""
+    """The total noise as values and masses, from the distributions themselves."""
     if isinstance(sheet.share, DiscreteGaussian):
         table = DiscreteGaussianSum(sigma2=sheet.share.sigma2, terms=sheet.users)
         return np.arange(-table.reach, table.reach + 1), table.probabilities
@@ -217,22 +217,26 @@ def test_the_shapes_are_the_theorems() -> None:
 # Corners.
 
 
-def test_the_decoded_law_is_that_of_the_simulator() -> None:
+def test_the_decoded_distribution_is_that_of_the_simulator() -> None:
     """Masses on every decoded sum against 40 000 draws of the simulator, at the ends and in the middle."""
     sheet = setting_of("dist_dp_se", "1", failure_prob=Fraction(1, 10)).variant.sheet(8)
     rng = np.random.default_rng(5)
     for mean in (1.0, 0.75, 0.0):
-        law = decoded_law(sheet, mean, rate=float(1 / Fraction(sheet.precision)))
-        assert law.sum() == pytest.approx(1.0, abs=1e-12)
+        distribution = decoded_distribution(sheet, mean, rate=float(1 / Fraction(sheet.precision)))
+        assert distribution.sum() == pytest.approx(1.0, abs=1e-12)
         encoded = rng.binomial(8, mean, size=40_000) * sheet.precision
         decoded = np.rint(noisy_sums(sheet, encoded, rng) * sheet.precision).astype(int) + sheet.noise_margin
-        counts = np.bincount(decoded, minlength=len(law))
-        keep = law > 2e-3
+        counts = np.bincount(decoded, minlength=len(distribution))
+        keep = distribution > 2e-3
         found = np.append(counts[keep], counts[~keep].sum())
-        expected = np.append(law[keep], 1 - law[keep].sum()) * 40_000
+        expected = np.append(distribution[keep], 1 - distribution[keep].sum()) * 40_000
         assert stats.chisquare(found, expected).pvalue > FALSE_FAILURE_RATE
         # A quarter of p sits at the wrong end for a mean of 0 or 1, nothing in the middle.
-        wrong = law[: len(law) // 4].sum() if mean == 1.0 else law[-len(law) // 4 :].sum()
+        wrong = (
+            distribution[: len(distribution) // 4].sum()
+            if mean == 1.0
+            else distribution[-len(distribution) // 4 :].sum()
+        )
         if mean in (0.0, 1.0):
             assert 0.01 < wrong < 0.05
 
@@ -248,7 +252,7 @@ def test_the_best_arm_goes_as_often_as_computed() -> None:
 
 
 def test_the_expected_regret_from_exits_brackets_the_simulated_mean() -> None:
-    """The bracket at T = 2^16, p = 1/10 holds the mean of 6000 runs; at half the gap's price it does not."""
+    """The bracket at T = 2^16, p = 1/10 holds the mean of 6000 runs; at half the gap's cost it does not."""
     setting = setting_of("dist_dp_se", "1", horizon=2**16, failure_prob=Fraction(1, 10))
     regrets = final_regrets(setting, (1.0, 0.75), runs=6000, seed=11)
     low, high = mean_bounds(regrets, low=0.0, high=0.25 * 2**16, alpha=FALSE_FAILURE_RATE)
@@ -350,14 +354,15 @@ def test_the_dearest_change_is_the_optimum_of_the_linear_program(samples: int) -
     solved = optimize.linprog(
         -other, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=[base], b_eq=[c], bounds=(0, 1)
     )
-    dearest = float(dearest_change(samples, Fraction(1, 5), Fraction(7, 10)))
-    assert math.log(-solved.fun / c) == pytest.approx(dearest, rel=1e-6)
-    assert dearest < 2 * samples * gap * epsilon < 1.2 * dearest
+    most_expensive = float(dearest_change(samples, Fraction(1, 5), Fraction(7, 10)))
+    assert math.log(-solved.fun / c) == pytest.approx(most_expensive, rel=1e-6)
+    assert most_expensive < 2 * samples * gap * epsilon < 1.2 * most_expensive
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3])
 def test_the_coupling_is_the_cheapest_transport(samples: int) -> None:
-    """The expected Hamming distance of the optimal transport between both product laws, by linear program."""
+    """The expected Hamming distance of the optimal transport between both product distributions, by linear
+    program."""
     gap = 0.15
     points = list(itertools.product((0, 1), repeat=samples))
     base, other = (

@@ -1,4 +1,5 @@
-"""The simulator of many runs in step against the per-user program, exact laws, and the reference numbers."""
+"""The simulator of many runs in step against the per-user program, exact distributions, and the reference
+numbers."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from audits.distributed_mab.experiment_settings import (
 )
 from benchmarks import distributed
 from benchmarks.rebuild_diamonds import merged_labels, reward_counts
+from dpaudit.blackbox.statistics import fit_log_wealth
 from dpaudit.coins import Sampler
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions import Categorical
@@ -38,14 +40,14 @@ from dpaudit.reference.algorithms.mab.reward_models import (
     bernoulli_arms,
 )
 from dpaudit.reference.algorithms.play import play
-from dpaudit.blackbox.statistics import fit_log_wealth
 from tests.rates import FALSE_FAILURE_RATE
 
 THRESHOLD = -math.log(FALSE_FAILURE_RATE)
 
 
-def sums_law(chances: Any, users: int) -> Categorical:
-    """The exact law (in floats) of the sum of ``users`` independent integers 0..g with these chances."""
+def sums_distribution(chances: Any, users: int) -> Categorical:
+    """The exact distribution (in floats) of the sum of ``users`` independent integers 0..g with these
+    chances."""
     total = np.ones(1)
     for _ in range(users):
         total = np.convolve(total, chances)
@@ -61,17 +63,17 @@ def test_encoding_probabilities_are_the_hat_integrals(location: float, precision
     """P(x̂ = k) against adaptive quadrature of density times hat; their mean is g times the exact mean."""
     model = ClippedGaussians([[location]], deviation=0.1)
     chances = model.encoding_probabilities(np.array([location]), precision)[0]
-    law = stats.norm(location, 0.1)
+    distribution = stats.norm(location, 0.1)
     for k in {0, 1, precision // 4, precision // 2, precision - 1, precision}:
         low, high = max(0.0, (k - 1) / precision), min(1.0, (k + 1) / precision)
         value = integrate.quad(
-            lambda x, k=k: law.pdf(x) * (1 - abs(x * precision - k)),
+            lambda x, k=k: distribution.pdf(x) * (1 - abs(x * precision - k)),
             low,
             high,
             points=[k / precision, min(max(location, low), high)],
             limit=200,
         )[0]
-        value += law.cdf(0) * (k == 0) + law.sf(1) * (k == precision)
+        value += distribution.cdf(0) * (k == 0) + distribution.sf(1) * (k == precision)
         assert chances[k] == pytest.approx(value, rel=1e-7, abs=1e-13)
     assert chances @ np.arange(precision + 1) == pytest.approx(precision * model.means[0, 0], rel=1e-9)
 
@@ -86,8 +88,8 @@ MODELS: dict[str, RewardModel] = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_short_cut_and_the_users_draw_the_same_sums(name: str) -> None:
-    """Σ x̂ of 12 users at g = 3, by multinomial counts and user by user, fit the exact convolution; the law
-    of 16 users does not."""
+    """Σ x̂ of 12 users at g = 3, by multinomial counts and user by user, fit the exact convolution; the
+    distribution of 16 users does not."""
     model, precision, users, size = MODELS[name], 3, 12, 3000
     rng = np.random.default_rng(8)
     for arm in range(2):
@@ -98,8 +100,8 @@ def test_the_short_cut_and_the_users_draw_the_same_sums(name: str) -> None:
         )
         chances = _chances(model, arm, precision)
         for draws in (np.array(rounded), short):
-            law, wrong = sums_law(chances, users), sums_law(chances, users + 4)
-            assert fit_log_wealth(draws, law, rng=rng).total.max() < THRESHOLD
+            distribution, wrong = sums_distribution(chances, users), sums_distribution(chances, users + 4)
+            assert fit_log_wealth(draws, distribution, rng=rng).total.max() < THRESHOLD
             assert fit_log_wealth(draws, wrong, rng=rng).total.max() > THRESHOLD
 
 
@@ -140,7 +142,7 @@ def test_a_simulated_batch_agrees_with_itself(name: str) -> None:
         assert first.rounds.stop == second.rounds.start
 
 
-def test_models_refuse_what_is_no_law() -> None:
+def test_models_refuse_what_is_no_distribution() -> None:
     """Shapes, negative chances and deviations are refused with what was received."""
     with pytest.raises(InvalidParameterError, match="locations must have shape"):
         ClippedGaussians([0.5], deviation=0.1)
@@ -158,9 +160,9 @@ def test_models_refuse_what_is_no_law() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_decoded_sums_of_the_simulator_fit_the_protocols_law(name: str) -> None:
-    """4000 batches of constant encodings: residues fit the law of the per-user aggregate (wrapped), both
-    for a margin that is never left and for one that often is."""
+def test_decoded_sums_of_the_simulator_fit_the_protocols_distribution(name: str) -> None:
+    """4000 batches of constant encodings: residues fit the distribution of the per-user aggregate (wrapped),
+    both for a margin that is never left and for one that often is."""
     rng = np.random.default_rng(6)
     for p in ("1", "1/1000"):
         chosen = variant(name, epsilon=1, failure_prob=p)
@@ -174,10 +176,10 @@ def test_decoded_sums_of_the_simulator_fit_the_protocols_law(name: str) -> None:
                 total = np.convolve(total, window)
             folded = np.zeros(sheet.modulus)
             np.add.at(folded, (np.arange(len(total)) - 160 + 3) % sheet.modulus, total)
-            law: Any = Categorical.of_floats(folded)
+            distribution: Any = Categorical.of_floats(folded)
         else:
-            law = sheet.aggregate_law(3)
-        assert fit_log_wealth(residues, law, rng=rng).total.max() < THRESHOLD
+            distribution = sheet.aggregate_distribution(3)
+        assert fit_log_wealth(residues, distribution, rng=rng).total.max() < THRESHOLD
 
 
 def per_user_regret(chosen: Variant, model: RewardModel, horizon: int, runs: int, seed: int) -> Any:
@@ -193,7 +195,7 @@ def per_user_regret(chosen: Variant, model: RewardModel, horizon: int, runs: int
 
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
-def test_simulated_regret_has_the_law_of_the_per_user_program(name: str) -> None:
+def test_simulated_regret_has_the_distribution_of_the_per_user_program(name: str) -> None:
     """The regret of 80 runs of the program fits its distribution over 10 000 simulated runs, and not the
     one at four times the ε. The radius is the sampling part alone, so that noise decides many runs."""
     horizon, locations = 70, [[0.8, 0.2]]
@@ -214,8 +216,8 @@ def test_simulated_regret_has_the_law_of_the_per_user_program(name: str) -> None
     rng, draws = np.random.default_rng(3), np.searchsorted(values, slow)
     for simulated, fits in ((right, True), (wrong, False)):
         counts = np.bincount(np.searchsorted(values, simulated), minlength=len(values))
-        law = Categorical.of_floats(counts + 0.5)
-        assert bool(fit_log_wealth(draws, law, rng=rng).total.max() < THRESHOLD) == fits
+        distribution = Categorical.of_floats(counts + 0.5)
+        assert bool(fit_log_wealth(draws, distribution, rng=rng).total.max() < THRESHOLD) == fits
 
 
 def test_every_run_ends_at_the_horizon_and_repeats() -> None:

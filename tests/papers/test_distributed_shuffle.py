@@ -24,14 +24,17 @@ from audits.distributed_mab.shuffle_protocol import (
     failure_bounds,
     leaky_witness,
 )
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.build import gaussian_mechanism, randomised_response, relaxed_release
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.coins import Coins, enumerate_view
+from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError, NotTractableError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import SERVER, View
+from dpaudit.distributions import Bernoulli, Distribution, PointMass, PolyaDifference, WrappedMod
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.check import check
-from dpaudit.distributions import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.build import gaussian_mechanism, randomised_response, relaxed_release
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.local_noise import total_noise
@@ -48,9 +51,6 @@ from dpaudit.reference.mechanisms.relaxed_aggregation import (
 )
 from dpaudit.reference.mechanisms.relaxed_views import leaky_event
 from dpaudit.replay.hidden_draws import HIDDEN, mixture_witness, objections, program_event
-from dpaudit.core.verdicts import VerdictKind, judge
-from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +122,8 @@ def test_the_certificates_of_theorem_3(kind: Any, total: Fraction) -> None:
 
 
 def shares(sheet: Sheet, users: int, reach: int = 4000) -> Floats:
-    """Law of the sum of ``users`` shares modulo m, from scipy's negative binomial: an independent route."""
+    """Distribution of the sum of ``users`` shares modulo m, from scipy's negative binomial: an independent
+    route."""
     shape = users / sheet.users
     rate = float(Fraction(sheet.share.to_json()["log_ratio"]))
     masses = nbinom(shape, -math.expm1(-rate)).pmf(np.arange(reach))
@@ -136,14 +137,16 @@ def shares(sheet: Sheet, users: int, reach: int = 4000) -> Floats:
 def test_wrapped_shares_with_terms_left_out(modulus: int) -> None:
     """Residues of a Pólya difference, whose far terms are bounded and not evaluated, against long sums in
     twice the precision: the balls overlap, and say something."""
-    law = PolyaDifference(shape=Fraction(3, 4), log_ratio=Fraction(1, 2))
-    wrapped = WrappedMod(law, modulus=modulus)
+    distribution = PolyaDifference(shape=Fraction(3, 4), log_ratio=Fraction(1, 2))
+    wrapped = WrappedMod(distribution, modulus=modulus)
     for residue in (0, 1, modulus // 2, modulus - 1):
         with precision(128):
             found = wrapped.residue_ball(residue)
         with precision(256):
             near = range(residue - 12 * modulus, residue + 12 * modulus + 1, modulus)
-            total = sum((law.logp_ball(k).exp() for k in near if abs(k) < 600 or abs(k) <= modulus), arb(0))
+            total = sum(
+                (distribution.logp_ball(k).exp() for k in near if abs(k) < 600 or abs(k) <= modulus), arb(0)
+            )
         assert found.overlaps(total)
         assert found.rel_accuracy_bits() > 90
 
@@ -260,7 +263,8 @@ def test_a_transcript_that_cannot_be_shown_is_refused() -> None:
 
 
 def test_the_whole_algorithm_costs_what_its_batch_costs() -> None:
-    """The witness of 13 rounds of Algorithm 1 is that of one batch of 4 users: the rest has equal laws."""
+    """The witness of 13 rounds of Algorithm 1 is that of one batch of 4 users: the rest has equal
+    distributions."""
     witness = algorithm_witness(CLAIM, "printed")
     sheet = shuffle_sheet(users=4, epsilon=1, tail_prob="1/2", variant="printed")
     left, right = (views(sheet, x) for x in (sheet.precision, 0))
@@ -294,8 +298,8 @@ def test_a_coin_beyond_its_budget_is_seen() -> None:
 def test_showing_a_message_is_no_relaxation() -> None:
     """Negative control: with one message in the clear no simulator helps: an infinite log-ratio."""
 
-    def careless(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
-        messages = [coins.draw(law, site="message") for law in laws]
+    def careless(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
+        messages = [coins.draw(distribution, site="message") for distribution in distributions]
         coins.reveal(sum(messages) % sheet.modulus, site="aggregate", to=SERVER)
         return coins.reveal(messages[0], site="clear", to=SERVER)
 
@@ -309,7 +313,7 @@ def test_showing_a_message_is_no_relaxation() -> None:
 
 
 def test_a_garbled_sum_is_off_with_probability_q_exactly() -> None:
-    """P(shown = Σ + floor(m/2)) = q and P(shown = Σ) = 1 - q, and the law depends on Σ alone."""
+    """P(shown = Σ + floor(m/2)) = q and P(shown = Σ) = 1 - q, and the distribution depends on Σ alone."""
     sheet = polya_sheet(users=2, epsilon=1, tail_prob="1/2")
     m = sheet.modulus
     for a, b in itertools.product(range(0, m, 3), repeat=2):
@@ -318,27 +322,28 @@ def test_a_garbled_sum_is_off_with_probability_q_exactly() -> None:
             (a, b),
             view=View.of(SERVER),
         )
-        law = {int(seen[0]): found.probabilities[key] for key, seen in found.transcripts.items()}
-        assert law.keys() == {(a + b) % m, (a + b + m // 2) % m}
-        assert law[(a + b) % m] == ball(Fraction(7, 8))
+        distribution = {int(seen[0]): found.probabilities[key] for key, seen in found.transcripts.items()}
+        assert distribution.keys() == {(a + b) % m, (a + b + m // 2) % m}
+        assert distribution[(a + b) % m] == ball(Fraction(7, 8))
 
 
 # CarrySum.
 
 
 def test_the_cost_of_a_carry_by_enumeration() -> None:
-    """Polynomials in balls against the program's own law of (residue, carry): the same largest log-ratio."""
+    """Polynomials in balls against the program's own distribution of (residue, carry): the same largest
+    log-ratio."""
     sheet = polya_sheet(users=2, epsilon=1, tail_prob=1)
     protocol = BatchProtocol(sheet=sheet, aggregator=CarrySum(secagg_epsilon=1), grid=1)
 
-    def law(rewards: Floats) -> dict[tuple[int, int], float]:
+    def distribution(rewards: Floats) -> dict[tuple[int, int], float]:
         found = enumerate_view(lambda coins, x: protocol(coins, x), rewards, view=View.of(SERVER), tail=1e-3)
         masses: dict[tuple[int, int], float] = defaultdict(float)
         for key, seen in found.transcripts.items():
             masses[int(seen[0]), int(seen[1])] += float(found.probabilities[key])
         return masses
 
-    one, zeros = (law(data) for data in rewards_of(2))
+    one, zeros = (distribution(data) for data in rewards_of(2))
     worst, r, w = carry_loss(sheet, Fraction(1), others=0)
     losses = {key: abs(math.log(one[key] / zeros[key])) for key in zeros if abs(key[1]) < 2}
     assert max(losses.values()) == pytest.approx(float(worst), rel=1e-6)
@@ -376,7 +381,7 @@ def objections_to(aggregator: Aggregator, pairs: list[Neighbours]) -> list[str]:
     chosen = variant("shuffle_dp_se/printed", epsilon=1, failure_prob="1/2")
     run = program(chosen, aggregator=aggregator, grid=1)
     rng = np.random.default_rng(7)
-    zeros = {"0": lambda site, i, law: 0 if site == "aggregate" else None}
+    zeros = {"0": lambda site, i, distribution: 0 if site == "aggregate" else None}
     return objections(run, pairs, zeros, sites=(HIDDEN, "aggregate", "coin"), rng=rng)
 
 
@@ -392,20 +397,20 @@ def test_objections_to_broken_programs(pairs: list[Neighbours]) -> None:
     calls shows on the program's own input."""
     leaky = LeakySum(secagg_epsilon="1/4")
 
-    def clear(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
-        coins.reveal(int(getattr(laws[0], "offset", 0)), site="clear", to=SERVER)
-        return leaky(coins, laws, sheet)
+    def clear(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
+        coins.reveal(int(getattr(distributions[0], "offset", 0)), site="clear", to=SERVER)
+        return leaky(coins, distributions, sheet)
 
-    def twice(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
-        leaky(coins, laws, sheet)
-        return leaky(coins, laws, sheet)
+    def twice(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
+        leaky(coins, distributions, sheet)
+        return leaky(coins, distributions, sheet)
 
     calls: list[int] = []
 
-    def remembers(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    def remembers(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         calls.append(1)
         coins.reveal(len(calls), site="calls", to=SERVER)
-        return leaky(coins, laws, sheet)
+        return leaky(coins, distributions, sheet)
 
     assert any(text.startswith("leak") for text in objections_to(clear, pairs))
     assert any("moved 2 sites" in text for text in objections_to(twice, pairs))
@@ -438,7 +443,7 @@ def test_perfect_sums_fail_as_in_theorem_1(mean: str) -> None:
 
 
 def test_the_garbled_sum_fails_as_the_program_does() -> None:
-    """The lower bound against the complete law of the running program with GarbledSum."""
+    """The lower bound against the complete distribution of the running program with GarbledSum."""
     chosen, p = variant("shuffle_dp_se/repaired", epsilon=5, failure_prob=Fraction(1, 2)), Fraction(1, 4)
     protocol = BatchProtocol(sheet=chosen.sheet(2), aggregator=GarbledSum(secagg_error=p), grid=1)
     found = enumerate_view(lambda coins, x: protocol(coins, x), np.ones(2), view=View.of(SERVER))

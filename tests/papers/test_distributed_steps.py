@@ -1,4 +1,5 @@
-"""The steps of Lemma 2 against independent routes: exact laws on residues, simulation, adversaries on E."""
+"""The steps of Lemma 2 against independent routes: exact distributions on residues, simulation, adversaries
+on E."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def race(name: str = "dist_dp_se", **changes: Any) -> Race:
 
 
 def exact(chosen: Race, batch: int, mean: Fraction, rewards: Rewards) -> float:
-    """P(|μ̂ - μ| > β(b)) from the law on all residues, the route of the rows on Assumption 1."""
+    """P(|μ̂ - μ| > β(b)) from the distribution on all residues, the route of the rows on Assumption 1."""
     sheet = variant(chosen.name, epsilon=chosen.epsilon, failure_prob=chosen.failure_prob).sheet(2**batch)
     return error_probability(sheet, 2**batch * float(chosen.radius(batch)), mean=mean, rewards=rewards)
 
@@ -58,7 +59,7 @@ def exact(chosen: Race, batch: int, mean: Fraction, rewards: Rewards) -> float:
 
 @pytest.mark.parametrize("batch", range(1, 8))
 @pytest.mark.parametrize("mean", [0, 1])
-def test_an_arm_at_an_end_fails_as_often_as_the_law_on_residues_says(batch: int, mean: int) -> None:
+def test_an_arm_at_an_end_fails_as_often_as_the_distribution_on_residues_says(batch: int, mean: int) -> None:
     """The closed form for Laplace noise equals the sum over all residues that are decoded too far away."""
     found = corner_failure(race(), batch)
     assert found == pytest.approx(exact(race(), batch, Fraction(mean), "constant"), rel=1e-6, abs=1e-12)
@@ -67,7 +68,9 @@ def test_an_arm_at_an_end_fails_as_often_as_the_law_on_residues_says(batch: int,
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
 @pytest.mark.parametrize("rewards", ["constant", "coins"])
-def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: Rewards) -> None:
+def test_the_bound_for_all_reward_distributions_covers_exact_distributions(
+    name: str, rewards: Rewards
+) -> None:
     """For means from 0 to 1 the exact failure probability lies below the bound, and at an end near it."""
     chosen = race(name, epsilon=Fraction(99, 100) if name in ("ldp_se", "dist_cdp_se") else Fraction(5))
     for batch in (3, 5, 6):
@@ -85,8 +88,9 @@ def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: Rew
 @pytest.mark.parametrize(
     "name", ["dist_rdp_se", "ldp_se", "dist_cdp_se", "dist_dp_se", "shuffle_dp_se/repaired"]
 )
-def test_noise_tails_enclose_the_summed_law(name: str) -> None:
-    """Chords and lines of a log-concave law, the table and the closed form against plain sums of the pmf."""
+def test_noise_tails_enclose_the_summed_distribution(name: str) -> None:
+    """Chords and lines of a log-concave distribution, the table and the closed form against plain sums of the
+    pmf."""
     chosen = race(name, epsilon=Fraction(1, 2))
     for batch in (2, 6, 10):
         sheet = chosen.variant.sheet(2**batch)
@@ -105,7 +109,7 @@ def test_noise_tails_enclose_the_summed_law(name: str) -> None:
         assert low >= 0.8 * truth > 0 or batch == 2  # near, where it is used: just beyond τ
 
 
-def test_the_laws_of_the_closed_forms_are_those_of_the_sheets() -> None:
+def test_the_distributions_of_the_closed_forms_are_those_of_the_sheets() -> None:
     """Variance and kind of each variant's total noise, which the tails above rest on."""
     for name, kind, variance in (
         ("dist_dp_se", DiscreteLaplace, None),
@@ -114,9 +118,9 @@ def test_the_laws_of_the_closed_forms_are_those_of_the_sheets() -> None:
         ("ldp_se", PolyaDifference, None),
     ):
         sheet = race(name, epsilon=Fraction(1, 2)).variant.sheet(1024)
-        law = sheet.total_noise()
-        assert isinstance(law, kind)
-        assert variance is None or law.variance() == variance
+        distribution = sheet.total_noise()
+        assert isinstance(distribution, kind)
+        assert variance is None or distribution.variance() == variance
 
 
 def test_simulated_races_fail_as_often_as_the_product_says() -> None:
@@ -158,7 +162,7 @@ def test_bounds_from_both_sides_are_in_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["shuffle_dp_se/printed", "shuffle_dp_se/repaired"])
 @pytest.mark.parametrize("batch", range(3, 9))
-def test_a_garbled_sum_at_an_end_fails_as_the_law_on_residues_says(name: str, batch: int) -> None:
+def test_a_garbled_sum_at_an_end_fails_as_the_distribution_on_residues_says(name: str, batch: int) -> None:
     """With q = p' and half a modulus added with probability q: all residues that are decoded too far away,
     or fewer in small batches. The bound for any S lies above, and without q it would not."""
     chosen = race(name, relaxed=True)

@@ -1,4 +1,4 @@
-"""P_GD as a program: against plain projected descent, explicit bits, and the law of its calls."""
+"""P_GD as a program: against plain projected descent, explicit bits, and the distribution of its calls."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from audits.glm_bandits.rows.descent import (
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     ShuffledGradientDescent,
@@ -29,8 +31,6 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     vector_call,
 )
 from dpaudit.replay.privacy import privacy_outcome, short_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import VerdictKind, judge
 
 
 def logistic(scores: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ def test_clipping_keeps_directions() -> None:
 
 
 @pytest.mark.parametrize("grid", [None, 1])
-def test_a_call_has_the_law_of_its_sheet(grid: int | None) -> None:
+def test_a_call_has_the_distribution_of_its_sheet(grid: int | None) -> None:
     """Unbiased for the clipped sum, with the deviation of Bin(nb, p), and rounding where there is no grid."""
     sheet, length = VectorSheet(dim=2, batch_size=3, precision=4, trials=60), 0.5
     gradients = np.array([[2.0, 0.0], [0.0, -3.0], [0.0, 0.0]]) if grid else _users(3, 2)[:, :2] * 0.3
@@ -106,7 +106,7 @@ def test_the_audit_sees_all_of_its_domain(program: Program) -> None:
     """Mistakes at a reward of 1/2, at two users on one side, and about x alone are not verified."""
     made, run = audit(program), Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     found = short_outcome(made, run) or privacy_outcome(made, run)
-    verdict = judge(made.claim, found.evidence, obstacles=found.obstacles, alpha=0.01).verdict
+    verdict = judge(made.claim, found.evidence, unmet=found.unmet, alpha=0.01).verdict
     assert verdict is VerdictKind.REFUTED
 
 

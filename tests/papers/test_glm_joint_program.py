@@ -22,10 +22,10 @@ from audits.glm_bandits.rows.tree_mutants import (
 )
 from dpaudit.coins import Coins
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.privacy import privacy_outcome, short_outcome
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.privacy import privacy_outcome, short_outcome
 
 
 def _users(arms: list[float], reward: float = 1.0) -> np.ndarray:
@@ -105,7 +105,7 @@ def test_the_audits_see_all_of_their_domain(made: PrivacyAudit) -> None:
     """Mistakes at arms and rewards away from the corners are refuted by the replays."""
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     found = short_outcome(made, run) or privacy_outcome(made, run)
-    verdict = judge(made.claim, found.evidence, obstacles=found.obstacles, alpha=0.01).verdict
+    verdict = judge(made.claim, found.evidence, unmet=found.unmet, alpha=0.01).verdict
     assert verdict is VerdictKind.REFUTED
 
 

@@ -1,4 +1,5 @@
-"""Links of generalized linear bandits: moments of the law, derivatives of the log-partition, closed forms."""
+"""Links of generalized linear bandits: moments of the distribution, derivatives of the log-partition, closed
+forms."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from audits.glm_bandits.information import SignLaw, divergence, entropy, jensen_shannon, noisy_signs
+from audits.glm_bandits.information import SignDistribution, divergence, entropy, jensen_shannon, noisy_signs
 from audits.glm_bandits.lower_bound_family import History, SignFamily, play
 from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
 from audits.glm_bandits.rows import (
@@ -32,10 +32,10 @@ from audits.glm_bandits.sign_learners import (
     wrong_sign,
 )
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
 from dpaudit.core.row_verdicts import judge_row
 from dpaudit.core.suite import Run, Suite
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
 
 SUITE = Suite(paper="test", title="test")
 SUITE.include(self_concordance.rows, model_facts.rows, lower_bound.rows)
@@ -48,9 +48,7 @@ def _evaluated(row_id: str) -> Any:
     row = ROWS[row_id]
     run = Run(profile="quick", alpha=1e-3, seed=0, row_id=row_id)
     outcome = row.evaluate(run)
-    judged = judge_row(
-        row.claim, outcome.evidence, outcome.cells, obstacles=outcome.obstacles, alpha=run.alpha
-    )
+    judged = judge_row(row.claim, outcome.evidence, outcome.cells, unmet=outcome.unmet, alpha=run.alpha)
     for cell, one in zip(outcome.cells, judged.cells, strict=True):
         assert one.judgement.verdict.value == cell.expect, cell.name
     return judged.whole.judgement
@@ -67,9 +65,9 @@ def test_every_row_comes_out_as_expected(row_id: str) -> None:
 
 
 def test_divergences_are_scipys() -> None:
-    """KL, entropy and Jensen-Shannon against scipy, on a law with unequal masses."""
+    """KL, entropy and Jensen-Shannon against scipy, on a distribution with unequal masses."""
     first, second = [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]
-    balls = [[ball(Fraction(str(p))) for p in law] for law in (first, second)]
+    balls = [[ball(Fraction(str(p))) for p in distribution] for distribution in (first, second)]
     middle = [(p + q) / 2 for p, q in zip(first, second, strict=True)]
     js = (stats.entropy(first, middle) + stats.entropy(second, middle)) / 2
     assert float(divergence(*balls).mid()) == pytest.approx(stats.entropy(first, second))
@@ -78,19 +76,19 @@ def test_divergences_are_scipys() -> None:
 
 
 def test_an_infinite_divergence_is_refused() -> None:
-    """A mass where the second law has none."""
+    """A mass where the second distribution has none."""
     with pytest.raises(InvalidParameterError, match="infinite"):
         divergence([arb(1) / 2, arb(1) / 2], [arb(1), arb(0)])
 
 
 def test_information_of_noisy_signs_in_closed_form() -> None:
     """d independent signs kept with probability p: I = d (log 2 - h(p)), each sign wrong with 1 - p."""
-    law = noisy_signs(3, correct=ball(Fraction(9, 10)))
+    distribution = noisy_signs(3, correct=ball(Fraction(9, 10)))
     one = math.log(2) - stats.entropy([0.9, 0.1])
-    assert float(law.information().mid()) == pytest.approx(3 * one)
-    assert all(float(law.information_of_one(j).mid()) == pytest.approx(one) for j in range(3))
-    assert all(float(law.information_given_others(j).mid()) == pytest.approx(one) for j in range(3))
-    assert float(law.smallest_errors().mid()) == pytest.approx(0.3)
+    assert float(distribution.information().mid()) == pytest.approx(3 * one)
+    assert all(float(distribution.information_of_one(j).mid()) == pytest.approx(one) for j in range(3))
+    assert all(float(distribution.information_given_others(j).mid()) == pytest.approx(one) for j in range(3))
+    assert float(distribution.smallest_errors().mid()) == pytest.approx(0.3)
 
 
 def test_the_midpoint_line_is_reversed_for_symmetric_pairs() -> None:
@@ -103,10 +101,11 @@ def test_the_midpoint_line_is_reversed_for_symmetric_pairs() -> None:
 
 
 def test_the_private_learners_actions_alone_refute_the_information_part() -> None:
-    """No contrived law is needed: on the paper's family an ε-DP learner's actions do it, at d = 1 and 2."""
-    for name, law in lower_bound_information.LAWS.items():
+    """No contrived distribution is needed: on the paper's family an ε-DP learner's actions do it, at d = 1
+    and 2."""
+    for name, distribution in lower_bound_information.DISTRIBUTIONS.items():
         if name.startswith("a private learner"):
-            given = law()
+            given = distribution()
             total = sum((given.divergence_of_one(j) for j in range(given.dim)), arb(0))
             assert total > 4 * given.information()
 
@@ -131,7 +130,7 @@ def test_a_scale_above_the_largest_one_is_refused() -> None:
         SignFamily(logistic(), Fraction(1), (Fraction(0),), Fraction(2))
 
 
-def test_transcripts_are_a_law_under_every_v() -> None:
+def test_transcripts_are_a_distribution_under_every_v() -> None:
     """The masses of all transcripts add up to 1 for each V, whatever the learner."""
     for policy in (committing(2, explored=1, epsilon=Fraction(1)), uniform(2), greedy(2)):
         played = play(CENTRED, policy, horizon=3)
@@ -150,7 +149,7 @@ def _log_ratio(policy: Any, rewards: tuple[int, ...], other: tuple[int, ...]) ->
     """The largest log-ratio of an action sequence's probability under two reward sequences."""
 
     @cache
-    def law(fixed: tuple[int, ...]) -> dict[tuple[Any, ...], float]:
+    def distribution(fixed: tuple[int, ...]) -> dict[tuple[Any, ...], float]:
         alive: dict[History, float] = {(): 1.0}
         for y in fixed:
             alive = {
@@ -164,7 +163,7 @@ def _log_ratio(policy: Any, rewards: tuple[int, ...], other: tuple[int, ...]) ->
             found[shown] = found.get(shown, 0) + mass
         return found
 
-    first, second = law(rewards), law(other)
+    first, second = distribution(rewards), distribution(other)
     return max(
         math.log(mass / second[shown]) if second.get(shown) else math.inf for shown, mass in first.items()
     )
@@ -324,10 +323,10 @@ def test_a_root_of_a_ball_around_zero_is_finite() -> None:
     assert root(arb(4)) == 2
 
 
-def test_a_sign_law_knows_its_marginals() -> None:
+def test_a_sign_distribution_knows_its_marginals() -> None:
     """Averages over the signs that are not fixed, by hand."""
-    law = SignLaw(
+    distribution = SignDistribution(
         {(v, w): [arb(1), arb(0)] if v == w else [arb(0), arb(1)] for v in (-1, 1) for w in (-1, 1)}
     )
-    assert [float(p.mid()) for p in law.averaged({0: 1})] == [0.5, 0.5]
-    assert [float(p.mid()) for p in law.averaged({0: 1, 1: 1})] == [1.0, 0.0]
+    assert [float(p.mid()) for p in distribution.averaged({0: 1})] == [0.5, 0.5]
+    assert [float(p.mid()) for p in distribution.averaged({0: 1, 1: 1})] == [1.0, 0.0]

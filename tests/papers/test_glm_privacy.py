@@ -80,9 +80,9 @@ def test_parameters_of_127() -> None:
 @pytest.mark.parametrize(("trials", "move"), [(10**5, 200), (10**6, 500), (10**6, 3000)])
 def test_half_line_is_below_the_exact_delta(trials: int, move: int) -> None:
     """The bound is below the exact binomial delta, and within the Berry-Esseen error of it."""
-    law, epsilon = stats.binom(trials, 0.25), 0.5
+    distribution, epsilon = stats.binom(trials, 0.25), 0.5
     points = np.arange(0, trials + 1)
-    here, there = law.pmf(points - move), law.pmf(points)
+    here, there = distribution.pmf(points - move), distribution.pmf(points)
     exact = np.maximum(here - math.exp(epsilon) * there, 0).sum()
     found = float(half_line_delta(trials=trials, chance=Fraction(1, 4), move=move, epsilon="1/2"))
     assert exact - 0.01 <= found <= exact
@@ -195,9 +195,9 @@ def test_half_line_with_coins() -> None:
     width = 40_000
     one = stats.binom.pmf(np.arange(width), trials, 0.25)
     for q in (0.5, 0.1):
-        law = np.convolve(one, stats.binom.pmf(np.arange(coins + 1), coins, q))[: width + coins]
-        moved = np.concatenate([np.zeros(move), law])
-        exact = np.maximum(moved[: len(law)] - math.exp(0.5) * law, 0).sum()
+        distribution = np.convolve(one, stats.binom.pmf(np.arange(coins + 1), coins, q))[: width + coins]
+        moved = np.concatenate([np.zeros(move), distribution])
+        exact = np.maximum(moved[: len(distribution)] - math.exp(0.5) * distribution, 0).sum()
         assert 0 < float(given) <= exact + 1e-9
 
 
@@ -255,7 +255,7 @@ def test_cost_of_a_tree_solves_its_curve() -> None:
 
 
 def test_switch_bit_by_simulation() -> None:
-    """The bit's chances by a normal law in floats; less at a smaller κ*; a short T is refused."""
+    """The bit's chances by a normal distribution in floats; less at a smaller κ*; a short T is refused."""
     found = switch_bit(S=12, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10), at=Fraction(1, 3))
     sigma = 6 * math.sqrt(levels(2**44)) * math.log(320) / float(found.kappa_star)
     near, far = stats.norm.cdf(0.5 / sigma), stats.norm.cdf(-0.5 / sigma)
@@ -294,7 +294,8 @@ def _length(x: tuple[Fraction, Fraction], V: tuple[Fraction, Fraction, Fraction]
 
 
 def test_revealing_action_chances_by_floats() -> None:
-    """δ by a normal law in floats, with the slack on both sides; more at a larger κ*; a short T refused."""
+    """δ by a normal distribution in floats, with the slack on both sides; more at a larger κ*; a short T
+    refused."""
     found = revealing_action(S=12, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10))
     sigma = 6 * math.sqrt(levels(2**44)) * math.log(320) / float(found.kappa_star)
     slack = float(found.slack)

@@ -21,11 +21,11 @@ from dpaudit.kernel.ball import arb
 
 def test_binomial_tails() -> None:
     """Both sides of a limit, at a count and between two."""
-    law = stats.binom(12, 0.25)
-    assert float(binomial_at_least(12, Fraction(1, 4), arb(5))) == pytest.approx(law.sf(4))
-    assert float(binomial_at_least(12, Fraction(1, 4), arb(4.5))) == pytest.approx(law.sf(4))
-    assert float(binomial_below(12, Fraction(1, 4), Fraction(5))) == pytest.approx(law.cdf(4))
-    assert float(binomial_below(12, Fraction(1, 4), Fraction(9, 2))) == pytest.approx(law.cdf(4))
+    distribution = stats.binom(12, 0.25)
+    assert float(binomial_at_least(12, Fraction(1, 4), arb(5))) == pytest.approx(distribution.sf(4))
+    assert float(binomial_at_least(12, Fraction(1, 4), arb(4.5))) == pytest.approx(distribution.sf(4))
+    assert float(binomial_below(12, Fraction(1, 4), Fraction(5))) == pytest.approx(distribution.cdf(4))
+    assert float(binomial_below(12, Fraction(1, 4), Fraction(9, 2))) == pytest.approx(distribution.cdf(4))
 
 
 def test_chi_square() -> None:
@@ -65,7 +65,7 @@ def test_norms_of_drawn_matrices_are_below_the_bounds_used() -> None:
     assert np.mean(symmetric) >= 1.8 * np.sqrt(200)
 
 
-def test_no_binomial_law() -> None:
+def test_no_binomial_distribution() -> None:
     """A chance of 1."""
     with pytest.raises(InvalidParameterError):
         binomial_below(3, Fraction(1), Fraction(1))

@@ -24,18 +24,18 @@ from audits.private_online_learning.hybrid_decisions import (
     decision_witness,
     reward_vectors,
 )
-from dpaudit.core.claims import PureDP
+from dpaudit.certify.witnesses.window_event import event_rows, window_event_bound
+from dpaudit.certify.witnesses.window_search import with_proof
 from dpaudit.coins.sampler import Sampler
+from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.evidence import evidence_from_json
+from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.reference.algorithms.environment import PotentialOutcomes
 from dpaudit.reference.algorithms.mab import hybrid_ucb
 from dpaudit.reference.algorithms.play import play
 from dpaudit.reference.mechanisms.hybrid_charges import largest_charge
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
-from dpaudit.core.verdicts import VerdictKind, judge
-from dpaudit.certify.witnesses.window_event import event_rows, window_event_bound
-from dpaudit.certify.witnesses.window_search import with_proof
 from tests.rates import FALSE_FAILURE_RATE
 
 Key = tuple[Any, ...]

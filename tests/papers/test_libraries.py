@@ -20,11 +20,11 @@ from audits.libraries.subsampled_test import still_open
 from audits.libraries.suite import suite
 from benchmarks.libraries import main, page_of
 from dpaudit.blackbox.adapters.adapted import Adapted
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.verdicts import judge
-from dpaudit.certify.witnesses.recompute import recompute
 from tests.cli.suites import invoke
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -64,7 +64,7 @@ def test_the_second_route_is_above_the_claim(name: str) -> None:
 
 
 def test_tails_of_laplace_noise() -> None:
-    """Against scipy's law, and against the integral for two variates."""
+    """Against scipy's distribution, and against the integral for two variates."""
     assert float(laplace_tail(3, 2)) == pytest.approx(stats.laplace.sf(3, scale=2), rel=1e-12)
 
     def both(x: float) -> float:

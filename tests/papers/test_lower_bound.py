@@ -1,4 +1,5 @@
-"""Theorem 10's rows: the exact laws and linear programs behind them by independent routes, and controls."""
+"""Theorem 10's rows: the exact distributions and linear programs behind them by independent routes, and
+controls."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from audits.private_online_learning.rows import lower_bound, lower_bound_learner
 from audits.private_online_learning.suite import suite as paper_suite
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.core.errors import CertificateError, InvalidParameterError
-from dpaudit.kernel.ball import lower, precision, upper
-from dpaudit.distributions import Laplace, NoisyArgmax
-from dpaudit.reference.algorithms.online import one_best
-from dpaudit.reference.algorithms.simulation import simulate
 from dpaudit.core.row_verdicts import judge_row
 from dpaudit.core.suite import Run, Suite
+from dpaudit.distributions import Laplace, NoisyArgmax
+from dpaudit.kernel.ball import lower, precision, upper
+from dpaudit.reference.algorithms.online import one_best
+from dpaudit.reference.algorithms.simulation import simulate
 from tests.rates import FALSE_FAILURE_RATE
 
 
@@ -38,9 +39,7 @@ def _evaluated(row_id: str) -> tuple[Any, Any]:
     row = ROWS[row_id]
     run = Run(profile="quick", alpha=1e-3, seed=0, row_id=row_id)
     outcome = row.evaluate(run)
-    judged = judge_row(
-        row.claim, outcome.evidence, outcome.cells, obstacles=outcome.obstacles, alpha=run.alpha
-    )
+    judged = judge_row(row.claim, outcome.evidence, outcome.cells, unmet=outcome.unmet, alpha=run.alpha)
     for cell, one in zip(outcome.cells, judged.cells, strict=True):
         assert one.judgement.verdict.value == cell.expect
     return judged.whole.judgement, outcome
@@ -122,11 +121,11 @@ def test_no_constant_saves_the_statement() -> None:
 # The construction ------------------------------------------------------------------------------------------
 
 
-def test_instances_are_laws_with_the_printed_gaps() -> None:
+def test_instances_are_distributions_with_the_printed_gaps() -> None:
     """Masses add up to 1, action j has mean 1/2 + gap and all others 1/2."""
-    law = hard_family.instance(1, n_actions=3, gap=Fraction(1, 4))
-    assert sum(law.values()) == 1
-    means = [sum(p for x, p in law.items() if x[k]) for k in range(3)]
+    distribution = hard_family.instance(1, n_actions=3, gap=Fraction(1, 4))
+    assert sum(distribution.values()) == 1
+    means = [sum(p for x, p in distribution.items() if x[k]) for k in range(3)]
     assert means == [Fraction(1, 2), Fraction(3, 4), Fraction(1, 2)]
 
 
@@ -190,7 +189,8 @@ def test_a_selector_that_is_not_private_falls_below_the_bound() -> None:
     assert error < hard_family.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
 
 
-# Laws of leaders -------------------------------------------------------------------------------------------
+# Distributions of leaders
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "k", "gap", "scale"), [(1, 2, 0.25, 2.0), (3, 3, 0.5, 0.5), (4, 4, 0.1, 20.0)])

@@ -16,15 +16,15 @@ from audits.private_online_learning.rows import lemma_11, lemma_12, lemma_13, th
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins
-from dpaudit.kernel.ball import ball, precision
+from dpaudit.core.suite import Group, Row, Run
+from dpaudit.core.verdicts import Judgement, judge
 from dpaudit.distributions import noisy_sums
 from dpaudit.distributions.summed import laplace_sum_tail
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.reference.algorithms.simulation import simulate
 from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
 from dpaudit.reference.mechanisms.tree_counter import psum_nodes
 from dpaudit.suite import Sides, inequality, over
-from dpaudit.core.suite import Group, Row, Run
-from dpaudit.core.verdicts import Judgement, judge
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)
@@ -34,7 +34,7 @@ ROWS = {row.id: row for group in GROUPS for row in group.rows}
 def _judged(row: Row) -> tuple[Judgement, Any]:
     run = Run(profile="quick", alpha=1e-3, seed=0, row_id=row.id)
     outcome = row.evaluate(run)
-    return judge(row.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha), outcome
+    return judge(row.claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha), outcome
 
 
 @pytest.mark.parametrize("row_id", sorted(ROWS))
@@ -153,7 +153,7 @@ def test_the_tail_of_a_sum_of_laplace_draws_agrees_with_its_characteristic_funct
     assert found == pytest.approx(expected, abs=1e-12, rel=1e-6)
 
 
-def test_the_union_bound_of_43_fails_by_the_exact_law() -> None:
+def test_the_union_bound_of_43_fails_by_the_exact_distribution() -> None:
     """The ratio of both sides of (43), line 2, by an integral instead of the moment bound, is the row's."""
     s, t = 15, 2**15 + 4
     n = b = s - 1
@@ -236,15 +236,15 @@ def test_the_difference_of_two_laplace_draws() -> None:
     assert float(noisy_sums.laplace_difference_tail(-1.0)) == pytest.approx(1 - 0.75 * math.exp(-1))
 
 
-def test_laws_of_the_epoch_difference_have_the_stated_mean() -> None:
+def test_distributions_of_the_epoch_difference_have_the_stated_mean() -> None:
     """Both families sum to probability 1 and mean -n gap, and enumerate what they should."""
     for n, gap in ((1, 0.3), (8, 0.25)):
-        for law in (
+        for distribution in (
             noisy_sums.two_point_sum(n=n, gap=gap, high=0.5),
             noisy_sums.bernoulli_difference(n=n, best=0.6, gap=gap),
         ):
-            assert law[1].sum() == pytest.approx(1)
-            assert law[0] @ law[1] == pytest.approx(-n * gap)
+            assert distribution[1].sum() == pytest.approx(1)
+            assert distribution[0] @ distribution[1] == pytest.approx(-n * gap)
 
 
 def test_lemma_13_catches_a_bound_that_is_too_small() -> None:

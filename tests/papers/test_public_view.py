@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, Program, Recording, record
+from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
-from dpaudit.core.views import PUBLIC, SERVER
 
 PROGRAMS: dict[str, Program] = {
     "Anytime-Lazy-UCB": lazy_ucb.program(epsilon=1),

@@ -24,10 +24,11 @@ from audits.private_online_learning.rows import (
 )
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import figures
-from dpaudit.core.claims import Statement
 from dpaudit.coins import Sampler
+from dpaudit.core.claims import Statement
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.plots import read_plot
+from dpaudit.core.suite import Row, Run, Suite
 from dpaudit.reference.algorithms.environment import BernoulliArms
 from dpaudit.reference.algorithms.mab import restarted_elimination
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
@@ -40,7 +41,7 @@ from dpaudit.reference.algorithms.mab.pull_bounds import (
     worst_gap_regret,
 )
 from dpaudit.reference.algorithms.mab.successive_elimination import epoch_length
-from dpaudit.reference.algorithms.online.leader_law import (
+from dpaudit.reference.algorithms.online.leader_distribution import (
     Actions,
     exact_regret,
     leader_probabilities,
@@ -48,9 +49,8 @@ from dpaudit.reference.algorithms.online.leader_law import (
 )
 from dpaudit.reference.algorithms.play import play
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.suite.regret import Cut, difference_interval, mean_interval
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Row, Run, Suite
+from dpaudit.suite.regret import Cut, difference_interval, mean_interval
 from tests.rates import FALSE_FAILURE_RATE
 
 SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))
@@ -143,7 +143,7 @@ def test_wrong_orderings_are_refuted() -> None:
         ((1.0, 0.0), "1000000", 10_000),
     ],
 )
-def test_runs_as_one_array_have_the_reference_s_law(
+def test_runs_as_one_array_have_the_reference_s_distribution(
     means: tuple[float, ...], epsilon: str, horizon: int
 ) -> None:
     """Two-sample Kolmogorov-Smirnov at eight checkpoints against the event-driven reference."""
@@ -251,18 +251,20 @@ def _two_actions(n: int, means: tuple[float, float], scale: float) -> float:
 
 @pytest.mark.parametrize("scale", [0.01, 0.5, 3.0, 50.0, 1000.0])
 @pytest.mark.parametrize("means", [(0.6, 0.5), (1.0, 0.0), (0.9, 0.9)])
-def test_the_leader_s_law_of_two_actions_in_closed_form(means: tuple[float, float], scale: float) -> None:
+def test_the_leader_s_distribution_of_two_actions_in_closed_form(
+    means: tuple[float, float], scale: float
+) -> None:
     """Quadrature against summing the closed form over both Binomials, to 1e-8."""
     for n in (1, 2, 16):
-        law = leader_probabilities(Actions(means, (1, 1)), rounds=n, scale=scale)
-        assert law[1] == pytest.approx(_two_actions(n, means, scale), abs=1e-8)
+        distribution = leader_probabilities(Actions(means, (1, 1)), rounds=n, scale=scale)
+        assert distribution[1] == pytest.approx(_two_actions(n, means, scale), abs=1e-8)
 
 
-def test_the_leader_s_law_of_equal_actions_is_uniform() -> None:
+def test_the_leader_s_distribution_of_equal_actions_is_uniform() -> None:
     """Ties: 1 + 7 actions of one mean lead with probabilities 1/8 and 7/8, whatever the noise."""
     for scale in (0.05, 1.0, 100.0):
-        law = leader_probabilities(Actions((0.5, 0.5), (1, 7)), rounds=64, scale=scale)
-        np.testing.assert_allclose(law, [1 / 8, 7 / 8], atol=1e-8)
+        distribution = leader_probabilities(Actions((0.5, 0.5), (1, 7)), rounds=64, scale=scale)
+        np.testing.assert_allclose(distribution, [1 / 8, 7 / 8], atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,7 @@ def test_the_remainder_covers_what_was_left_out() -> None:
 
 
 def test_the_selection_tail_is_a_bound() -> None:
-    """Chernoff for one rival against the exact law of two actions."""
+    """Chernoff for one rival against the exact distribution of two actions."""
     for gap in (0.125, 0.5, 1.0):
         for scale in (0.5, 4.0, 100.0):
             for n in (1, 8, 64):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import Laplace, NoisyArgmax
 from dpaudit.reference.algorithms.mab import batched_elimination, hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail, confidence_radius
@@ -29,13 +30,13 @@ from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoi
 from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader
 from dpaudit.reference.mechanisms.online_learning_programs import hybrid_counter as counter_program
 from dpaudit.reference.mechanisms.online_learning_programs import hybrid_ucb as hybrid_program
-from dpaudit.core.views import SERVER
 
 SEEDS = range(12)
 
 
 class Scripted(Coins):
-    """Coins whose noise is given, as multiples of each law's scale; keeps what is released and shown."""
+    """Coins whose noise is given, as multiples of each distribution's scale; keeps what is released and
+    shown."""
 
     def __init__(self, noise: Iterator[float]) -> None:
         self._noise = noise
@@ -46,23 +47,25 @@ class Scripted(Coins):
     def replicates(self) -> None:
         return None
 
-    def draw(self, law: Any, *, site: str) -> float:
-        return float(law.scale) * next(self._noise)
+    def draw(self, distribution: Any, *, site: str) -> float:
+        return float(distribution.scale) * next(self._noise)
 
     def release(self, value: Any, noise: Any, *, site: str, to: Any = None) -> float:
         out = float(value) + self.draw(noise, site=site)
         self.released.append((round(float(value), 9), float(noise.scale)))
         return out
 
-    def observe(self, law: Any, *, site: str, to: Any = None) -> int:
-        assert isinstance(law, NoisyArgmax)
-        return int(np.argmax([float(s) + self.draw(law.noise, site=site) for s in law.scores]))
+    def observe(self, distribution: Any, *, site: str, to: Any = None) -> int:
+        assert isinstance(distribution, NoisyArgmax)
+        return int(
+            np.argmax([float(s) + self.draw(distribution.noise, site=site) for s in distribution.scores])
+        )
 
     def reveal(self, value: Any, *, site: str, to: Any = None) -> Any:
         self.shown.append(value)
         return value
 
-    def aggregate(self, laws: Any, through: Any, *, site: str, to: Any = None) -> Any:
+    def aggregate(self, distributions: Any, through: Any, *, site: str, to: Any = None) -> Any:
         raise AssertionError
 
     def channel(self, kernel: Any, *, site: str, to: Any = None) -> Any:

@@ -12,8 +12,9 @@ ROWS = {row.id: row for row in suite.rows}
 
 @pytest.mark.parametrize("name", ["HHM-DPSE", "HHM-T5P/repaired", "HHM-T6/repaired"])
 def test_a_program_row_says_the_same_the_second_time(name: str) -> None:
-    """What the first run left in the process (cached laws, for one) changes neither obstacles nor notes."""
+    """What the first run left in the process (cached distributions, for one) changes neither unmet conditions
+    nor notes."""
     run = Run(profile="quick", alpha=0.05, seed=0, row_id=name)
     first, second = ROWS[name].evaluate(run), ROWS[name].evaluate(run)
-    assert not first.obstacles
-    assert (list(second.obstacles), list(second.notes)) == (list(first.obstacles), list(first.notes))
+    assert not first.unmet
+    assert (list(second.unmet), list(second.notes)) == (list(first.unmet), list(first.notes))

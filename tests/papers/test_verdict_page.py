@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.run.select import selector
 from dpaudit.core.suite import Row
+from dpaudit.run.select import selector
 from tests.cli.suites import invoke
 from tests.prover.frames import needs_frames
 

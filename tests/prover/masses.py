@@ -78,11 +78,11 @@ def _mass(noise: tuple[Noise, ...], rows: Floats, constants: Floats) -> Floats:
     rows, constants = rows[~empty], constants[~empty]
     for group in _groups(rows, len(noise)):
         touching = rows[:, group].any(axis=1)
-        inner, law = rows[np.ix_(touching, group)], tuple(noise[i] for i in group)
+        inner, distribution = rows[np.ix_(touching, group)], tuple(noise[i] for i in group)
         if len(group) == 1:
-            total = total * _line(law[0], inner[:, 0], constants[touching])
+            total = total * _line(distribution[0], inner[:, 0], constants[touching])
         else:
-            total = total * _group(law, inner, constants[touching])
+            total = total * _group(distribution, inner, constants[touching])
     return total
 
 
@@ -96,21 +96,23 @@ def _groups(rows: Floats, size: int) -> list[list[int]]:
     return [sorted(g) for g in groups]
 
 
-def _line(law: Noise, row: Floats, constants: Floats) -> Floats:
+def _line(distribution: Noise, row: Floats, constants: Floats) -> Floats:
     ends = -constants / row[:, None]
     width = constants.shape[1]
     low = np.max(ends[row < 0], axis=0, initial=-np.inf) if (row < 0).any() else np.full(width, -np.inf)
     high = np.min(ends[row > 0], axis=0, initial=np.inf) if (row > 0).any() else np.full(width, np.inf)
-    return law.between(low, high)
+    return distribution.between(low, high)
 
 
-def _group(law: tuple[Noise, ...], rows: Floats, constants: Floats) -> Floats:
-    if len(law) > 7:
-        raise TooWideError(f"{len(law)} draws hang together")
-    pivot = min(range(len(law)), key=lambda v: (_largest_rest(rows, v), -np.count_nonzero(rows[:, v])))
+def _group(distribution: tuple[Noise, ...], rows: Floats, constants: Floats) -> Floats:
+    if len(distribution) > 7:
+        raise TooWideError(f"{len(distribution)} draws hang together")
+    pivot = min(
+        range(len(distribution)), key=lambda v: (_largest_rest(rows, v), -np.count_nonzero(rows[:, v]))
+    )
     if _largest_rest(rows, pivot) > 2:
         raise TooWideError("more than two draws hang together whatever draw is fixed")
-    return np.array([_integral(law, rows, column, pivot) for column in constants.T])
+    return np.array([_integral(distribution, rows, column, pivot) for column in constants.T])
 
 
 def _largest_rest(rows: Floats, pivot: int) -> int:
@@ -118,34 +120,34 @@ def _largest_rest(rows: Floats, pivot: int) -> int:
     return max((len(g) for g in rest), default=0)
 
 
-def _integral(law: tuple[Noise, ...], rows: Floats, constants: Floats, pivot: int) -> float:
+def _integral(distribution: tuple[Noise, ...], rows: Floats, constants: Floats, pivot: int) -> float:
     alone = (np.count_nonzero(rows, axis=1) == 1) & (rows[:, pivot] != 0)
     ends = -constants[alone] / rows[alone, pivot]
     signs = rows[alone, pivot]
     low = max(ends[signs < 0], default=-np.inf)
     high = min(ends[signs > 0], default=np.inf)
-    if law[pivot].kind == "exponential":
+    if distribution[pivot].kind == "exponential":
         low = max(low, 0.0)
     if low >= high:
         return 0.0
-    kinks = _kinks(rows, constants, pivot, law)
-    nodes, weights = _mesh(kinks, low, high, law, rows, pivot)
-    others = [i for i in range(len(law)) if i != pivot]
+    kinks = _kinks(rows, constants, pivot, distribution)
+    nodes, weights = _mesh(kinks, low, high, distribution, rows, pivot)
+    others = [i for i in range(len(distribution)) if i != pivot]
     inner = rows[:, others]
     shifted = constants[:, None] + rows[:, [pivot]] * nodes[None, :]
-    masses = _mass(tuple(law[i] for i in others), inner, shifted)
-    return float(np.sum(weights * law[pivot].density(nodes) * masses))
+    masses = _mass(tuple(distribution[i] for i in others), inner, shifted)
+    return float(np.sum(weights * distribution[pivot].density(nodes) * masses))
 
 
-def _kinks(rows: Floats, constants: Floats, pivot: int, law: tuple[Noise, ...]) -> list[float]:
+def _kinks(rows: Floats, constants: Floats, pivot: int, distribution: tuple[Noise, ...]) -> list[float]:
     """Where the mass of the other draws, as a function of the pivot's value, can have a kink."""
     found = {0.0}
-    others = [i for i in range(len(law)) if i != pivot]
+    others = [i for i in range(len(distribution)) if i != pivot]
     for group in _groups(rows[:, others], len(others)):
         inside = [others[i] for i in group]
         touching = rows[:, inside].any(axis=1)
         planes = [*zip(rows[touching], constants[touching], strict=True)]
-        planes += [(np.eye(len(law))[i], 0.0) for i in inside]
+        planes += [(np.eye(len(distribution))[i], 0.0) for i in inside]
         columns = [*inside, pivot]
         for chosen in itertools.combinations(planes, len(columns)):
             matrix = np.array([plane[columns] for plane, _ in chosen])
@@ -155,16 +157,16 @@ def _kinks(rows: Floats, constants: Floats, pivot: int, law: tuple[Noise, ...]) 
 
 
 def _mesh(
-    kinks: list[float], low: float, high: float, law: tuple[Noise, ...], rows: Floats, pivot: int
+    kinks: list[float], low: float, high: float, distribution: tuple[Noise, ...], rows: Floats, pivot: int
 ) -> tuple[Floats, Floats]:
     """Nodes and weights on (low, high), cut at the kinks, each piece graded towards both ends."""
-    reach = _TAIL * law[pivot].scale
+    reach = _TAIL * distribution[pivot].scale
     marks = [k for k in kinks if low < k < high]
     first = low if np.isfinite(low) else min([*marks, min(high, 0.0)]) - reach
     last = high if np.isfinite(high) else max([*marks, max(first, 0.0)]) + reach
     marks = sorted({first, *(k for k in marks if first < k < last), last})
     sizes = np.abs(rows[rows != 0])
-    step = min(n.scale for n in law) * float(sizes.min() / sizes.max())
+    step = min(n.scale for n in distribution) * float(sizes.min() / sizes.max())
     edges: list[float] = []
     for left, right in itertools.pairwise(marks):
         half = (right - left) / 2

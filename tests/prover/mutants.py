@@ -13,7 +13,11 @@ from dpaudit.distributions import Categorical, DiscreteLaplace, Exponential, Lap
 
 __all__ = ["mutated", "tree_program"]
 
-LAWS: dict[str, Any] = {"laplace": Laplace, "exponential": Exponential, "discrete-laplace": DiscreteLaplace}
+DISTRIBUTIONS: dict[str, Any] = {
+    "laplace": Laplace,
+    "exponential": Exponential,
+    "discrete-laplace": DiscreteLaplace,
+}
 
 Place = tuple[Any, Any]
 
@@ -36,17 +40,19 @@ def tree_program(nodes: list[Any]) -> Callable[[Coins, Any], None]:
         while nodes[at][0] != "end":
             node = nodes[at]
             if node[0] == "draw":
-                noise.append(coins.draw(LAWS[node[1]](scale=Fraction(node[2])), site="noise"))
+                noise.append(coins.draw(DISTRIBUTIONS[node[1]](scale=Fraction(node[2])), site="noise"))
             elif node[0] == "finite":
-                law = Categorical(probabilities=[Fraction(p) for p in node[1]])
-                at = node[2][coins.draw(law, site="choice")]
+                distribution = Categorical(probabilities=[Fraction(p) for p in node[1]])
+                at = node[2][coins.draw(distribution, site="choice")]
                 continue
             elif node[0] == "show":
                 coins.reveal(node[1], site="shown")
             elif node[0] == "form":
                 coins.reveal(value(node[1]) + 0, site="shown")
             elif node[0] == "release":
-                coins.release(value(node[1]), LAWS[node[2]](scale=Fraction(node[3])), site="released")
+                coins.release(
+                    value(node[1]), DISTRIBUTIONS[node[2]](scale=Fraction(node[3])), site="released"
+                )
             elif node[0] == "compare":
                 form = value(node[1])
                 at = node[3] if (form < 0 if node[2] else form <= 0) else node[4]
@@ -98,8 +104,8 @@ def in_the_tree(tree: list[Any], rng: random.Random) -> str:
         node[place] = another(node[place], rng)
         return "a scale"
     if node[0] == "draw" and what < 0.7:
-        node[1] = rng.choice([law for law in LAWS if law != node[1]])
-        return "a law"
+        node[1] = rng.choice([distribution for distribution in DISTRIBUTIONS if distribution != node[1]])
+        return "a distribution"
     if node[0] == "show" and what < 0.8:
         shown = [other[1] for other in tree if other[0] == "show" and other[1] != node[1]]
         node[1] = rng.choice([*shown, "something else"])

@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Exponential, Gaussian, Laplace, Shifted
+from dpaudit.distributions import (
+    Bernoulli,
+    Categorical,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Shifted,
+)
 from tests.prover.masses import Floats, Noise, TooWideError, polytope_mass
 
 __all__ = ["ANY", "Form", "OracleCoins", "Path", "UnfollowedError", "Within", "loss", "paths", "probability"]
@@ -184,27 +192,31 @@ class OracleCoins:
         self.rows.append((form, strict) if yes else (-form, not strict))
         return yes
 
-    def draw(self, law: Any, *, site: str = "") -> Any:
-        if isinstance(law, Shifted):
-            return law.offset + self.draw(law.base, site=site)
-        if isinstance(law, Bernoulli | Categorical):
-            weights = [1 - law.p, law.p] if isinstance(law, Bernoulli) else law.weights
+    def draw(self, distribution: Any, *, site: str = "") -> Any:
+        if isinstance(distribution, Shifted):
+            return distribution.offset + self.draw(distribution.base, site=site)
+        if isinstance(distribution, Bernoulli | Categorical):
+            weights = (
+                [1 - distribution.p, distribution.p]
+                if isinstance(distribution, Bernoulli)
+                else distribution.weights
+            )
             total = sum(weights)
             value = self.choose(len(weights))
             self.weight *= Fraction(weights[value]) / total
             return value
-        if not isinstance(law, Laplace | Exponential | Gaussian | DiscreteLaplace):
-            raise UnfollowedError(f"the law {law!r}")
-        self.noise.append(law)
-        if isinstance(law, DiscreteLaplace):
+        if not isinstance(distribution, Laplace | Exponential | Gaussian | DiscreteLaplace):
+            raise UnfollowedError(f"the distribution {distribution!r}")
+        self.noise.append(distribution)
+        if isinstance(distribution, DiscreteLaplace):
             self.integral.add(len(self.noise) - 1)
         return Form(self, {len(self.noise) - 1: Fraction(1)}, Fraction(0))
 
     def release(self, value: Any, noise: Any, *, site: str = "", to: Any = None) -> Any:
         return self.reveal(value + self.draw(noise))
 
-    def observe(self, law: Any, *, site: str = "", to: Any = None) -> Any:
-        return self.reveal(self.draw(law))
+    def observe(self, distribution: Any, *, site: str = "", to: Any = None) -> Any:
+        return self.reveal(self.draw(distribution))
 
     def reveal(self, value: Any, *, site: str = "", to: Any = None) -> Any:
         self.shown += flattened(value)
@@ -305,17 +317,22 @@ def _polytope(noise: Sequence[Any], rows: Sequence[tuple[Form, bool]]) -> float:
     return _integrated([noise[i] for i in smooth], matrix.reshape(len(rows), len(smooth)), constants)
 
 
-def _integrated(laws: Sequence[Any], matrix: Floats, constants: Floats) -> float:
+def _integrated(distributions: Sequence[Any], matrix: Floats, constants: Floats) -> float:
     kinds = {Laplace: "laplace", Exponential: "exponential", Gaussian: "gaussian"}
-    scales = [math.sqrt(law.sigma2) if isinstance(law, Gaussian) else float(law.scale) for law in laws]
-    made = [Noise(kinds[type(law)], s) for law, s in zip(laws, scales, strict=True)]  # type: ignore[arg-type]
+    scales = [
+        math.sqrt(distribution.sigma2) if isinstance(distribution, Gaussian) else float(distribution.scale)
+        for distribution in distributions
+    ]
+    made = [
+        Noise(kinds[type(distribution)], s) for distribution, s in zip(distributions, scales, strict=True)
+    ]  # type: ignore[arg-type]
     return polytope_mass(made, matrix, constants)
 
 
-def _window(law: DiscreteLaplace) -> tuple[Any, Floats]:
-    far = math.ceil(30 * float(law.scale))
+def _window(distribution: DiscreteLaplace) -> tuple[Any, Floats]:
+    far = math.ceil(30 * float(distribution.scale))
     values = np.arange(-far, far + 1)
-    rate = 1 / float(law.scale)
+    rate = 1 / float(distribution.scale)
     return values, np.exp(-np.abs(values) * rate) * math.tanh(rate / 2)
 
 

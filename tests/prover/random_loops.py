@@ -15,7 +15,9 @@ SCALES = ("1", "2", "4", "8")
 
 def loop_program(source: str) -> Callable[..., Any]:
     """The function ``program`` of a text."""
-    names: dict[str, Any] = {law.__name__: law for law in (Bernoulli, Exponential, Laplace)}
+    names: dict[str, Any] = {
+        distribution.__name__: distribution for distribution in (Bernoulli, Exponential, Laplace)
+    }
     exec(compile(source, "<generated>", "exec"), names)
     made = names["program"]
     assert callable(made)
@@ -31,8 +33,8 @@ def random_loop(rng: random.Random, *, outcomes: float = 0.0) -> str:
         lines.append("    " * depth + text)
 
     def draw(site: str) -> str:
-        law = "Exponential" if rng.random() < 0.1 else "Laplace"
-        return f'coins.draw({law}(scale="{rng.choice(SCALES)}"), site="{site}")'
+        distribution = "Exponential" if rng.random() < 0.1 else "Laplace"
+        return f'coins.draw({distribution}(scale="{rng.choice(SCALES)}"), site="{site}")'
 
     threshold, memory = rng.random() < 0.8, rng.random() < 0.4
     cut_off, redraws = rng.choice((1, 1, 2, 9)), rng.random() < 0.2

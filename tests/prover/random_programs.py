@@ -26,8 +26,8 @@ class Generated:
     unit: bool
 
     def program(self) -> Callable[..., Any]:
-        laws = (Bernoulli, Categorical, DiscreteLaplace, Exponential, Laplace)
-        names: dict[str, Any] = {law.__name__: law for law in laws}
+        distributions = (Bernoulli, Categorical, DiscreteLaplace, Exponential, Laplace)
+        names: dict[str, Any] = {distribution.__name__: distribution for distribution in distributions}
         exec(compile(self.source, "<generated>", "exec"), names)
         made = names["program"]
         assert callable(made)
@@ -45,7 +45,7 @@ class Writer:
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def law(self) -> str:
+    def distribution(self) -> str:
         kind = self.noise
         if kind == "Laplace" and self.rng.random() < 0.1:
             kind = "Exponential"
@@ -54,7 +54,7 @@ class Writer:
     def draw(self, depth: int) -> str:
         name = f"n{len(self.names)}"
         self.names.append(name)
-        self.line(depth, f'{name} = coins.draw({self.law()}, site="{name}")')
+        self.line(depth, f'{name} = coins.draw({self.distribution()}, site="{name}")')
         return name
 
     def record(self) -> str:
@@ -80,9 +80,11 @@ class Writer:
         self.line(depth, f'coins.reveal({text}, site="shown")')
 
     def release(self, depth: int) -> None:
-        law = "DiscreteLaplace" if self.noise == "DiscreteLaplace" else "Laplace"
+        distribution = "DiscreteLaplace" if self.noise == "DiscreteLaplace" else "Laplace"
         scale = self.rng.choice(SCALES[:4])
-        self.line(depth, f'coins.release({self.form(noisy=0.2)}, {law}(scale="{scale}"), site="released")')
+        self.line(
+            depth, f'coins.release({self.form(noisy=0.2)}, {distribution}(scale="{scale}"), site="released")'
+        )
 
     def block(self, depth: int, left: int) -> int:
         """Statements at a depth; ``left`` comparisons may still be made. Returns how many are left then."""
@@ -127,41 +129,41 @@ def tree(writer: Writer) -> None:
 def sparse_vector(writer: Writer) -> None:
     """Sparse vector and its mistakes: scales, cut-off, gaps, redrawn thresholds."""
     rng = writer.rng
-    law = writer.noise
+    distribution = writer.noise
     threshold, query = rng.choice(SCALES[1:5]), rng.choice(SCALES[1:])
     cut = rng.choice((1, 1, 1, 2))
-    writer.line(1, f'T = coins.draw({law}(scale="{threshold}"), site="T")')
+    writer.line(1, f'T = coins.draw({distribution}(scale="{threshold}"), site="T")')
     writer.line(1, "count = 0")
     writer.line(1, "for x in data:")
-    noise = "" if rng.random() < 0.1 else f' + coins.draw({law}(scale="{query}"), site="q")'
+    noise = "" if rng.random() < 0.1 else f' + coins.draw({distribution}(scale="{query}"), site="q")'
     writer.line(2, f"v = {rng.choice(('x', 'x', 'x', '2 * x', '-x'))}{noise}")
     writer.line(2, f"if v {rng.choice(('>=', '>', '<'))} T:")
     how = rng.random()
-    if how < 0.2 and law == "Laplace":
+    if how < 0.2 and distribution == "Laplace":
         writer.show(3, rng.choice(("v", "v - T", "v - T")))
     elif how < 0.4:
-        writer.line(3, f'coins.release(x, {law}(scale="{rng.choice(SCALES[:4])}"), site="r")')
+        writer.line(3, f'coins.release(x, {distribution}(scale="{rng.choice(SCALES[:4])}"), site="r")')
     else:
         writer.show(3, "True")
     writer.line(3, "count += 1")
     writer.line(3, f"if count >= {cut}:")
     writer.line(4, "return")
     if cut > 1 and rng.random() < 0.5:
-        writer.line(3, f'T = coins.draw({law}(scale="{threshold}"), site="T")')
+        writer.line(3, f'T = coins.draw({distribution}(scale="{threshold}"), site="T")')
     writer.line(2, "else:")
     writer.show(3, "False")
 
 
 def noisy_maximum(writer: Writer) -> None:
-    """The position of the noisy maximum, with ties, gaps and other laws."""
+    """The position of the noisy maximum, with ties, gaps and other distributions."""
     rng = writer.rng
-    law = (
+    distribution = (
         rng.choice((writer.noise, writer.noise, "Exponential")) if writer.noise == "Laplace" else writer.noise
     )
     writer.line(1, "best = None")
     writer.line(1, "winner = 0")
     writer.line(1, "for i in range(len(data)):")
-    writer.line(2, f'v = data[i] + coins.draw({law}(scale="{rng.choice(SCALES[:5])}"), site="n")')
+    writer.line(2, f'v = data[i] + coins.draw({distribution}(scale="{rng.choice(SCALES[:5])}"), site="n")')
     writer.line(2, f"if best is None or v {rng.choice(('>', '>='))} best:")
     writer.line(3, "best = v")
     writer.line(3, "winner = i")
@@ -173,15 +175,16 @@ def noisy_maximum(writer: Writer) -> None:
 def sums(writer: Writer) -> None:
     """Prefix sums, released or compared with fresh noise."""
     rng = writer.rng
-    law = writer.noise
+    distribution = writer.noise
     writer.line(1, "s = 0")
     writer.line(1, "for x in data:")
     writer.line(2, f"s = {rng.choice(('s + x', 's + x', 'x', 's - x'))}")
     if rng.random() < 0.5:
-        writer.line(2, f'coins.release(s, {law}(scale="{rng.choice(SCALES)}"), site="r")')
+        writer.line(2, f'coins.release(s, {distribution}(scale="{rng.choice(SCALES)}"), site="r")')
     else:
         writer.line(
-            2, f'if s + coins.draw({law}(scale="{rng.choice(SCALES)}"), site="n") > {rng.randint(-1, 2)}:'
+            2,
+            f'if s + coins.draw({distribution}(scale="{rng.choice(SCALES)}"), site="n") > {rng.randint(-1, 2)}:',
         )
         writer.show(3, '"over"')
         writer.line(3, rng.choice(("return", "s = 0")))
@@ -200,7 +203,7 @@ def clamped(writer: Writer) -> None:
     if rng.random() < 0.5:
         writer.line(1, f'coins.release(x, {writer.noise}(scale="{rng.choice(SCALES[:4])}"), site="r")')
     else:
-        writer.line(1, f"n = coins.draw({writer.law()}, site='n')")
+        writer.line(1, f"n = coins.draw({writer.distribution()}, site='n')")
         writer.show(1, f"x + n {rng.choice(('>', '<='))} 0")
 
 
@@ -210,7 +213,7 @@ def hidden_coins(writer: Writer) -> None:
     if rng.random() < 0.5:
         writer.line(1, f'coin = coins.draw(Bernoulli(p="{rng.choice(("1/2", "1/4"))}"), site="coin") == 1')
     else:
-        writer.line(1, f"coin = coins.draw({writer.law()}, site='coin') {rng.choice(('>', '>='))} 0")
+        writer.line(1, f"coin = coins.draw({writer.distribution()}, site='coin') {rng.choice(('>', '>='))} 0")
     one, two = rng.choice(SCALES[:5]), rng.choice(SCALES[:5])
     forms = [writer.record(), writer.record()]
     how = rng.random()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
@@ -17,7 +18,6 @@ from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
 from dpaudit.suite.proved import Proving
-from dpaudit.certify.witnesses.recompute import recompute
 
 UNIT = Symbols(1, low=0, high=1)
 
@@ -89,7 +89,8 @@ def test_a_bandit_that_keeps_its_sums_is_refuted() -> None:
 
 
 def test_the_refutation_stands_in_a_report() -> None:
-    """As a transcript that is computed again from its laws and values; more than its loss is refused."""
+    """As a transcript that is computed again from its distributions and values; more than its loss is
+    refused."""
     program, data = lazy_ucb(arms=2, scale=1, forgets=False), Symbols(6, low=0, high=1, width=2)
     proving = Proving(program=program, epsilon=1, data=data, adjacency=OneReplaced())
     [witness] = [item for item in proving.outcome().evidence if isinstance(item, Witness)]

@@ -126,7 +126,7 @@ def test_what_pairs_do_not_bound_is_said() -> None:
 # Random programs.
 
 
-def made(tree: Any, law: Any) -> Callable[..., Any]:
+def made(tree: Any, distribution: Any) -> Callable[..., Any]:
     """The program of a nested tuple: it branches on data, asks about outcomes, and releases."""
 
     def program(coins: Any, data: Any) -> None:
@@ -142,7 +142,7 @@ def made(tree: Any, law: Any) -> Callable[..., Any]:
             elif kind == "keep":
                 kept, node = value, one
             elif kind == "release":
-                seen.append(coins.release(value + kept, law(two), site="r"))
+                seen.append(coins.release(value + kept, distribution(two), site="r"))
                 node = one
             else:
                 node = one if len(seen) > 0 and seen[len(seen) - 1] < constant else two

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
+from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.kernel import branches_t0, claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
 from dpaudit.kernel.program_t0 import ProgramProofError
-from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 DATA = Symbols(2, low=-2, high=3)
@@ -186,7 +186,7 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
     """The checkers of programs refuse one another's certificates, whatever kind these say they are."""
     checkers: list[tuple[Any, type[Exception], str]] = [
         (program_t0.check, ProgramProofError, "program, own regions"),
-        (finite_t0.check, finite_t0.FiniteProofError, "program, exact laws"),
+        (finite_t0.check, finite_t0.FiniteProofError, "program, exact distributions"),
         (step_t0.check, step_t0.StepProofError, "program, generic step"),
         (gaussian_t0.check, gaussian_t0.GaussianProofError, "program, Gaussian releases"),
     ]

@@ -1,4 +1,5 @@
-"""Builtins, laws and ``math`` are recognised as objects; what interrupts a proof is not the program's."""
+"""Builtins, distributions and ``math`` are recognised as objects; what interrupts a proof is not the
+program's."""
 
 from __future__ import annotations
 

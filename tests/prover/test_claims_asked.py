@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpaudit.core.claims import Profile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
+from dpaudit.core.claims import Profile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import DpauditError
 from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove

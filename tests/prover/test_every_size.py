@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins
+from dpaudit.core.claims import PureDP
 from dpaudit.distributions import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Proof, Symbols, prove
 from dpaudit.prover.generic_step import Loop
@@ -89,7 +89,7 @@ def two_draws_in_a_comprehension(coins: Coins, data: Any) -> None:
         coins.reveal(False, site="above")
 
 
-def law_in_a_local(coins: Coins, data: Any) -> None:
+def distribution_in_a_local(coins: Coins, data: Any) -> None:
     noise = Laplace(scale=4)
     limit = coins.draw(Laplace(scale=2), site="limit")
     for value in data:
@@ -122,7 +122,7 @@ BOUNDS = {
     "a threshold falls by public steps": (falling_threshold, 1),
     "averages with the record before": (lagged_average, 1),
     "two draws in a comprehension": (two_draws_in_a_comprehension, Fraction(3, 4)),
-    "a law in a local": (law_in_a_local, math.inf),
+    "a distribution in a local": (distribution_in_a_local, math.inf),
     "an outcome as threshold, each answer paid": (outcome_as_threshold, math.inf),
     "a long body": (loop_program(LONG), 1),
 }
@@ -155,8 +155,8 @@ def test_lazy_ucb_at_every_horizon(arms: int, states: int) -> None:
 
 
 def test_the_printed_noisy_leader_loses_nearly_two() -> None:
-    """By the closed law of a difference of two Laplace draws: P(Z > x) = (2 + x) e^-x / 4 for x >= 0. After
-    an epoch in which one action leads by 32 and one round is replaced, 2 + ln(32/34) is lost."""
+    """By the closed distribution of a difference of two Laplace draws: P(Z > x) = (2 + x) e^-x / 4 for x >=
+    0. After an epoch in which one action leads by 32 and one round is replaced, 2 + ln(32/34) is lost."""
 
     def beyond(x: float) -> float:
         return (2 + x) * math.exp(-x) / 4

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import PureDP
+from dpaudit.distributions import Bernoulli, Laplace, RandomisedResponse
 from dpaudit.kernel import claim_t0, finite_t0, kernel_t0
 from dpaudit.kernel.ball import ball, lower_exact
-from dpaudit.distributions import Bernoulli, Laplace, RandomisedResponse
 from dpaudit.prover import OneReplaced, Symbols, prove
-from dpaudit.prover.finite import exact_laws, largest_ratio
+from dpaudit.prover.finite import exact_distributions, largest_ratio
 
 BITS = {"low": 0, "high": 1, "integers": True}
 
@@ -45,10 +45,10 @@ def equal(coins: Any, data: Any) -> bool:
 
 
 def ratio(program: Any, data: Symbols) -> Any:
-    laws = exact_laws(program, data)
-    assert laws is not None
-    assert all(sum(law.values()) == 1 for law in laws.values())
-    found = largest_ratio(laws, data, OneReplaced())
+    distributions = exact_distributions(program, data)
+    assert distributions is not None
+    assert all(sum(distribution.values()) == 1 for distribution in distributions.values())
+    found = largest_ratio(distributions, data, OneReplaced())
     assert found is not None
     return found[0]
 
@@ -65,7 +65,7 @@ def majority_ratio() -> Fraction:
     """By convolution: of the four others j are ones, the fifth is 1 or 0."""
     keep, worst = Fraction(3, 4), Fraction(1)
     for j in range(5):
-        law = [
+        distribution = [
             sum(
                 (
                     (tail(j, a, keep) - tail(j, a + 1, keep))
@@ -76,7 +76,7 @@ def majority_ratio() -> Fraction:
             )
             for n in range(5)
         ]
-        yes = [sum(law[3:]) + p * law[2] for p in (keep, 1 - keep)]
+        yes = [sum(distribution[3:]) + p * distribution[2] for p in (keep, 1 - keep)]
         worst = max(worst, yes[0] / yes[1], (1 - yes[1]) / (1 - yes[0]))
     return worst
 
@@ -100,13 +100,13 @@ def test_a_claim_is_held_against_the_ratio(program: Any, epsilon: str, verdict: 
 
 
 def test_noise_without_atoms_goes_to_the_symbols() -> None:
-    """A Laplace release of bits is proved by shifts, and has no exact law here."""
+    """A Laplace release of bits is proved by shifts, and has no exact distribution here."""
 
     def program(coins: Any, data: Any) -> Any:
         return coins.release(data[0], Laplace(scale=1), site="r")
 
     data = Symbols(1, **BITS)
-    assert exact_laws(program, data) is None
+    assert exact_distributions(program, data) is None
     proof = prove(program, PureDP(epsilon=1), data=data, adjacency=OneReplaced())
     assert (proof.verdict, proof.bound) == ("verified", 1)
 
@@ -117,7 +117,7 @@ def certificate(program: Any, n: int = 2) -> dict[str, Any]:
     return json.loads(json.dumps(proof.certificate))
 
 
-def test_the_file_that_checks_exact_laws_runs_alone(tmp_path: Path) -> None:
+def test_the_file_that_checks_exact_distributions_runs_alone(tmp_path: Path) -> None:
     """Copied elsewhere, in an isolated interpreter: it derives ratio 3 and the stated bound."""
     script, file = tmp_path / "finite_t0.py", tmp_path / "certificate.json"
     for module in (finite_t0, claim_t0, kernel_t0):

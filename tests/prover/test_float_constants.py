@@ -12,7 +12,7 @@ from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.distributions import Bernoulli, DiscreteLaplace, Gaussian, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
-from dpaudit.prover.finite import exact_laws
+from dpaudit.prover.finite import exact_distributions
 
 ONE = Symbols(1)
 WHOLE = Symbols(1, integers=True)
@@ -266,10 +266,10 @@ def of_a_division(coins: Any, data: Any) -> Any:
     return 49 * (1 / (49 if data[0] > 0 else 1)) < 1 if data[0] == 1 else False
 
 
-def test_exact_laws_are_of_decimals() -> None:
+def test_exact_distributions_are_of_decimals() -> None:
     """0.1 * 3 > 0.3 holds of floats alone: neither proved nor refuted; with a division neither."""
     for program in (threefold, threefold_of_a_count, of_a_division):
-        assert exact_laws(program, BITS) is None, program.__name__
+        assert exact_distributions(program, BITS) is None, program.__name__
         assert verdict(program, BITS) == "inconclusive", program.__name__
 
 
@@ -279,12 +279,12 @@ def half(coins: Any, data: Any) -> Any:
     return (0.5, -0.0) if (data[0] if keep else 1 - data[0]) * 0.5 > 0.25 else (0.1, 0.0)
 
 
-def test_exact_laws_of_floats_that_do_not_round() -> None:
+def test_exact_distributions_of_floats_that_do_not_round() -> None:
     """Constants, halves and types are the program's own."""
-    laws = exact_laws(half, Symbols(1, low=0, high=1, integers=True))
-    assert laws is not None
-    assert set(laws[(1,)].values()) == {Fraction(3, 4), Fraction(1, 4)}
-    keys = {key for shown in laws[(1,)] for key in shown}
+    distributions = exact_distributions(half, Symbols(1, low=0, high=1, integers=True))
+    assert distributions is not None
+    assert set(distributions[(1,)].values()) == {Fraction(3, 4), Fraction(1, 4)}
+    keys = {key for shown in distributions[(1,)] for key in shown}
     assert {f"float:{(-0.0).hex()}", f"float:{(0.1).hex()}"} <= keys
     found = prove(
         half, PureDP(epsilon=2), data=Symbols(1, low=0, high=1, integers=True), adjacency=OneReplaced()

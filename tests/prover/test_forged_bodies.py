@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.witnesses.program_event import program_event_bound
 from dpaudit.core.claims import PureDP
 from dpaudit.kernel import program_t0, ray_t0, step_t0
 from dpaudit.kernel.check import CertificateError
 from dpaudit.kernel.claim_t0 import scope_in_words
-from dpaudit.certify.witnesses.program_event import program_event_bound
 
 DATA = {"size": 1, "width": None, "low": None, "high": None, "integers": True}
 MOVES = {"kind": "each-moves", "by": "1", "one_way": False}

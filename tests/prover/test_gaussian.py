@@ -13,15 +13,15 @@ import pytest
 from scipy import integrate
 from scipy.special import ndtr
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.coins.prover import GaussianCoins
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import Gaussian
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols, explore, prove
 from dpaudit.prover.gaussian import GaussianWalk
 from dpaudit.prover.whole_program import explore_program
-from dpaudit.core.views import SERVER
 from tests.prover.hostile.gaussian import REFUSED
 
 UNIT = Symbols(2, low=0, high=1)
@@ -86,7 +86,7 @@ def shown_again(coins: Any, data: Any) -> Any:
 
 
 def outcome_chooses_the_noise(coins: Any, data: Any) -> None:
-    """1/8, then 1/2 or 2 by what was seen: the dearest path is 17/8."""
+    """1/8, then 1/2 or 2 by what was seen: the most expensive path is 17/8."""
     if coins.release(data[0], Gaussian(sigma=2), site="first") > 0:
         coins.release(data[0], Gaussian(sigma=1), site="second")
     else:
@@ -252,15 +252,16 @@ def profile(mu: float, epsilon: float) -> float:
 
 
 def test_delta_follows_from_mu() -> None:
-    """One release: the exact profile of a Gaussian. An outcome that chooses: that of its dearest path."""
+    """One release: the exact profile of a Gaussian. An outcome that chooses: that of its most expensive
+    path."""
     for epsilon, mu in ((1, 0.5), (2, 0.5)):
         true = profile(mu, epsilon)
         found = of(one_sum, ApproxDP(epsilon=epsilon, delta=true * 1.001))
         assert (found.verdict, float(found.bound)) == ("verified", pytest.approx(true, rel=1e-9))
         assert of(one_sum, ApproxDP(epsilon=epsilon, delta=true * 0.999)).verdict == "inconclusive"
     found = of(outcome_chooses_the_noise, ApproxDP(epsilon=5, delta="1/2"))
-    dearest = pytest.approx(profile(math.sqrt(2 * 17 / 8), 5), rel=1e-9)
-    assert (found.verdict, float(found.bound)) == ("verified", dearest)
+    most_expensive = pytest.approx(profile(math.sqrt(2 * 17 / 8), 5), rel=1e-9)
+    assert (found.verdict, float(found.bound)) == ("verified", most_expensive)
     assert found.certificate["claim"] == {"rho": "17/8"}
     assert of(nothing_but_noise, ApproxDP(epsilon=0, delta=0)).verdict == "verified"
 

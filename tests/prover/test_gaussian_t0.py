@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import GaussianDP, ZeroConcentratedDP
-from dpaudit.kernel import claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
 from dpaudit.distributions import Gaussian
+from dpaudit.kernel import claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 DATA = Symbols(2, low=0, high=1)
@@ -44,7 +44,7 @@ def certificate(program: Any = chooses, claim: Any = None, adjacency: Any = None
 
 
 def test_what_is_derived() -> None:
-    """1/8 and 2^2 / (2/4) = 8 on the dearest path, by another list of releases than the other path."""
+    """1/8 and 2^2 / (2/4) = 8 on the most expensive path, by another list of releases than the other path."""
     checked = gaussian_t0.check(certificate())
     assert (checked.rho, checked.mu_squared, checked.paths) == (Fraction(65, 8), Fraction(65, 4), 2)
     assert checked.holds
@@ -85,7 +85,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a float claim": lambda c: c.update(claim={"rho": 9.0}),
     "a negative claim": lambda c: c.update(claim={"rho": "-1"}),
     "a Laplace release": lambda c: nodes(c, "release")[0].__setitem__(2, "laplace"),
-    "no law": lambda c: nodes(c, "release")[0].__setitem__(2, None),
+    "no distribution": lambda c: nodes(c, "release")[0].__setitem__(2, None),
     "variance 0": lambda c: nodes(c, "release")[0].__setitem__(3, "0"),
     "a negative variance": lambda c: nodes(c, "release")[0].__setitem__(3, "-4"),
     "a float variance": lambda c: nodes(c, "release")[0].__setitem__(3, 4.0),
@@ -159,7 +159,7 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
         (finite_t0.check, finite_t0.FiniteProofError),
         (step_t0.check, step_t0.StepProofError),
     ]
-    kinds = ("program, own regions", "program, exact laws", "program, generic step")
+    kinds = ("program, own regions", "program, exact distributions", "program, generic step")
     for (check, error), kind in zip(checkers, kinds, strict=True):
         for forged in (written, {**written, "proof": kind}, {**written, "proof": kind, "cells": []}):
             forged = {**forged, "claim": {"epsilon": "100", "rho": "19"}}

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import PureDP
-from dpaudit.kernel import claim_t0, kernel_t0, program_t0
 from dpaudit.distributions import Exponential, Laplace
+from dpaudit.kernel import claim_t0, kernel_t0, program_t0
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
 ANY, ONE_WAY = EachMoves(), EachMoves(one_way=True)
@@ -47,8 +47,8 @@ def noisy_max(scale: Any, *, value: bool = False, one_sided: bool = False) -> An
     def program(coins: Any, data: Any) -> Any:
         best, position = None, 0
         for i, q in enumerate(data):
-            law = Exponential(scale=scale) if one_sided else Laplace(scale=scale)
-            noisy = q + coins.draw(law, site="query")
+            distribution = Exponential(scale=scale) if one_sided else Laplace(scale=scale)
+            noisy = q + coins.draw(distribution, site="query")
             if best is None or noisy > best:
                 best, position = noisy, i
         return (position, best) if value else position

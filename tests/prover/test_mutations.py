@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import PureDP
 from dpaudit.coins import Coins
-from dpaudit.kernel import program_t0
+from dpaudit.core.claims import PureDP
 from dpaudit.distributions import Bernoulli, DiscreteLaplace, Exponential, Laplace
+from dpaudit.kernel import program_t0
 from dpaudit.prover import EachMoves, Symbols, prove
 from dpaudit.reference.mechanisms.noisy_max_programs import noisy_max
 from dpaudit.reference.mechanisms.sparse_vector_programs import (
@@ -48,8 +48,8 @@ CASES = {
     "a gap": (sparse_vector_showing("gap", threshold=2, query=4), Symbols(2)),
     "a value": (numeric_sparse_vector(threshold=3, query=6, value=3), Symbols(2)),
     "noisy max": (noisy_max(scale=2), Symbols(3)),
-    "one-sided noise": (noisy_max(scale=2, law=Exponential), Symbols(2)),
-    "discrete noise": (noisy_max(scale=2, law=DiscreteLaplace), Symbols(2, integers=True)),
+    "one-sided noise": (noisy_max(scale=2, distribution=Exponential), Symbols(2)),
+    "discrete noise": (noisy_max(scale=2, distribution=DiscreteLaplace), Symbols(2, integers=True)),
     "a hidden coin": (hidden_coin, Symbols(2)),
 }
 

@@ -11,8 +11,8 @@ import scipy.stats as ss
 
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel import program_t0
 from dpaudit.distributions import Laplace
+from dpaudit.kernel import program_t0
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, post, prove
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.explore import tightened

@@ -1,4 +1,5 @@
-"""The picture of a proof: what the page shows is what the code draws; its dearest leaf costs the bound."""
+"""The picture of a proof: what the page shows is what the code draws; its most expensive leaf costs the
+bound."""
 
 from __future__ import annotations
 

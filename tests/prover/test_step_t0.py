@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import PureDP
-from dpaudit.kernel import step_t0
 from dpaudit.distributions import Laplace
+from dpaudit.kernel import step_t0
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.forms import Form
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb

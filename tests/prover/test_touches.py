@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.distributions import Laplace
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.distributions import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols
 from dpaudit.prover.affected import Derived, derived_accounting, undeclared
 from dpaudit.reference.mechanisms.concurrent_tree import Tree
@@ -28,7 +28,7 @@ def of(program: Any, n: int, *, width: int | None = None) -> Derived:
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_a_tree_touches_what_is_counted_from_its_leaves(levels: int) -> None:
-    """The dearest leaf by the nodes above it that are used: levels + 1, as the other count says."""
+    """The most expensive leaf by the nodes above it that are used: levels + 1, as the other count says."""
     counted = max(len(touched_nodes(leaf, levels=levels)) for leaf in range(1, 2**levels + 1))
     found = of(tree_counter(levels=levels, noise=UNIT), 2**levels)
     assert found.sites["node"].touches == counted == levels + 1

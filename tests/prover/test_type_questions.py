@@ -12,9 +12,9 @@ import pytest
 
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError
+from dpaudit.distributions import Laplace
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.program_claim import examine_program
-from dpaudit.distributions import Laplace
 from dpaudit.prover import EachMoves, Symbols, prove
 
 

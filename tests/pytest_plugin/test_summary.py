@@ -101,7 +101,7 @@ def open_row(run):
     power = {"events": [{"probability": 0.5, "epsilon": 2.5}], "exclusive": 0.01}
     details = {"power": power}
     return Outcome([exactly(0.25, 1.5, details=details)], notes=["heard: one number feeds two outputs"],
-                   obstacles=["no pair was named"])
+                   unmet=["no pair was named"])
 """
 UNAUDITED = """
 @suite.row("blind", title="sampled", kind="utility", claim=CLAIM, expect="inconclusive")
@@ -112,7 +112,8 @@ def blind(run):
 
 @WORKERS
 def test_rows_of_suites_have_one_line_each(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    """Verified, refuted, open and crashed rows: verdict, claim, runs, bounds or power, and obstacles."""
+    """Verified, refuted, open and crashed rows: verdict, claim, runs, bounds or power, and unmet
+    conditions."""
     write_suite(tmp_path / "audits" / "suite.py", VERIFIED, UNEXPECTED, OPEN, UNAUDITED)
     code, output = session(tmp_path, "-o", "dpaudit_suites=audits/suite.py", "--dpaudit-suites", *workers)
     assert code == 1

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, PrivacyClaim, PureDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import DpauditError
-from dpaudit.distributions import BinaryTree, Counts, Laplace, RandomisedResponse
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import shuffled_response
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, PrivacyClaim, PureDP
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.core.views import EVERYBODY_ELSE, SHUFFLER_OUTPUT, View, user
+from dpaudit.distributions import BinaryTree, Counts, Laplace, RandomisedResponse
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import VerdictKind, judge
-from dpaudit.core.views import EVERYBODY_ELSE, SHUFFLER_OUTPUT, View, user
 
 BITS = DataSets(records=2, values=(0, 1))
 NOISE = Laplace(scale=1)
@@ -29,7 +29,7 @@ RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 
 
 def verdict_of(program: Any, claim: PrivacyClaim, over: Any) -> VerdictKind:
-    return judge(claim, enumerated(claim, program, over=over)(RUN), obstacles=(), alpha=0.01).verdict
+    return judge(claim, enumerated(claim, program, over=over)(RUN), unmet=(), alpha=0.01).verdict
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_joint_privacy_is_enumerated_in_the_view_of_each_pair(over: Any) -> None
 
 
 @pytest.mark.parametrize("symbols", [2, 3])
-def test_response_of_more_symbols_is_not_priced_as_a_bit(symbols: int) -> None:
+def test_response_of_more_symbols_is_not_charged_as_a_bit(symbols: int) -> None:
     """The exact delta of shuffled bits verifies bits, not trits, of which it is less than the truth."""
     users = 12
     answers = [RandomisedResponse(symbols=symbols, truth=t, epsilon=1) for t in range(symbols)]
 
     def program(coins: Coins, data: Any) -> Any:
-        laws = [answers[int(x)] for x in data]
-        return coins.aggregate(laws, Counts(symbols), site="messages", to=SHUFFLER_OUTPUT)
+        distributions = [answers[int(x)] for x in data]
+        return coins.aggregate(distributions, Counts(symbols), site="messages", to=SHUFFLER_OUTPUT)
 
     left = np.full(users, symbols - 1)
     right = left.copy()
@@ -132,5 +132,5 @@ def test_response_of_more_symbols_is_not_priced_as_a_bit(symbols: int) -> None:
         sites=[Site("messages", mechanism=shuffled_response(users=users, local=1))],
     )
     outcome = privacy_outcome(audit, RUN)
-    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+    found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01).verdict
     assert found is (VerdictKind.CONSISTENT if symbols == 2 else VerdictKind.INCONCLUSIVE)

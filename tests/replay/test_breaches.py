@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.core.claims import PureDP, RenyiDP
 from dpaudit.coins import Coins
-from dpaudit.distributions import Laplace, Skellam, SumMod
+from dpaudit.core.claims import PureDP, RenyiDP
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.breaches import Target, over_seeds, search
-from dpaudit.replay.shifted_noise import moved_noise
 from dpaudit.core.views import SERVER, View
+from dpaudit.distributions import Laplace, Skellam, SumMod
+from dpaudit.replay.breaches import Target, over_seeds, search
+from dpaudit.replay.shifted_noise import shifted_noise
 
 PAIRS = [Neighbours("one record from 0 to 1", [0.0, 0.5], [1.0, 0.5])]
 CLAIM = PureDP(epsilon=1, view=View.of(SERVER))
@@ -74,15 +74,15 @@ def summed(shares: int, factor: int = 2) -> Any:
     """Secure sum of two users' values with Skellam shares."""
 
     def program(coins: Coins, data: Sequence[float]) -> None:
-        laws = [Skellam(variance=3).shift(int(factor * x)) for x in data[:shares]]
-        coins.aggregate(laws, SumMod(101), site="aggregate", to=SERVER)
+        distributions = [Skellam(variance=3).shift(int(factor * x)) for x in data[:shares]]
+        coins.aggregate(distributions, SumMod(101), site="aggregate", to=SERVER)
 
     return program
 
 
 def test_moved_noise_is_the_shares_and_the_shift() -> None:
     """Two shares of variance 3, moved by 2: signal 4/6, and the divergence of order 2 by plain sums."""
-    found = moved_noise(summed(2), PAIRS[0], seed=0)
+    found = shifted_noise(summed(2), PAIRS[0], seed=0)
     assert found is not None
     assert (found.shift, found.modulus, len(found.shares)) == (2, 101, 2)
     assert found.signal == pytest.approx(4 / 6)
@@ -93,10 +93,10 @@ def test_moved_noise_is_the_shares_and_the_shift() -> None:
 
 def test_nothing_stands_between_inputs_with_other_noise_or_without_a_shift() -> None:
     """A shift of 0, and noise that depends on the data, are no moved noise."""
-    assert moved_noise(summed(2, factor=0), PAIRS[0], seed=0) is None
+    assert shifted_noise(summed(2, factor=0), PAIRS[0], seed=0) is None
 
     def other(coins: Coins, data: Sequence[float]) -> None:
-        law = Skellam(variance=3 + int(data[0]))
-        coins.aggregate([law.shift(int(data[0]))], SumMod(101), site="aggregate", to=SERVER)
+        distribution = Skellam(variance=3 + int(data[0]))
+        coins.aggregate([distribution.shift(int(data[0]))], SumMod(101), site="aggregate", to=SERVER)
 
-    assert moved_noise(other, PAIRS[0], seed=0) is None
+    assert shifted_noise(other, PAIRS[0], seed=0) is None

@@ -21,18 +21,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Outcome, Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Laplace
 from dpaudit.replay import gathering
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Outcome, Run
-from dpaudit.core.verdicts import VerdictKind, judge
 
 NOISE = Laplace(scale=1)
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
@@ -118,7 +118,7 @@ def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Verdi
         **options,
     )
     found = privacy_outcome(audit, RUN)
-    judged = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    judged = judge(audit.claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha)
     return judged.verdict, found
 
 
@@ -186,14 +186,14 @@ def test_what_a_package_does_is_not_taken_for_tested(package: ModuleType, how: s
     """However the program comes to it, a function of an installed package is named, and nothing verified."""
     verdict, found = outcome(wrapped(package, how))
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("noisy_package." in text for text in found.obstacles)
+    assert any("noisy_package." in text for text in found.unmet)
 
 
 def test_an_inherited_program_is_the_packages(package: ModuleType) -> None:
     """An instance of a class of the suite whose call is a package's is not watched either."""
     verdict, found = outcome(type("Own", (package.Mechanism,), {"__module__": __name__})(NOISE))
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("noisy_package.Mechanism.__call__" in text for text in found.obstacles)
+    assert any("noisy_package.Mechanism.__call__" in text for text in found.unmet)
 
 
 def test_code_without_a_file_is_named() -> None:
@@ -204,7 +204,7 @@ def test_code_without_a_file_is_named() -> None:
 
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("without a file" in text for text in found.obstacles)
+    assert any("without a file" in text for text in found.unmet)
 
 
 def test_a_program_in_a_package_is_watched_and_hashed(package: ModuleType) -> None:
@@ -212,8 +212,8 @@ def test_a_program_in_a_package_is_watched_and_hashed(package: ModuleType) -> No
     has the hash of its file."""
     verdict, found = outcome(functools.partial(package.release, noise=NOISE))
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("no replay entered noisy_package.py" in text for text in found.obstacles)
-    assert not any("not watched" in text for text in found.obstacles)
+    assert any("no replay entered noisy_package.py" in text for text in found.unmet)
+    assert not any("not watched" in text for text in found.unmet)
     assert any("noisy_package.py, SHA-256" in text for text in found.notes)
 
 
@@ -336,5 +336,5 @@ HONEST = (
 def test_libraries_are_no_unwatched_code(program: Callable[[Coins, Any], Any]) -> None:
     """No false alarm: numpy, fractions, itertools, functools, dataclasses, scipy, pandas, contexts."""
     verdict, found = outcome(program)
-    assert not [text for text in found.obstacles if "not watched" in text]
-    assert verdict is VerdictKind.CONSISTENT, found.obstacles
+    assert not [text for text in found.unmet if "not watched" in text]
+    assert verdict is VerdictKind.CONSISTENT, found.unmet

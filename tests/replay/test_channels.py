@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, ZeroConcentratedDP
-from dpaudit.coins import Coins
-from dpaudit.coins.replayer import SessionPair
-from dpaudit.core.evidence import Witness
-from dpaudit.distributions import AboveThreshold, BinaryTree, Exponential, Gaussian, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify import build
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.channel_costs import threshold_price
-from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins
+from dpaudit.coins.replayer import SessionPair
+from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, ZeroConcentratedDP
+from dpaudit.core.evidence import Witness
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import Strength, VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import AboveThreshold, BinaryTree, Exponential, Gaussian, Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.channel_costs import threshold_cost
+from dpaudit.replay.domains import ListedPairs
+from dpaudit.replay.privacy import privacy_outcome
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 #: One record with eight columns: some queries rise and some fall.
@@ -46,8 +46,8 @@ def verdict_of(
     for item in outcome.evidence:
         if isinstance(item, Witness):
             recompute(item, claim)
-    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
-    return found.verdict, found.strength, list(outcome.obstacles)
+    found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
+    return found.verdict, found.strength, list(outcome.unmet)
 
 
 # The sparse vector technique
@@ -103,9 +103,9 @@ WRONG: dict[str, tuple[AboveThreshold, int, str]] = {
 def test_a_wrong_sparse_vector_technique_is_never_verified(name: str) -> None:
     """Each says what is wrong with it; those whose sampled answers already cost more are refuted."""
     kernel, stops, words = WRONG[name]
-    verdict, _, obstacles = verdict_of(asking(kernel, stops=stops), PureDP(epsilon=1), SVT, COLUMNS)
+    verdict, _, unmet = verdict_of(asking(kernel, stops=stops), PureDP(epsilon=1), SVT, COLUMNS)
     assert verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
-    assert any(words in text for text in obstacles)
+    assert any(words in text for text in unmet)
     if name == "no query noise":
         assert verdict is VerdictKind.REFUTED
 
@@ -116,15 +116,15 @@ def session(kernel: AboveThreshold, here: Any, there: Any) -> SessionPair:
 
 @pytest.mark.parametrize("moves", [(1, 1, -1), (1, 1, 1), (-1, 0, 0.5), (0, 1, 0), (-1, -1, -1)])
 @pytest.mark.parametrize("noise", [Laplace, Exponential])
-def test_the_price_of_a_session_bounds_all_its_answers(moves: Any, noise: Any) -> None:
+def test_the_cost_of_a_session_bounds_all_its_answers(moves: Any, noise: Any) -> None:
     """Against every sequence of answers that ends with the first "above", in both directions, with queries
     near and far from the threshold."""
     kernel = svt(max_positives=1, threshold_noise=noise(scale=2), query_noise=noise(scale=4))
     worst = 0.0
     for places in itertools.product((-6.0, 1.0, 9.0), repeat=3):
         there = [place + move for place, move in zip(places, moves, strict=True)]
-        price = threshold_price(session(kernel, places, there))
-        assert price is not None
+        cost = threshold_cost(session(kernel, places, there))
+        assert cost is not None
         for length in (1, 2, 3):
             for last in (False, True):
                 answers = (*[False] * (length - 1), last)
@@ -133,18 +133,18 @@ def test_the_price_of_a_session_bounds_all_its_answers(moves: Any, noise: Any) -
                     - float(kernel.log_joint(there[:length], answers))
                 )
                 worst = max(worst, loss if np.isfinite(loss) else 0.0)
-                assert loss <= float(price) + 1e-6
+                assert loss <= float(cost) + 1e-6
     assert worst > 0
 
 
-def test_the_price_of_a_session_is_that_of_its_certificate() -> None:
+def test_the_cost_of_a_session_is_that_of_its_certificate() -> None:
     """Full moves both ways cost D/b + 2kD/c, one way D/b + kD/c, one query D/c."""
     kernel = svt(max_positives=1, query_noise=Laplace(scale=4))
     here = (0.0, 0.0, 0.0)
-    assert threshold_price(session(kernel, here, (1.0, 1.0, -1.0))) == 1
-    assert threshold_price(session(kernel, here, (1.0, 1.0, 1.0))) == Fraction(3, 4)
-    assert threshold_price(session(kernel, here, (0.0, 1.0, 0.0))) == Fraction(1, 4)
-    assert threshold_price(session(svt(query_noise=None), here, (1.0, 1.0, 1.0))) is None
+    assert threshold_cost(session(kernel, here, (1.0, 1.0, -1.0))) == 1
+    assert threshold_cost(session(kernel, here, (1.0, 1.0, 1.0))) == Fraction(3, 4)
+    assert threshold_cost(session(kernel, here, (0.0, 1.0, 0.0))) == Fraction(1, 4)
+    assert threshold_cost(session(svt(query_noise=None), here, (1.0, 1.0, 1.0))) is None
 
 
 # Trees
@@ -210,7 +210,7 @@ WRONG_TREES: dict[str, tuple[Any, PrivacyClaim, Site, Any]] = {
 @pytest.mark.parametrize("name", WRONG_TREES)
 def test_a_wrong_tree_is_refuted(name: str) -> None:
     """By a transcript where the claim is pure, by sampled losses where it is not."""
-    verdict, strength, obstacles = verdict_of(*WRONG_TREES[name])
+    verdict, strength, unmet = verdict_of(*WRONG_TREES[name])
     assert verdict is VerdictKind.REFUTED
     assert strength is (Strength.ESTIMATE if name == "sigma not scaled" else Strength.WITNESS)
-    assert any("is not what the certificate speaks about" in text for text in obstacles)
+    assert any("is not what the certificate speaks about" in text for text in unmet)

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, record
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Interval
-from dpaudit.replay.coverage import Watch
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.coins import Coins, record
+from dpaudit.core.claims import PureDP
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.coverage import Watch
+from dpaudit.replay.domains import Interval
+from dpaudit.replay.privacy import privacy_outcome
 
 NOISE = Laplace(scale=1)
 Program = Callable[[Coins, Any], Any]
@@ -194,8 +194,8 @@ def test_a_right_program_with_a_constant_is_verified() -> None:
             domain=Interval(0, 1),
         )
         found = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-        judged = judge(audit.claim, list(found.evidence), obstacles=list(found.obstacles))
-        assert judged.verdict is verdict, found.obstacles
+        judged = judge(audit.claim, list(found.evidence), unmet=list(found.unmet))
+        assert judged.verdict is verdict, found.unmet
 
 
 # Wrong programs: in each, data that were not tried take the other branch

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, PureDP, Unit
-from dpaudit.coins import Coins
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import Adjacency, PureDP, Unit
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Outcome, Run
+from dpaudit.core.verdicts import Judgement, VerdictKind, judge
+from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import (
@@ -30,8 +32,6 @@ from dpaudit.replay.domains import (
 )
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
-from dpaudit.core.suite import Outcome, Run
-from dpaudit.core.verdicts import Judgement, VerdictKind, judge
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 
@@ -60,7 +60,7 @@ def audited(
         **options,
     )
     outcome = privacy_outcome(audit, RUN, accounting="consistent")
-    judged = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
+    judged = judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
     return audit, outcome, judged
 
 
@@ -74,7 +74,7 @@ def test_a_program_without_declared_data_is_not_verified() -> None:
         audit, outcome, judged = audited(total, [0.0, 0.0], [1.0, 0.0], claim=words)
         assert judged.verdict is VerdictKind.INCONCLUSIVE
         assert audit.undeclared in judged.reasons
-        assert audit.undeclared in outcome.cells[0].obstacles
+        assert audit.undeclared in outcome.cells[0].unmet
         assert words or "not declared" in audit.claim.domain
 
 
@@ -145,7 +145,7 @@ def test_one_number_is_not_removed() -> None:
     claim = {"adjacency": "add-remove"}
     _, outcome, judged = audited(clipped, 0.0, 1.0, claim=claim, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
-    assert any("could be made" in text for text in outcome.obstacles)
+    assert any("could be made" in text for text in outcome.unmet)
 
 
 def test_all_data_sets_are_tried() -> None:

@@ -19,21 +19,21 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Choice, Coins, Recorder, force, record, replay
-from dpaudit.coins.limits import Limits
-from dpaudit.core.errors import MechanismError
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay import gathering
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Interval, ListedPairs
-from dpaudit.replay.coverage import Watch, excuse_for
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.coins import Choice, Coins, Recorder, force, record, replay
+from dpaudit.coins.limits import Limits
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Outcome, Run
 from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Laplace
+from dpaudit.replay import gathering
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.coverage import Watch, excuse_for
+from dpaudit.replay.domains import Interval, ListedPairs
+from dpaudit.replay.privacy import privacy_outcome
 
 NOISE = Laplace(scale=1)
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
@@ -61,7 +61,7 @@ def refuses_between_two_values(coins: Coins, data: Any) -> float:
     return noisy
 
 
-def into_the_window(site: str, occurrence: int, law: Any) -> float:
+def into_the_window(site: str, occurrence: int, distribution: Any) -> float:
     """The history that enters the branch."""
     return 4.000015
 
@@ -76,7 +76,7 @@ def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Verdi
         **({"domain": ListedPairs()} | options),
     )
     found = privacy_outcome(audit, RUN)
-    judged = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    judged = judge(audit.claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha)
     return judged.verdict, found
 
 
@@ -85,7 +85,7 @@ def test_a_line_that_no_replay_entered_is_named() -> None:
     verdict, found = outcome(leaks_between_two_values)
     line = leaks_between_two_values.__code__.co_firstlineno + 4
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert found.obstacles == [
+    assert found.unmet == [
         f"no replay entered test_entered.py:{line} in leaks_between_two_values: force a history that does"
     ]
 
@@ -101,7 +101,7 @@ def test_lines_that_only_raise_are_asked_for() -> None:
     verdict, found = outcome(refuses_between_two_values)
     line = refuses_between_two_values.__code__.co_firstlineno + 4
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert f"test_entered.py:{line} in refuses_between_two_values (raise)" in found.obstacles[0]
+    assert f"test_entered.py:{line} in refuses_between_two_values (raise)" in found.unmet[0]
     reason = {"refuses_between_two_values (raise)": "never mind"}
     assert outcome(refuses_between_two_values, unentered=reason)[0] is VerdictKind.CONSISTENT
     other = {"leaks_between_two_values (raise)": "never mind"}
@@ -127,7 +127,7 @@ def test_a_function_that_is_defined_and_never_called_counts() -> None:
 
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert "in test_a_function_that_is_defined_and_never_called_counts.program.spare" in found.obstacles[0]
+    assert "in test_a_function_that_is_defined_and_never_called_counts.program.spare" in found.unmet[0]
 
 
 def test_annotations_are_no_function_of_the_program() -> None:
@@ -153,7 +153,7 @@ def test_annotations_are_no_function_of_the_program() -> None:
     assert outcome(annotated)[0] is VerdictKind.CONSISTENT
     verdict, found = outcome(hidden)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert "hidden.__annotate__" in found.obstacles[0]
+    assert "hidden.__annotate__" in found.unmet[0]
 
 
 def test_a_generator_that_runs_in_place_asks_nothing() -> None:
@@ -164,13 +164,13 @@ def test_a_generator_that_runs_in_place_asks_nothing() -> None:
         return float(coins.release(sum(numbers), NOISE, site="sum"))
 
     verdict, found = outcome(program)
-    assert (verdict, found.obstacles) == (VerdictKind.CONSISTENT, [])
+    assert (verdict, found.unmet) == (VerdictKind.CONSISTENT, [])
 
 
 def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
     """Only the program's own functions are watched: not those of numpy, of the harness or of the search."""
 
-    def choose(site: str, occurrence: int, law: Any) -> float | None:
+    def choose(site: str, occurrence: int, distribution: Any) -> float | None:
         if occurrence > 10**6:
             return 0.0
         return None
@@ -270,7 +270,7 @@ def test_a_raise_that_something_catches_is_asked_for(program: Callable[[Coins, A
     history that does."""
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert all(f"in {program.__name__}" in text for text in found.obstacles)
+    assert all(f"in {program.__name__}" in text for text in found.unmet)
     if "reveal" in program.__code__.co_names:
         assert outcome(program, histories={"window": into_the_window})[0] is VerdictKind.REFUTED
 
@@ -290,7 +290,7 @@ def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
 
     name = "test_a_handler_of_another_type_or_that_raises_does_not_count.program"
     verdict, found = outcome(program, unentered={f"{name} (raise)": "no", "in_the_window (branch)": "no"})
-    assert (verdict, found.obstacles) == (VerdictKind.CONSISTENT, [])
+    assert (verdict, found.unmet) == (VerdictKind.CONSISTENT, [])
 
 
 # Conditions that share a line
@@ -371,7 +371,7 @@ def test_a_short_function_that_is_never_called_counts() -> None:
 
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert "program.<lambda>" in found.obstacles[0]
+    assert "program.<lambda>" in found.unmet[0]
 
 
 @lru_cache(maxsize=8)
@@ -391,7 +391,7 @@ def test_a_function_behind_a_full_cache_is_watched() -> None:
     assert offset_of(0) == 0
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert "in offset_of" in found.obstacles[0]
+    assert "in offset_of" in found.unmet[0]
 
 
 def test_threads_of_the_program_are_watched() -> None:
@@ -414,7 +414,7 @@ def test_threads_of_the_program_are_watched() -> None:
     before = threading.gettrace()
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert found.obstacles[0].endswith("program.work: force a history that does")
+    assert found.unmet[0].endswith("program.work: force a history that does")
     assert threading.gettrace() is before
 
 

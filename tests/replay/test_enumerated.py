@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins, enumerate_view
 from dpaudit.core.claims import (
     Adjacency,
     Adversary,
@@ -25,11 +27,12 @@ from dpaudit.core.claims import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpaudit.coins import Coins, enumerate_view
 from dpaudit.core.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.core.evidence import Certificate, Evidence, Witness
-from dpaudit.kernel.ball import arb
-from dpaudit.kernel.check import examine
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.verdicts import judge
+from dpaudit.core.views import View, user
 from dpaudit.distributions import (
     Bernoulli,
     Binomial,
@@ -40,16 +43,13 @@ from dpaudit.distributions import (
     NoisyArgmax,
     RandomisedResponse,
 )
-from dpaudit.core.neighbours import Neighbours
+from dpaudit.kernel.ball import arb
+from dpaudit.kernel.check import examine
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import evidence
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.verdicts import judge
-from dpaudit.core.views import View, user
-from dpaudit.certify.witnesses.recompute import recompute
 
 BITS = DataSets(records=3, values=(0, 1))
 HERE: dict[str, Any] = {"domain": str(BITS)}
@@ -213,19 +213,19 @@ def test_a_rational_epsilon_is_found_as_this_number(program: Any, epsilon: Fract
         assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**6), **HERE), program)[0] == "refuted"
 
 
-def test_weights_that_are_summed_over_hidden_draws_are_the_laws() -> None:
+def test_weights_that_are_summed_over_hidden_draws_are_the_distributions() -> None:
     """Every transcript's weight over their sum is its ball: one denominator for paths that have different
     ones; and an epsilon that is not rational is enclosed as by tables."""
     for program in (responses, bits_of, hidden_response, two_stages, far_winner, leaky):
         for data in BITS.listed():
-            law = enumerate_view(program, data)
-            assert law.weights is not None
-            assert law.weights.keys() == law.probabilities.keys()
-            whole = sum((weight.ball() for weight in law.weights.values()), arb(0))
-            for key, weight in law.weights.items():
+            distribution = enumerate_view(program, data)
+            assert distribution.weights is not None
+            assert distribution.weights.keys() == distribution.probabilities.keys()
+            whole = sum((weight.ball() for weight in distribution.weights.values()), arb(0))
+            for key, weight in distribution.weights.items():
                 share = weight.ball() / whole
-                assert share.overlaps(law.probabilities[key])
-                assert float(share) == pytest.approx(float(law.probabilities[key]), rel=1e-12)
+                assert share.overlaps(distribution.probabilities[key])
+                assert float(share) == pytest.approx(float(distribution.probabilities[key]), rel=1e-12)
     keep, kept = math.e / (1 + math.e), math.e**2 / (1 + math.e**2)
     seen = [keep * p + (1 - keep) / 2 for p in (kept, 1 - kept)]
     _, low, high = bounds(PureDP(epsilon=2, **HERE), hidden_response)
@@ -233,8 +233,8 @@ def test_weights_that_are_summed_over_hidden_draws_are_the_laws() -> None:
     assert float(high) == pytest.approx(math.log(seen[0] / seen[1]), rel=1e-12)
 
 
-def test_weights_are_known_for_all_laws_or_not_at_all() -> None:
-    """A law without exact chances anywhere on a path, a tail, too many paths: balls alone."""
+def test_weights_are_known_for_all_distributions_or_not_at_all() -> None:
+    """A distribution without exact chances anywhere on a path, a tail, too many paths: balls alone."""
 
     def half_known(coins: Coins, data: Any) -> list[Any]:
         return [*responses(coins, data), coins.observe(Binomial(trials=2, p="1/3"), site="count")]
@@ -243,9 +243,9 @@ def test_weights_are_known_for_all_laws_or_not_at_all() -> None:
         return [coins.observe(Bernoulli(p="1/3"), site="coin") for _ in range(13)]
 
     for program, more in ((half_known, {}), (responses, {"tail": 1e-9}), (long, {})):
-        law = enumerate_view(program, BITS.listed()[0], **more)
-        assert law.weights is None
-        assert sum(law.probabilities.values(), arb(0)).contains(1)
+        distribution = enumerate_view(program, BITS.listed()[0], **more)
+        assert distribution.weights is None
+        assert sum(distribution.probabilities.values(), arb(0)).contains(1)
     certificate = enumerated(PureDP(epsilon=2, **HERE), half_known, over=BITS)(RUN)[0]
     assert isinstance(certificate, Certificate)
     assert "upper" in certificate.tree["premises"][0]["parameters"]
@@ -257,7 +257,7 @@ def test_no_upper_bound_beyond_what_was_enumerated() -> None:
         (PureDP(epsilon=2), BITS, {}, "domain"),
         (PureDP(epsilon=2, domain="one of 0, 1, in a data set of 4 records"), BITS, {}, "domain"),
         (PureDP(epsilon=2, adversary=Adversary.ADAPTIVE, **HERE), BITS, {}, "adaptive"),
-        (PureDP(epsilon=2, turnout="all but one", **HERE), BITS, {}, "takes part"),
+        (PureDP(epsilon=2, participation="all but one", **HERE), BITS, {}, "takes part"),
         (PureDP(epsilon=2, **HERE), BITS, {"tail": 1e-9}, "left out"),
     ]
     for claim, over, more, why in cases:
@@ -305,7 +305,7 @@ def test_merged_outcomes_keep_the_largest_ratio() -> None:
     assert float(witness.bound or 0) == pytest.approx(80 * math.log(2), rel=1e-12)
 
 
-def test_laws_with_a_tail_bound_from_below() -> None:
+def test_distributions_with_a_tail_bound_from_below() -> None:
     """Two-sided geometric noise of scale 1: epsilon is 1, what was left out can only lower the witness."""
 
     def geometric(coins: Coins, data: Any) -> Any:
@@ -393,12 +393,12 @@ def test_a_row_needs_one_line() -> None:
 
 
 def test_a_fingerprint_is_that_of_the_tables() -> None:
-    """The same for equal programs, over data sets and their pairs; another one for another law."""
+    """The same for equal programs, over data sets and their pairs; another one for another distribution."""
     claim = PureDP(epsilon=2, **HERE)
 
     def others(coins: Coins, data: Any) -> list[Any]:
-        laws = [RandomisedResponse(truth=int(x), symbols=2, keep="2/3") for x in data]
-        return [coins.observe(law, site="bit") for law in laws]
+        distributions = [RandomisedResponse(truth=int(x), symbols=2, keep="2/3") for x in data]
+        return [coins.observe(distribution, site="bit") for distribution in distributions]
 
     pairs = lambda run: BITS.pairs(Adjacency.REPLACE_ONE)[:2]  # noqa: E731
     for over in (BITS, pairs):
@@ -479,9 +479,9 @@ def test_an_audit_that_replays_leave_open_is_refuted_by_its_tables() -> None:
     pairs = lambda run: BITS.pairs(Adjacency.REPLACE_ONE)  # noqa: E731
     audit = PrivacyAudit(claim=claim, program=hidden_bit, neighbours=pairs, sites=[])
     outcome = privacy_outcome(audit, RUN)
-    assert judge(claim, outcome.evidence, obstacles=outcome.obstacles).verdict == "inconclusive"
+    assert judge(claim, outcome.evidence, unmet=outcome.unmet).verdict == "inconclusive"
     audit = replace(audit, more=enumerated(claim, hidden_bit, over=BITS))
     outcome = privacy_outcome(audit, RUN)
-    judged = judge(claim, outcome.evidence, obstacles=outcome.obstacles)
+    judged = judge(claim, outcome.evidence, unmet=outcome.unmet)
     assert judged.verdict == "refuted"
     assert float(judged.lower or 0) == pytest.approx(LOG_3, rel=1e-13)

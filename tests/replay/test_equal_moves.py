@@ -1,4 +1,4 @@
-"""Runs of equal sites: gathered, priced and evaluated at once, with what each of them gives alone."""
+"""Runs of equal sites: gathered, charged and evaluated at once, with what each of them gives alone."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, PureDP
-from dpaudit.coins import Coins, record, replay
-from dpaudit.coins.equal_shifts import by_name, equal_moves
-from dpaudit.core.errors import DpauditError
-from dpaudit.distributions import Categorical, DiscreteLaplace, Gaussian, Laplace
 from dpaudit.certify import build
 from dpaudit.certify.sites import Site
-from dpaudit.replay import misfits as misfits_module
-from dpaudit.replay.accounting import observe_accounting, worst_price
-from dpaudit.replay.leaves import ROUNDING, leaves_of, payments
-from dpaudit.replay.certificate_matching import fit
-from dpaudit.replay.witness_search import loss_witness
-from dpaudit.core.views import EVERYTHING
 from dpaudit.certify.witnesses.recompute import recompute
-from dpaudit.certify.witnesses.transcript import KnownLaws, WitnessSession, WitnessSite
+from dpaudit.certify.witnesses.transcript import KnownDistributions, WitnessSession, WitnessSite
+from dpaudit.coins import Coins, record, replay
+from dpaudit.coins.equal_shifts import by_name, equal_shifts
+from dpaudit.core.claims import Adjacency, PureDP
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.views import EVERYTHING
+from dpaudit.distributions import Categorical, DiscreteLaplace, Gaussian, Laplace
+from dpaudit.replay import mismatches as mismatches_module
+from dpaudit.replay.accounting import observe_accounting, worst_cost
+from dpaudit.replay.certificate_matching import fit
+from dpaudit.replay.leaves import ROUNDING, leaves_of, payments
+from dpaudit.replay.witness_search import loss_witness
 
 NOISES = (Laplace(scale=2), Gaussian(sigma=3), DiscreteLaplace(scale=2))
 
 
 def mixed(coins: Coins, data: Any) -> int:
-    """Runs of equal releases, some with a law that has no closed form here, and one that does not move."""
+    """Runs of equal releases, some with a distribution that has no closed form here, and one that does not
+    move."""
     for number in range(30):
         noise = NOISES[number // 5 % 3]
         coins.release(data[number % 2], noise, site=f"count {number % 4}")
@@ -52,40 +53,43 @@ def test_losses_that_were_evaluated_together_are_those_of_each_site() -> None:
     result = result_of()
     assert sum(item.moved for item in result.losses) == 32
     for item in result.losses:
-        alone = item.record.law.logp(item.record.value) - item.law_neighbour.logp(item.record.value)
+        alone = item.record.distribution.logp(item.record.value) - item.distribution_neighbour.logp(
+            item.record.value
+        )
         assert np.shape(item.loss) == ()
         assert float(item.loss) == pytest.approx(float(np.sum(alone)), rel=1e-12, abs=1e-13)
 
 
-def test_sites_are_gathered_once_each_by_both_laws() -> None:
-    """Every moved site is in one gathering, that of its two laws, and no two gatherings have equal laws."""
+def test_sites_are_gathered_once_each_by_both_distributions() -> None:
+    """Every moved site is in one gathering, that of its two distributions, and no two gatherings have equal
+    distributions."""
     result = result_of()
-    found = equal_moves(result)
+    found = equal_shifts(result)
     gathered = [item for moves in found for item in moves.items]
     assert sorted(item.index for item in gathered) == [item.index for item in result.losses if item.moved]
     for moves in found:
-        assert all(item.record.law == moves.law for item in moves.items)
-        assert all(item.law_neighbour == moves.other for item in moves.items)
+        assert all(item.record.distribution == moves.distribution for item in moves.items)
+        assert all(item.distribution_neighbour == moves.other for item in moves.items)
         assert sum(map(len, by_name(moves).values())) == len(moves.items)
-    pairs = [(moves.law, moves.other) for moves in found]
+    pairs = [(moves.distribution, moves.other) for moves in found]
     assert all(one != other for one, other in itertools.combinations(pairs, 2))
 
 
 def test_accounting_of_runs_is_the_sum_over_their_sites() -> None:
-    """Touches, prices and the total are those that adding up site by site gives."""
+    """Touches, costs and the total are those that adding up site by site gives."""
     result = result_of()
     sites = [Site("count*", total=100, touches=30), Site("vector", total=10)]
     observed = observe_accounting(result, sites)
-    prices = {"count": Fraction(0), "vector": Fraction(0), "bit": Fraction(0)}
+    costs = {"count": Fraction(0), "vector": Fraction(0), "bit": Fraction(0)}
     for item in (item for item in result.losses if item.moved):
-        price = worst_price(item.record.law, item.law_neighbour, "loss")
-        if price is None:  # Gaussian noise has no worst loss: that of the outcome counts
-            price = Fraction(float(abs(item.loss)))
-        prices[item.record.site.split()[0]] += price
+        cost = worst_cost(item.record.distribution, item.distribution_neighbour, "loss")
+        if cost is None:  # Gaussian noise has no worst loss: that of the outcome counts
+            cost = Fraction(float(abs(item.loss)))
+        costs[item.record.site.split()[0]] += cost
     assert observed.touches == {"count*": 30, "vector": 1}
     assert observed.undeclared == ("bit",)
-    assert float(observed.prices["count*"]) == pytest.approx(float(prices["count"]), rel=1e-12)
-    assert float(observed.total) == pytest.approx(float(sum(prices.values())), rel=1e-12)
+    assert float(observed.costs["count*"]) == pytest.approx(float(costs["count"]), rel=1e-12)
+    assert float(observed.total) == pytest.approx(float(sum(costs.values())), rel=1e-12)
 
 
 LAPLACE = [build.laplace_mechanism(sensitivity=1, scale=str(scale)) for scale in (1, 2)]
@@ -127,7 +131,7 @@ def test_what_is_covered_in_bulk_is_what_some_choice_covers(name: str, pure: boo
             wanted[row] = wanted.get(row, 0) + int(rng.integers(1, 3))
         rows = [row for row, count in wanted.items() for _ in range(count)]
         truth = exhaustive(proof, rows, leaves, pure=pure)
-        assert misfits_module._covered(proof, wanted, leaves, pure=pure) is truth
+        assert mismatches_module._covered(proof, wanted, leaves, pure=pure) is truth
         seen.add(truth)
     assert seen == {True, False}
 
@@ -146,11 +150,11 @@ def test_a_run_of_more_than_a_hundred_thousand_releases() -> None:
     assert not result.leaks
     paid = build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale="4")], times=[100_001])
     short = build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale="4")], times=[100_000])
-    assert fit(result, paid, Adjacency.REPLACE_ONE, pure=True).misfits == []
-    assert fit(result, short, Adjacency.REPLACE_ONE, pure=True).misfits != []
+    assert fit(result, paid, Adjacency.REPLACE_ONE, pure=True).mismatches == []
+    assert fit(result, short, Adjacency.REPLACE_ONE, pure=True).mismatches != []
 
 
-def test_a_witness_of_a_run_reads_its_laws_from_memory() -> None:
+def test_a_witness_of_a_run_reads_its_distributions_from_memory() -> None:
     """The re-computed bound is the stated one, and the fields of a site are those that are written."""
     witness = loss_witness(result_of(), end=61, view=EVERYTHING, description="a run of equal sites")
     claim = PureDP(epsilon=1, view=EVERYTHING)
@@ -161,9 +165,10 @@ def test_a_witness_of_a_run_reads_its_laws_from_memory() -> None:
     assert WitnessSite.fields == {item.name for item in dataclasses.fields(WitnessSite)}
 
 
-def test_laws_that_are_equal_as_values_only_are_read_again() -> None:
-    """A law with ``true``, 1.0 or a bare 1 in the place of "1" is refused, also after one with 1 was read."""
-    read = KnownLaws()
+def test_distributions_that_are_equal_as_values_only_are_read_again() -> None:
+    """A distribution with ``true``, 1.0 or a bare 1 in the place of "1" is refused, also after one with 1 was
+    read."""
+    read = KnownDistributions()
     good: dict[str, Any] = Laplace(scale=1).to_json()
     assert read(good) is read(json.loads(json.dumps(good)))
     for wrong in (True, 1.0, 1):

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP
-from dpaudit.coins import Coins
-from dpaudit.core.evidence import Witness, evidence_from_json
-from dpaudit.distributions import Bernoulli, Gaussian, Laplace, RandomisedResponse
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import gaussian_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Outcome, Run
 from dpaudit.core.verdicts import Judgement, VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace, RandomisedResponse
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.privacy import privacy_outcome
 
 CLAIM = ApproxDP(epsilon=1, delta="1/1000000")
 PAIR = Neighbours("the first record from 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))
@@ -43,7 +43,7 @@ def decide(program: Any, claim: ApproxDP = CLAIM) -> tuple[Judgement, float, Out
     found = [item for item in outcome.evidence if isinstance(item, Witness)]
     for item in found:
         recompute(evidence_from_json(json.loads(json.dumps(item.to_json()))), claim)  # type: ignore[arg-type]
-    judged = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01)
+    judged = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01)
     most = max((float(item.bound or 0) for item in found if item.form == "tables"), default=0.0)
     return judged, most, outcome
 
@@ -84,8 +84,8 @@ def hidden_then_shown(coins: Coins, data: Any) -> float:
 
 def hidden_that_moves(coins: Coins, data: Any) -> int:
     """Shows 1 with probability 0.3 or 0.1: delta = 0.3 - e * 0.1."""
-    law = Bernoulli(p="3/10" if data[0] > 0.5 else "1/10")
-    return 1 if coins.draw(law, site="moved") else 0
+    distribution = Bernoulli(p="3/10" if data[0] > 0.5 else "1/10")
+    return 1 if coins.draw(distribution, site="moved") else 0
 
 
 def leak_above(coins: Coins, data: Any) -> float:
@@ -188,8 +188,8 @@ def threshold_of_a_conversion(coins: Coins, data: Any) -> float:
 
 def one_hidden_sign(coins: Coins, data: Any) -> int:
     """Randomised response with epsilon = 1/2 whose answer is revealed after a hidden draw."""
-    law = RandomisedResponse(symbols=2, truth=int(data[0]), epsilon="1/2")
-    return int(coins.draw(law, site="answer"))
+    distribution = RandomisedResponse(symbols=2, truth=int(data[0]), epsilon="1/2")
+    return int(coins.draw(distribution, site="answer"))
 
 
 def masked(coins: Coins, data: Any) -> int:

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, Replay, enumerate_view, force, max_log_ratio, record, replay
-from dpaudit.distributions import Bernoulli, DiscreteLaplace, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import discrete_laplace_mechanism, laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Replay, enumerate_view, force, max_log_ratio, record, replay
+from dpaudit.core.claims import PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.core.views import EVERYTHING
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.hidden_choices import settled
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
-from dpaudit.core.views import EVERYTHING
 
 Program = Callable[[Coins, Any], Any]
 
@@ -41,7 +41,7 @@ def decide(program: Program, site: Site = LAPLACE) -> Judgement:
     )
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     outcome = privacy_outcome(audit, run)
-    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+    return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha)
 
 
 def shown(coins: Coins, value: Any) -> None:
@@ -70,7 +70,7 @@ def used_afterwards(coins: Coins, data: Any) -> float:
     [(added, LAPLACE), (integers, DISCRETE), (drawn_around_the_sum, LAPLACE), (used_afterwards, LAPLACE)],
 )
 def test_a_hidden_draw_that_is_added_to_a_value_is_a_release(program: Program, site: Site) -> None:
-    """It is verified like the release that it is, at its price."""
+    """It is verified like the release that it is, at its cost."""
     found = decide(program, site)
     assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), found
 
@@ -166,12 +166,12 @@ def replays_of(program: Program, left: Any, right: Any, uniform: float) -> list[
 
 def test_randomised_rounding_costs_what_enumeration_says() -> None:
     """Each outcome of the recorded draw is paired with that which shows the same: the largest loss is the
-    exact log-ratio of the two enumerated laws, log 3."""
+    exact log-ratio of the two enumerated distributions, log 3."""
     left, right = np.array([0, 0]), np.array([0, 2])
     found = [item for uniform in (0.1, 0.9) for item in replays_of(rounded, left, right, uniform)]
     assert [(item.leaks, item.open) for item in found] == [((), ())] * 2
-    laws = [enumerate_view(rounded, data, view=EVERYTHING) for data in (left, right)]
-    worst = float(max_log_ratio(*laws)[0].mid())
+    distributions = [enumerate_view(rounded, data, view=EVERYTHING) for data in (left, right)]
+    worst = float(max_log_ratio(*distributions)[0].mid())
     assert max(abs(float(item.loss())) for item in found) == pytest.approx(worst, rel=1e-12)
     assert worst == pytest.approx(np.log(3), rel=1e-12)
 
@@ -179,13 +179,14 @@ def test_randomised_rounding_costs_what_enumeration_says() -> None:
 def test_rounding_to_other_integers_stays_open() -> None:
     """Where an outcome is possible on one input only, no pairing shows the same: no loss is made up."""
     left, right = np.array([0, 0]), np.array([0, 4])
-    laws = [enumerate_view(rounded, data, view=EVERYTHING) for data in (left, right)]
-    assert not max_log_ratio(*laws)[0].is_finite()
+    distributions = [enumerate_view(rounded, data, view=EVERYTHING) for data in (left, right)]
+    assert not max_log_ratio(*distributions)[0].is_finite()
     assert any(item.leaks for item in replays_of(rounded, left, right, 0.1))
 
 
-def test_all_outcomes_of_a_law_that_moved_are_replayed() -> None:
-    """A hidden bit of another law on the neighbour: one replay for each outcome, nothing left open."""
+def test_all_outcomes_of_a_distribution_that_moved_are_replayed() -> None:
+    """A hidden bit of another distribution on the neighbour: one replay for each outcome, nothing left
+    open."""
 
     def program(coins: Coins, data: Any) -> None:
         bit = int(coins.draw(Bernoulli(p=Fraction(1 + int(data[0]), 4)), site="bit"))
@@ -201,4 +202,4 @@ def test_all_outcomes_of_a_law_that_moved_are_replayed() -> None:
     assert len(result.open) == 1
     assert [item.open for item in found] == [(), ()]
     assert {item.hidden["bit", 0] for item in found} == {0, 1}
-    assert not any("hidden draw moved" in text for item in found for text in item.obstacles)
+    assert not any("hidden draw moved" in text for item in found for text in item.unmet)

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import GaussianDP, PureDP, ZeroConcentratedDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import InvalidParameterError, MechanismError
-from dpaudit.core.evidence import Certificate
-from dpaudit.kernel.check import check
-from dpaudit.distributions import DiscreteLaplace, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.evidence import Certificate
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.core.views import PUBLIC, SERVER
+from dpaudit.distributions import DiscreteLaplace, Laplace
+from dpaudit.kernel.check import check
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import digest_of, privacy_outcome
 from dpaudit.suite import privacy
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
-from dpaudit.core.views import PUBLIC, SERVER
 
 PAIRS = [
     Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0])),
@@ -53,16 +53,16 @@ def decide(program: Callable[[Coins, Any], Any], **options: Any) -> Judgement:
 def decide_and_say(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Judgement, Sequence[str]]:
     audit = audit_of(program, **options)
     outcome = privacy_outcome(audit, RUN)
-    judged = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
+    judged = judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
     return judged, outcome.notes
 
 
 def test_the_mechanism_of_the_proof_is_accounted() -> None:
-    """The negative control: the program that the proof speaks about has no obstacle. That it is this
+    """The negative control: the program that the proof speaks about has no unmet condition. That it is this
     mechanism is an assumption, which says how far it was tested: no program is proved by replays."""
     audit = audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE, site="sum"))
     outcome = privacy_outcome(audit, RUN)
-    found = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
+    found = judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
     assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED)
     (certificate,) = (item for item in outcome.evidence if isinstance(item, Certificate))
     assert "the program is this mechanism, as far as" in certificate.assumptions[0]
@@ -115,7 +115,7 @@ def test_a_buggy_program_beside_a_proof_is_refuted() -> None:
 
 
 def test_randomness_outside_the_coins_is_no_finding() -> None:
-    """Global generators move a law: the audit stops, instead of a false witness."""
+    """Global generators move a distribution: the audit stops, instead of a false witness."""
     outside = np.random.default_rng(0)
 
     def program(coins: Coins, data: Any) -> float:
@@ -203,7 +203,7 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
     outcome = privacy_outcome(audit, RUN, accounting="consistent")
-    assert any("no site is declared" in obstacle for obstacle in outcome.obstacles)
+    assert any("no site is declared" in unmet_condition for unmet_condition in outcome.unmet)
     assert "no accounting: no site is declared that costs anything" in outcome.notes
     assert outcome.cells == []
 
@@ -219,7 +219,7 @@ def test_a_leak_refutes_an_audit_that_declares_nothing(claim) -> None:
         sites=[],
     )
     outcome = privacy_outcome(audit, RUN, accounting="refuted")
-    judged = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
+    judged = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
     assert judged.verdict is VerdictKind.REFUTED
 
 

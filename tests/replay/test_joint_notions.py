@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, ZeroConcentratedDP
-from dpaudit.coins import Coins, Program
-from dpaudit.core.evidence import Witness, evidence_from_json
-from dpaudit.distributions import Gaussian
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, ZeroConcentratedDP
+from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import Judgement, VerdictKind, judge
 from dpaudit.core.views import EVERYBODY_ELSE, user
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import Gaussian
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import ListedPairs
+from dpaudit.replay.privacy import privacy_outcome
 
 SUM = Site("sum", mechanism=gaussian_mechanism(sensitivity=1, scale=1), touches=2)
 CLAIMS: list[PrivacyClaim] = [
@@ -69,7 +69,7 @@ def decided(program: Program, claim: PrivacyClaim) -> Judgement:
     for item in outcome.evidence:
         if isinstance(item, Witness):
             recompute(evidence_from_json(item.to_json()), claim)
-    return judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01)
+    return judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.type)

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, Returned
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.evidence import Witness, evidence_from_json
-from dpaudit.distributions import Bernoulli, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, laplace_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Values
-from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins, Returned
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
 from dpaudit.core.views import EVERYBODY_ELSE, NOBODY, PUBLIC, SERVER, View, user
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import Bernoulli, Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.domains import Values
+from dpaudit.replay.privacy import privacy_outcome
 
 SUM = Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))
 PROOF = billboard(accounted([SUM], declared="one noisy sum"), actions="the sum and the own bit")
@@ -61,7 +61,7 @@ def decide(audit: PrivacyAudit) -> tuple[Judgement, list[Witness]]:
     for item in cell.evidence:
         if isinstance(item, Witness):
             recompute(item, cell.claim)
-    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha), witnesses
+    return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha), witnesses
 
 
 def own_actions(coins: Coins, data: Any) -> float:
@@ -83,7 +83,7 @@ def kept_to_herself(coins: Coins, data: Any) -> Any:
 
 
 def random_actions(coins: Coins, data: Any) -> float:
-    """User i's action is random, and its law depends on her own bit; with bit 1 there are two."""
+    """User i's action is random, and its distribution depends on her own bit; with bit 1 there are two."""
     total = coins.release(float(data.sum()), Laplace(scale=1), site="sum")
     for i, bit in enumerate(data):
         for _ in range(1 + int(bit)):
@@ -188,7 +188,7 @@ def test_a_trusted_server_may_see_the_data() -> None:
 
 
 def test_an_own_action_at_random_does_not_refute() -> None:
-    """What the user left out draws is hidden, whatever its law and number."""
+    """What the user left out draws is hidden, whatever its distribution and number."""
     judgement, _ = decide(audit_of(random_actions))
     assert judgement.verdict is VerdictKind.CONSISTENT, judgement
 

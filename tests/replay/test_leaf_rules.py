@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, ApproxDP
+from dpaudit.certify import build
+from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, record, replay
 from dpaudit.coins.replayer import SessionPair
+from dpaudit.core.claims import Adjacency, ApproxDP
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
@@ -29,11 +31,9 @@ from dpaudit.distributions import (
     SubsampledGaussianSum,
     WrappedMod,
 )
-from dpaudit.certify import build
-from dpaudit.certify.sites import Site
+from dpaudit.replay.certificate_matching import above_pure_bound, fit, pure_bound
 from dpaudit.replay.leaf_rules import match, match_session
 from dpaudit.replay.leaves import leaves_of
-from dpaudit.replay.certificate_matching import above_pure_bound, fit, pure_bound
 
 SUM = build.BoundedSum(0, 1)
 LAPLACE = build.laplace_mechanism(sensitivity=1, scale=2)
@@ -67,7 +67,7 @@ def scores(*values: float, scale: int = 2) -> NoisyArgmax:
 RIGHT: dict[str, tuple[Any, Any, Any]] = {
     "laplace": (LAPLACE, Laplace(scale=2).shift(0), Laplace(scale=2).shift(1)),
     "more noise": (LAPLACE, Laplace(scale=3).shift(0), Laplace(scale=3).shift(1)),
-    "an unshifted law": (LAPLACE, Laplace(scale=2), Laplace(scale=2).shift(1)),
+    "an unshifted distribution": (LAPLACE, Laplace(scale=2), Laplace(scale=2).shift(1)),
     "l1 of a vector": (
         LAPLACE,
         Laplace(scale=2).shift(np.zeros(2)),
@@ -93,9 +93,9 @@ RIGHT: dict[str, tuple[Any, Any, Any]] = {
         PolyaDifference(shape="3/4", log_ratio="1/2").shift(0),
         PolyaDifference(shape="3/4", log_ratio="1/2").shift(1),
     ),
-    "a table in exponentials": (build.finite_mechanism(laws=FLIPS), FLIPS[0], FLIPS[1]),
-    "the same law by other words": (
-        build.finite_mechanism(laws=[bit(0), bit(1)]),
+    "a table in exponentials": (build.finite_mechanism(distributions=FLIPS), FLIPS[0], FLIPS[1]),
+    "the same distribution by other words": (
+        build.finite_mechanism(distributions=[bit(0), bit(1)]),
         bit(0),
         RandomisedResponse(symbols=2, truth=1, epsilon=1),
     ),
@@ -113,11 +113,11 @@ RIGHT: dict[str, tuple[Any, Any, Any]] = {
 
 WRONG: dict[str, tuple[Any, Any, Any]] = {
     "no row of a table in exponentials": (
-        build.finite_mechanism(laws=FLIPS),
+        build.finite_mechanism(distributions=FLIPS),
         FLIPS[0],
         NoisyArgmax(scores=(0, 2), noise=Exponential(scale=2)),
     ),
-    "balls of no table": (build.finite_mechanism(laws=FLIPS), FLIPS[0], scores(0, 1)),
+    "balls of no table": (build.finite_mechanism(distributions=FLIPS), FLIPS[0], scores(0, 1)),
     "a sum whose sampling shows": (STEP, Gaussian(sigma=2).shift(1), Gaussian(sigma=2)),
     "more sampling": (STEP, sampled(1, rate="1/3"), sampled(rate="1/3")),
     "less noise on a subsample": (STEP, sampled(1, sigma=1), sampled(sigma=1)),
@@ -159,18 +159,18 @@ WRONG: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_noise_of_a_leaf_fits(name: str) -> None:
     """The negative control, in both directions."""
-    proof, law, other = RIGHT[name]
+    proof, distribution, other = RIGHT[name]
     (leaf,), _ = leaves_of(proof)
-    for one, two in ((law, other), (other, law)):
+    for one, two in ((distribution, other), (other, distribution)):
         assert match(leaf, one, two, Adjacency.REPLACE_ONE).objection == ""
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_other_noise_does_not_fit(name: str) -> None:
     """Each differs from the leaf in one way."""
-    proof, law, other = WRONG[name]
+    proof, distribution, other = WRONG[name]
     (leaf,), _ = leaves_of(proof)
-    for one, two in ((law, other), (other, law)):
+    for one, two in ((distribution, other), (other, distribution)):
         assert match(leaf, one, two, Adjacency.REPLACE_ONE).objection
 
 
@@ -214,7 +214,7 @@ def objections(proof: Any, sites: dict[str, int], *, pure: bool = True) -> list[
             coins.release(data, Laplace(scale=scale), site=name)
 
     result = replay(program, 1.0, record(program, 0.0, rng=np.random.default_rng(0)))
-    return fit(result, proof, Adjacency.REPLACE_ONE, pure=pure).misfits
+    return fit(result, proof, Adjacency.REPLACE_ONE, pure=pure).mismatches
 
 
 def test_all_sites_together_are_no_more_than_the_tree_adds_up() -> None:
@@ -270,8 +270,8 @@ def test_branches_are_tried_until_one_pays() -> None:
         assert objections(build.compose_parallel(order, by="position"), {"a": 2, "b": 2}, pure=False) == []
 
 
-def test_two_sites_at_half_the_price_are_one_for_a_pure_claim_only() -> None:
-    """Pure prices add up; of other notions half the price twice is not once the whole."""
+def test_two_sites_at_half_the_cost_are_one_for_a_pure_claim_only() -> None:
+    """Pure costs add up; of other notions half the cost twice is not once the whole."""
     assert objections(LAPLACE, {"a": 4, "b": 4}) == []
     assert "pays 2 times" in objections(LAPLACE, {"a": 4, "b": 4}, pure=False)[0]
 
@@ -287,7 +287,7 @@ def test_a_move_that_is_there_always_is_no_rounding() -> None:
     """Sixteen entries that all move by one fit no leaf that pays for 1e-6 in squares, whether or not it
     speaks of rounded entries; a leaf that pays for 16 they fit."""
     noise = Binomial(trials=10_000, p="1/4")
-    law, other = noise.shift(np.zeros(16, dtype=int)), noise.shift(np.ones(16, dtype=int))
+    distribution, other = noise.shift(np.zeros(16, dtype=int)), noise.shift(np.ones(16, dtype=int))
     for squared, rounding, fits in (
         ("1/1000000", "unbiased", False),
         (16, "unbiased", True),
@@ -304,4 +304,4 @@ def test_a_move_that_is_there_always_is_no_rounding() -> None:
             rounding=rounding,
         )
         (leaf,), _ = leaves_of(proof)
-        assert (not match(leaf, law, other, Adjacency.REPLACE_ONE).objection) is fits
+        assert (not match(leaf, distribution, other, Adjacency.REPLACE_ONE).objection) is fits

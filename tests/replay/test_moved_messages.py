@@ -6,21 +6,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency, GaussianDP
-from dpaudit.distributions import CountVector, Gaussian, RandomisedResponse, ShuffledMultiset
 from dpaudit.certify.build import gaussian_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.accounting import worst_loss, worst_price
+from dpaudit.core.claims import Adjacency, GaussianDP
+from dpaudit.core.suite import Run
+from dpaudit.core.views import PUBLIC, SERVER, View
+from dpaudit.distributions import CountVector, Gaussian, RandomisedResponse, ShuffledMultiset
+from dpaudit.replay.accounting import worst_cost, worst_loss
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.histories import Neighbours
 from dpaudit.replay.leaf_rules import match
 from dpaudit.replay.leaves import Leaf
-from dpaudit.replay.shifts import moved_message
 from dpaudit.replay.privacy import short_outcome
+from dpaudit.replay.shifts import moved_message
 from dpaudit.suite import scaled, widened
-from dpaudit.core.suite import Run
-from dpaudit.core.views import PUBLIC, SERVER, View
 
 REPLACE = Adjacency.REPLACE_ONE
 LEAF = Leaf("gaussian", {"sensitivity_squared": "9/2", "variance": "9/2"})
@@ -32,7 +32,8 @@ def lists(*places, variance="9/2"):
 
 
 def test_the_message_that_moved_is_found():
-    """One message of three differs: its two laws come out; two that differ, or none, give nothing."""
+    """One message of three differs: its two distributions come out; two that differ, or none, give
+    nothing."""
     noise = Gaussian(variance="9/2")
     here, there = lists([0, 0], [1, 0], [1, 0]), lists([0, 0], [1, 0], [0, 1])
     assert moved_message(here, there) == (noise.shift(np.array([1, 0])), noise.shift(np.array([0, 1])))
@@ -55,8 +56,8 @@ def test_a_shuffled_list_fits_the_leaf_of_its_message():
 
 
 def test_a_shuffled_list_costs_no_more_than_its_message():
-    """Priced by the message where nothing finer is known; counted bits, which have an exact loss, less."""
-    assert worst_price(lists([0, 0], [1, 1]), lists([0, 0], [0, 0]), "square") == Fraction(4, 9)
+    """Charged by the message where nothing finer is known; counted bits, which have an exact loss, less."""
+    assert worst_cost(lists([0, 0], [1, 1]), lists([0, 0], [0, 0]), "square") == Fraction(4, 9)
     answers = [RandomisedResponse(epsilon=1, symbols=2, truth=bit) for bit in (0, 1)]
     here, there = (CountVector([answers[0], answers[0], answers[bit]], outcomes=2) for bit in (0, 1))
     shuffled, alone = worst_loss(here, there), worst_loss(*answers)

@@ -13,6 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.certify import build
+from dpaudit.certify.measures import allowance_of
+from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins, replay
+from dpaudit.coins.limits import Limits
 from dpaudit.core.claims import (
     ApproxDP,
     Claim,
@@ -21,10 +27,10 @@ from dpaudit.core.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.coins import Coins, replay
-from dpaudit.coins.limits import Limits
 from dpaudit.core.evidence import Estimate, Witness
-from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Outcome, Run
+from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
 from dpaudit.distributions import (
     Bernoulli,
     Gaussian,
@@ -34,18 +40,12 @@ from dpaudit.distributions import (
     RandomisedResponse,
     Skellam,
 )
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify import build
-from dpaudit.certify.measures import allowance_of
-from dpaudit.certify.sites import Site
-from dpaudit.replay.accounting import worst_price
+from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.replay.accounting import worst_cost
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.estimating import Source, estimated, inverted
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Outcome, Run
-from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 PAIR = [Neighbours("0 to 1", np.array([0.0, 0.5]), np.array([1.0, 0.5]))]
@@ -80,13 +80,13 @@ def audit_of(
 def judged(audit: PrivacyAudit, run: Run = RUN) -> tuple[Judgement, Judgement | None, Outcome]:
     """The verdict on the claim and that on the accounting; witnesses are computed again on the way."""
     outcome = privacy_outcome(audit, run, accounting="consistent")
-    parts: list[tuple[Claim, Any, Any]] = [(audit.claim, outcome.evidence, outcome.obstacles)]
-    parts += [(cell.claim, cell.evidence, cell.obstacles) for cell in outcome.cells]
+    parts: list[tuple[Claim, Any, Any]] = [(audit.claim, outcome.evidence, outcome.unmet)]
+    parts += [(cell.claim, cell.evidence, cell.unmet) for cell in outcome.cells]
     for claim, evidence, _ in parts:
         for item in evidence:
             if isinstance(item, Witness):
                 recompute(item, claim)
-    verdicts = [judge(claim, found, obstacles=why, alpha=run.alpha) for claim, found, why in parts]
+    verdicts = [judge(claim, found, unmet=why, alpha=run.alpha) for claim, found, why in parts]
     return verdicts[0], verdicts[1] if len(verdicts) > 1 else None, outcome
 
 
@@ -98,7 +98,7 @@ def noisy(*, sigma: Any = 2, times: int = 1, shift: float = 1.0) -> Program:
     return program
 
 
-def test_an_audit_that_is_copied_is_priced_as_before_and_for_another_claim_anew() -> None:
+def test_an_audit_that_is_copied_is_charged_as_before_and_for_another_claim_anew() -> None:
     """What follows from the mechanism is not taken for a stated total."""
     for claim in CLAIMS.values():
         audit = audit_of(noisy(), claim)
@@ -126,7 +126,7 @@ def test_too_little_noise_or_too_large_a_change_is_refuted_exactly(name: str, op
     """Half the noise, half a per cent less, two per cent more change: a witness, whatever is declared."""
     row, _, outcome = judged(audit_of(noisy(**options), CLAIMS[name]))
     assert (row.verdict, row.strength) == (VerdictKind.REFUTED, Strength.WITNESS)
-    assert outcome.obstacles  # the program is not the declared mechanism either
+    assert outcome.unmet  # the program is not the declared mechanism either
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -150,7 +150,7 @@ def test_four_releases_where_one_is_declared_are_refuted_by_their_losses(name: s
     "claim", [ZeroConcentratedDP(rho="1/2"), GaussianDP(mu=1), RenyiDP(order=4, epsilon=2)]
 )
 def test_four_declared_releases_are_verified(claim: PrivacyClaim) -> None:
-    """Prices add up over touches: rho, mu squared, the Rényi divergence of the claim's order."""
+    """Costs add up over touches: rho, mu squared, the Rényi divergence of the claim's order."""
     row, cell, _ = judged(audit_of(noisy(times=4), claim, Site("sum", mechanism=NORMAL, touches=4)))
     assert row.verdict is VerdictKind.CONSISTENT
     assert row.upper == claim.bound
@@ -253,13 +253,13 @@ def test_pure_mechanisms_cost_the_squares_of_their_losses_in_rho() -> None:
 def test_a_maximum_costs_in_squares_what_its_certificate_says(noise: Any, proof: Any) -> None:
     """One score of three moves by 1: (1/1)^2/4 with Gumbel noise, 1 - 1/3 with Gaussian noise; the kernel's
     rho and mu squared are the second route."""
-    law, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (300.0, 301.0))
+    distribution, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (300.0, 301.0))
     if isinstance(noise, Gumbel):
-        law, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (-300.0, -301.0))
-    price = worst_price(law, other, "square")
-    assert price is not None
+        distribution, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (-300.0, -301.0))
+    cost = worst_cost(distribution, other, "square")
+    assert cost is not None
     setting = Setting.of(RHO.to_json())
-    assert float(price) == pytest.approx(float(allowance_of(proof, setting, "square") or 0), rel=1e-9)
+    assert float(cost) == pytest.approx(float(allowance_of(proof, setting, "square") or 0), rel=1e-9)
 
 
 def test_integer_noise_is_verified_by_its_curve() -> None:
@@ -292,10 +292,10 @@ def test_gaussian_and_laplace_noise_add_up_in_squares() -> None:
 
     row, _, outcome = judged(audit_of(more, claim, *BOTH))
     assert row.verdict is not VerdictKind.CONSISTENT
-    assert any("touched 2 times" in text for text in outcome.obstacles)
+    assert any("touched 2 times" in text for text in outcome.unmet)
 
 
-def test_a_site_without_a_price_is_refused_in_words() -> None:
+def test_a_site_without_a_cost_is_refused_in_words() -> None:
     """Skellam noise has no rho."""
     with pytest.raises(Exception, match="must have a mechanism with a rho"):
         audit_of(counted(9), RHO, Site("count", mechanism=COUNT))

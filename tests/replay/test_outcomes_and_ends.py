@@ -10,25 +10,25 @@ import pandas as pd
 import pytest
 
 from dpaudit import Inputs, check
-from dpaudit.core.claims import PrivacyClaim, PureDP, Unit, ZeroConcentratedDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import MechanismError
-from dpaudit.core.evidence import Witness
-from dpaudit.distributions import Bernoulli, Categorical, Gaussian, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import group_privacy
 from dpaudit.certify.mechanisms import gaussian_mechanism, laplace_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.coverage import Watch
-from dpaudit.replay.enumerated import enumerated
-from dpaudit.replay.replay_plan import gather
-from dpaudit.replay.privacy import privacy_outcome, short_outcome
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins
+from dpaudit.core.claims import PrivacyClaim, PureDP, Unit, ZeroConcentratedDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import Bernoulli, Categorical, Gaussian, Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.coverage import Watch
+from dpaudit.replay.data_sets import DataSets
+from dpaudit.replay.domains import ListedPairs
+from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.privacy import privacy_outcome, short_outcome
+from dpaudit.replay.replay_plan import gather
 
 ONE = DataSets(records=1, values=(0, 1))
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="row")
@@ -51,7 +51,7 @@ def verdict(audit: PrivacyAudit) -> VerdictKind:
     for item in found.evidence:
         if isinstance(item, Witness):
             recompute(item, audit.claim)
-    return judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha).verdict
+    return judge(audit.claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha).verdict
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, PureDP
-from dpaudit.coins import Coins
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import compose_parallel, laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import Adjacency, PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.replay.positions import MOST, everywhere, range_in_words
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.search import corners
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import VerdictKind, judge
 
 CLAIM, ONE = PureDP(epsilon=1), laplace_mechanism(sensitivity=1, scale=1)
 
@@ -35,7 +35,7 @@ def verdict(program: Any, *, seed: int = 0, row: str = "row", **options: Any) ->
     audit = PrivacyAudit(claim=CLAIM, program=program, **(wanted | options))
     run = Run(profile="quick", alpha=0.01, seed=seed, row_id=row)
     outcome = privacy_outcome(audit, run)
-    return judge(CLAIM, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha).verdict
+    return judge(CLAIM, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha).verdict
 
 
 def noisy(coins: Coins, value: float) -> Any:

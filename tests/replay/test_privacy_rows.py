@@ -9,21 +9,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Returned
-from dpaudit.core.evidence import Witness
-from dpaudit.distributions import Categorical, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Returned
+from dpaudit.core.claims import PureDP
+from dpaudit.core.evidence import Witness
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Strength, VerdictKind, judge
+from dpaudit.core.views import PUBLIC, SERVER, View
+from dpaudit.distributions import Categorical, Laplace
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import Strength, VerdictKind, judge
-from dpaudit.core.views import PUBLIC, SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
 
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.5]), np.array([1.0, 0.5]))]
 CLASS = Site("sum", total=1)
@@ -51,11 +51,11 @@ def decide(audit, *, accounting=False, seed=0):
     (cell,) = outcome.cells
     claim = audit.accounting if accounting else audit.claim
     if accounting:
-        outcome = replace(outcome, evidence=cell.evidence, obstacles=cell.obstacles)
+        outcome = replace(outcome, evidence=cell.evidence, unmet=cell.unmet)
     for item in outcome.evidence:
         if isinstance(item, Witness):
-            recompute(item, claim)  # raises if the witness claims more than its laws and values give
-    return judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+            recompute(item, claim)  # raises if the witness claims more than its distributions and values give
+    return judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha)
 
 
 def noisy_sum(scale, *, to=SERVER):
@@ -110,7 +110,7 @@ def test_a_raw_value_is_an_infinite_loss_in_the_view_that_sees_it():
 
 
 def test_an_undeclared_release_blocks_the_accounting():
-    """A second noisy copy under another name is in no declared class: refuted by its price, and named."""
+    """A second noisy copy under another name is in no declared class: refuted by its cost, and named."""
 
     def program(coins, data):
         coins.release(float(data.sum()), Laplace(scale=1), site="copy", to=SERVER)
@@ -118,7 +118,7 @@ def test_an_undeclared_release_blocks_the_accounting():
 
     assert decide(audit_of(program), accounting=True).verdict is VerdictKind.REFUTED
     outcome = privacy_outcome(audit_of(program), Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-    assert any("'copy' moved" in obstacle for obstacle in outcome.obstacles)
+    assert any("'copy' moved" in unmet_condition for unmet_condition in outcome.unmet)
 
 
 def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
@@ -156,26 +156,26 @@ def test_weak_pairs_do_not_verify_a_program_of_larger_sensitivity(total):
             domain=domain,
         )
         outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-        assert judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles).verdict is verdict
+        assert judge(audit.claim, outcome.evidence, unmet=outcome.unmet).verdict is verdict
 
 
-def test_a_misfit_leaves_no_upper_bound_in_the_row_and_its_cell():
+def test_a_mismatch_leaves_no_upper_bound_in_the_row_and_its_cell():
     """The noise is a tenth short of the certificate's, and the claim is above both: the certificate is about
     another mechanism, and a note says so."""
     audit = audit_of(noisy_sum("9/10"), claim=PureDP(epsilon=2, view=View.of(SERVER)))
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     outcome = privacy_outcome(audit, run, accounting="refuted")
-    found = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles)
+    found = judge(audit.claim, outcome.evidence, unmet=outcome.unmet)
     assert (found.verdict, found.upper, found.slack) == (VerdictKind.INCONCLUSIVE, None, None)
     assert any("another mechanism" in note for note in outcome.notes)
     (cell,) = outcome.cells
-    under = judge(cell.claim, cell.evidence, obstacles=cell.obstacles)
+    under = judge(cell.claim, cell.evidence, unmet=cell.unmet)
     assert (under.verdict, under.upper) == (VerdictKind.REFUTED, None)
     assert any("another mechanism" in note for note in cell.notes)
 
 
-def test_the_price_of_a_finite_law_is_its_largest_log_ratio():
-    """worst_loss of two categorical laws encloses the largest log-ratio over the atoms, in both
+def test_the_cost_of_a_finite_distribution_is_its_largest_log_ratio():
+    """worst_loss of two categorical distributions encloses the largest log-ratio over the atoms, in both
     directions."""
     left = Categorical(probabilities=["1/2", "1/4", "1/4"])
     right = Categorical(probabilities=["1/4", "1/2", "1/4"])

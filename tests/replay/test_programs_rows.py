@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import BrokenHarnessError, MechanismError
-from dpaudit.core.evidence import Witness
-from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
-from dpaudit.kernel.t2.rules import T2
-from dpaudit.distributions import Gaussian, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify import build
 from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
-from dpaudit.replay import privacy
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Values
-from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.replay.blackbox_crosscheck import second_look
-from dpaudit.suite import privacy as privacy_row
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
+from dpaudit.core.errors import BrokenHarnessError, MechanismError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Outcome, Run, Suite
 from dpaudit.core.verdicts import Strength, VerdictKind, judge
+from dpaudit.distributions import Gaussian, Laplace
+from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
+from dpaudit.kernel.t2.rules import T2
+from dpaudit.replay import privacy
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.replay.domains import Values
+from dpaudit.replay.privacy import privacy_outcome
+from dpaudit.suite import privacy as privacy_row
 from tests.replay.traps import BOTH, BROKEN, RIGHT, Case
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
@@ -76,7 +76,7 @@ def test_the_verdict_is_the_same_for_every_seed(seed: int) -> None:
     ):
         audit = case.audit()
         found = privacy_outcome(audit, run)
-        judged = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=run.alpha)
+        judged = judge(audit.claim, found.evidence, unmet=found.unmet, alpha=run.alpha)
         assert judged.verdict is verdict
 
 
@@ -107,12 +107,12 @@ def zcdp(sigma: int, **options: Any) -> tuple[Claim, Outcome]:
 def test_other_notions_take_leaks_and_first_releases_as_witnesses_and_no_transcripts() -> None:
     """Half the noise has four times the divergence, exactly; raw data refute; no transcript is evidence."""
     claim, found = zcdp(1)
-    judged = judge(claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    judged = judge(claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha)
     assert (judged.verdict, judged.lower) == (VerdictKind.REFUTED, Fraction(1, 2))
     assert {item.form for item in found.evidence if isinstance(item, Witness)} == {"release"}
-    assert any("smaller than the leaf's" in text for text in found.obstacles)
+    assert any("smaller than the leaf's" in text for text in found.unmet)
     claim, found = zcdp(2, program=lambda coins, data: float(data[0]))
-    judged = judge(claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    judged = judge(claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha)
     assert judged.verdict is VerdictKind.REFUTED
 
 
@@ -128,7 +128,7 @@ def test_an_approximate_claim_is_not_refuted_by_one_transcript() -> None:
         proof=build.gaussian_mechanism(sensitivity=1, scale=4),
     )
     found = privacy_outcome(audit, RUN)
-    judged = judge(claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    judged = judge(claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha)
     assert judged.verdict is VerdictKind.INCONCLUSIVE
 
 

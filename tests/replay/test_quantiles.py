@@ -9,12 +9,12 @@ import pytest
 
 from dpaudit.coins import Coins, Returned, record
 from dpaudit.coins.limits import Limits
-from dpaudit.distributions import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import NOBODY
+from dpaudit.distributions import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
 from dpaudit.replay import quantiles
 from dpaudit.replay.coverage import Watch
 from dpaudit.replay.quantiles import quantile_histories
-from dpaudit.core.views import NOBODY
 
 PAIR = Neighbours("0 to 1", np.array([0.0]), np.array([1.0]))
 NOISE = Laplace(scale=1)
@@ -51,7 +51,8 @@ def test_without_bisection_it_is_not() -> None:
 
 
 def test_a_rare_hidden_draw_and_every_atom_come_out() -> None:
-    """A hidden coin of probability 1e-7 falls on its rare side; a law without an order shows each atom."""
+    """A hidden coin of probability 1e-7 falls on its rare side; a distribution without an order shows each
+    atom."""
 
     def program(coins: Coins, data: Any) -> Any:
         coin = int(coins.draw(Bernoulli(p="1/10000000"), site="coin"))
@@ -109,7 +110,7 @@ def test_the_histories_depend_on_nothing_random() -> None:
 
 
 def shifting(coins: Coins, data: Any) -> tuple[Any, ...]:
-    """What its second site has as a law, and whether there is a third, depend on the first one."""
+    """What its second site has as a distribution, and whether there is a third, depend on the first one."""
     first = int(coins.observe(Categorical(weights=[3, 1, 2]), site="a"))
     second = int(coins.observe(DiscreteLaplace(scale=1 + first), site="a"))
     third = int(coins.observe(Bernoulli(p="1/3"), site="b")) if second > 1 else None

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import CertificateError
-from dpaudit.core.evidence import Witness, evidence_from_json
-from dpaudit.distributions import Bernoulli, Gaussian, Laplace, RandomisedResponse
-from dpaudit.distributions.base import Law
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import gaussian_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace, RandomisedResponse
+from dpaudit.distributions.base import Distribution
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
 
 CLAIM = ApproxDP(epsilon=1, delta="1/1000000")
 PAIR = Neighbours("the first record from 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))
@@ -44,10 +44,10 @@ def decide(program: Any, claim: ApproxDP = CLAIM) -> tuple[Judgement, list[Witne
     found = [item for item in outcome.evidence if isinstance(item, Witness)]
     for item in found:
         recompute(evidence_from_json(json.loads(json.dumps(item.to_json()))), claim)  # type: ignore[arg-type]
-    return judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01), found
+    return judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01), found
 
 
-def behind(coins_needed: int, chance: str, noise: Law | None) -> Any:
+def behind(coins_needed: int, chance: str, noise: Distribution | None) -> Any:
     """A program that releases the sum with ``noise`` where all coins show 1, and as it is for ``None``."""
 
     def program(coins: Coins, data: Any) -> float:
@@ -64,7 +64,9 @@ def behind(coins_needed: int, chance: str, noise: Law | None) -> Any:
 
 @pytest.mark.parametrize("noise", [Gaussian(sigma="1/100"), Laplace(scale="1/100"), None], ids=str)
 @pytest.mark.parametrize(("coins", "chance"), [(1, "9/1000"), (2, "13/1000")])
-def test_a_rare_branch_refutes_by_its_probability(noise: Law | None, coins: int, chance: str) -> None:
+def test_a_rare_branch_refutes_by_its_probability(
+    noise: Distribution | None, coins: int, chance: str
+) -> None:
     """A release with hardly any noise, or a leak, behind coins of 0.009 or 0.000169: delta is at least that,
     but for what the noise hides, and no upper bound stands."""
     found, _ = decide(behind(coins, chance, noise))

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
-from dpaudit.coins import Coins
-from dpaudit.distributions import Bernoulli, Gaussian, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.rounding_modes import MODES, in_mode, rounding_mode
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Judgement, VerdictKind, judge
+from dpaudit.distributions import Bernoulli, Gaussian, Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.rounding import by_rounding, float_type, in_double
-from dpaudit.core.rounding_modes import MODES, in_mode, rounding_mode
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import Judgement, VerdictKind, judge
 
 NOISE = Laplace(scale=1)
 
@@ -51,7 +51,7 @@ def decide(
         proof=(proof or laplace_mechanism(sensitivity=1, scale=1)) if model is Model.IDEAL else None,
     )
     outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01)
+    return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01)
 
 
 def noisy_sum(coins: Coins, data: Any) -> float:
@@ -244,7 +244,7 @@ def test_a_first_release_of_another_notion_is_rounded_too() -> None:
             sites=[Site(pattern="sum", touches=1, total=1)],
         )
         outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-        return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+        return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01).verdict
 
     assert verdict(1) is VerdictKind.INCONCLUSIVE
     assert verdict(2) is VerdictKind.REFUTED
@@ -267,7 +267,7 @@ def test_a_release_behind_an_outcome_is_rounded_too() -> None:
             sites=[Site(pattern="sum", touches=1, total=1)],
         )
         outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-        return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+        return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=0.01).verdict
 
     assert verdict(1, Model.IDEAL) is VerdictKind.INCONCLUSIVE
     assert verdict(2, Model.IDEAL) is VerdictKind.REFUTED
@@ -323,8 +323,8 @@ def test_a_conversion_of_a_large_integer_is_rounding(program: Any, verdict: Verd
         sites=[Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
     )
     outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
-    unmet = outcome.obstacles
-    assert judge(audit.claim, outcome.evidence, obstacles=unmet, alpha=0.01).verdict is verdict
+    unmet = outcome.unmet
+    assert judge(audit.claim, outcome.evidence, unmet=unmet, alpha=0.01).verdict is verdict
 
 
 @needs_modes

@@ -10,21 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, ApproxDP
-from dpaudit.coins import Coins
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions import CountVector, Gaussian, Laplace, RandomisedResponse, Shuffle, ShuffledMultiset
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify import build
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import Adjacency, ApproxDP
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import Judgement, VerdictKind, judge
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.distributions import (
+    CountVector,
+    Gaussian,
+    Laplace,
+    RandomisedResponse,
+    Shuffle,
+    ShuffledMultiset,
+)
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.leaf_rules import match
 from dpaudit.replay.leaves import leaves_of
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import Judgement, VerdictKind, judge
-from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 
 USERS, VARIANCE, DELTA = 6, 4, Fraction(1, 1000)
 PROOF = build.shuffled_gaussian(users=USERS, sensitivity_squared=1, variance=VARIANCE)
@@ -47,8 +54,8 @@ def more_noise(coins: Coins, data: Any) -> Any:
 
 
 def vectors(coins: Coins, data: Any) -> Any:
-    laws = [Gaussian(variance=VARIANCE).shift(np.array([0.6 * x, 0.8 * x])) for x in data]
-    return coins.aggregate(laws, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
+    distributions = [Gaussian(variance=VARIANCE).shift(np.array([0.6 * x, 0.8 * x])) for x in data]
+    return coins.aggregate(distributions, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
 
 
 RIGHT: dict[str, Program] = {"shuffled": shuffled, "more noise": more_noise, "vectors": vectors}
@@ -101,14 +108,14 @@ def noise_between_two_users(coins: Coins, data: Any) -> None:
 
 
 def every_user_the_own_variance(coins: Coins, data: Any) -> None:
-    laws = [Gaussian(variance=VARIANCE + who).shift(float(x)) for who, x in enumerate(data)]
-    coins.aggregate(laws, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
+    distributions = [Gaussian(variance=VARIANCE + who).shift(float(x)) for who, x in enumerate(data)]
+    coins.aggregate(distributions, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
 
 
 def a_name_beside_every_message(coins: Coins, data: Any) -> None:
     noise = Gaussian(variance=VARIANCE)
-    laws = [noise.shift(np.array([float(x), 100.0 * who])) for who, x in enumerate(data)]
-    coins.aggregate(laws, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
+    distributions = [noise.shift(np.array([float(x), 100.0 * who])) for who, x in enumerate(data)]
+    coins.aggregate(distributions, Shuffle(), site="list", to=SHUFFLER_OUTPUT)
 
 
 def twice_the_statistic(coins: Coins, data: Any) -> None:
@@ -179,7 +186,7 @@ def decide(program: Program, *, users: int = USERS, view: Any = SHUFFLER_OUTPUT)
     )
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     outcome = privacy_outcome(audit, run)
-    return judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+    return judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha)
 
 
 def test_the_claim_needs_the_shuffler() -> None:
@@ -216,11 +223,11 @@ def lists(*places: Any, variance: Any = VARIANCE, row_ndim: int | None = None) -
 LEAF = leaves_of(build.shuffled_gaussian(users=3, sensitivity_squared=1, variance=VARIANCE))[0][0]
 
 OBJECTIONS = {
-    "noise that moved": (lists(0, 0, 1), lists(0, 0, 0, variance=5), "users' laws differ"),
+    "noise that moved": (lists(0, 0, 1), lists(0, 0, 0, variance=5), "users' distributions differ"),
     "less noise": (lists(0, 0, 1, variance=3), lists(0, 0, 0, variance=3), "smaller than the leaf's"),
     "fewer users": (lists(0, 1), lists(0, 0), "it shuffles 2 and 2 messages"),
     "a user more on one side": (lists(0, 0, 1), lists(0, 0, 0, 1), "it shuffles 3 and 4 messages"),
-    "two users": (lists(0, 0, 1), lists(1, 1, 1), "2 users' laws differ"),
+    "two users": (lists(0, 0, 1), lists(1, 1, 1), "2 users' distributions differ"),
     "far from the old value": (lists(-1, 0, 0), lists(1, 0, 0), "further apart"),
     "others far from the new value": (lists(-1, 0, 0), lists(-1, 0, 1), "further apart"),
     "others far from each other": (lists(0, -1, 1), lists(0.5, -1, 1), "further apart"),
@@ -229,7 +236,7 @@ OBJECTIONS = {
         lists(np.zeros(2), np.zeros(2), np.array([1.0, 0.0]), row_ndim=0),
         "shuffled lists, not one",
     ),
-    "no list": (Gaussian(variance=4).shift(0), Gaussian(variance=4).shift(1), "its law is"),
+    "no list": (Gaussian(variance=4).shift(0), Gaussian(variance=4).shift(1), "its distribution is"),
 }
 
 

@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, enumerate_view
-from dpaudit.core.errors import MechanismError
-from dpaudit.core.evidence import Certificate
-from dpaudit.distributions import Bernoulli, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, enumerate_view
+from dpaudit.core.claims import PureDP
+from dpaudit.core.errors import MechanismError
+from dpaudit.core.evidence import Certificate
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Bernoulli, Laplace
 from dpaudit.replay import gathering
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
@@ -31,8 +33,6 @@ from dpaudit.replay.domains import Values
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.replay.input_order import each_input, reversed_inputs
 from dpaudit.replay.privacy import digest_of, privacy_outcome
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import VerdictKind, judge
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -199,8 +199,9 @@ def test_an_enumeration_in_reverse_order_finds_it(make: Callable[[], Total]) -> 
         enumerated(SMALL, small_program(make()), over=BITS)(RUN)
 
 
-def test_a_law_that_changes_on_a_repeated_path_is_found() -> None:
-    """The first site is run again for each outcome of the second; its law must be the same each time."""
+def test_a_distribution_that_changes_on_a_repeated_path_is_found() -> None:
+    """The first site is run again for each outcome of the second; its distribution must be the same each
+    time."""
     runs = [0]
 
     def program(coins: Coins, data: Any) -> Any:
@@ -238,9 +239,9 @@ def test_files_are_no_place_to_keep_a_data_set(tmp_path: Path) -> None:
     """Every process finds the file, in whatever order it runs: writing one stands against a verdict."""
     audit = audit_of(in_a_file(tmp_path / "kept"))
     found = privacy_outcome(audit, RUN)
-    verdict = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha).verdict
+    verdict = judge(audit.claim, found.evidence, unmet=found.unmet, alpha=RUN.alpha).verdict
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("file system (kept)" in text for text in found.obstacles)
+    assert any("file system (kept)" in text for text in found.unmet)
 
 
 def test_a_file_that_one_process_makes_changes_its_fingerprint(tmp_path: Path) -> None:
@@ -307,12 +308,12 @@ def test_honest_programs_stay_verified(total: Total) -> None:
     """No false alarm: caches of functions, constants made on first use, files that are read, late imports."""
     audit = audit_of(total)
     found = privacy_outcome(audit, RUN)
-    unentered = [text for text in found.obstacles if "never" not in text]
+    unentered = [text for text in found.unmet if "never" not in text]
     assert not unentered
     with reversed_inputs():
         backwards = digest_of(audit, 0, row_id="row")
     assert digest_of(audit, 0, row_id="row") == backwards
-    verdict = judge(audit.claim, found.evidence, obstacles=unentered, alpha=RUN.alpha).verdict
+    verdict = judge(audit.claim, found.evidence, unmet=unentered, alpha=RUN.alpha).verdict
     assert verdict is VerdictKind.CONSISTENT
 
 

@@ -1,4 +1,4 @@
-"""Streams under (epsilon, delta): a release in each round, prices in epsilon or in rho, events or users."""
+"""Streams under (epsilon, delta): a release in each round, costs in epsilon or in rho, events or users."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, Unit
-from dpaudit.coins import Coins
-from dpaudit.distributions import Gaussian, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify import build
 from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.verdicts import VerdictKind
+from dpaudit.distributions import Gaussian, Laplace
 from tests.replay.test_notions import audit_of, judged
 
 ROUNDS = 2
@@ -37,11 +37,11 @@ CLAIMS = {
 @pytest.mark.parametrize("noise", NOISE)
 def test_a_stream_has_a_verdict(noise: str, claim: ApproxDP, leaks: bool) -> None:
     """Running sums, with the accounting as a cell: a verdict on both, and never consistent with a leak."""
-    law, proof = NOISE[noise]
+    distribution, proof = NOISE[noise]
 
     def program(coins: Coins, data: Any) -> None:
         for t in range(len(data)):
-            coins.release(float(sum(data[: t + 1])), law, site=f"sum/{t}")
+            coins.release(float(sum(data[: t + 1])), distribution, site=f"sum/{t}")
         if leaks:
             coins.reveal(float(data[0]), site="raw")
 

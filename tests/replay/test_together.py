@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, Recording, force, record
-from dpaudit.distributions import Bernoulli, Categorical, Laplace
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
-from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.replay.combined_histories import combinations_of, patterns_of
+from dpaudit.coins import Coins, Recording, force, record
+from dpaudit.core.claims import PureDP
+from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
+from dpaudit.distributions import Bernoulli, Categorical, Laplace
+from dpaudit.replay.audit import PrivacyAudit
+from dpaudit.replay.combined_histories import combinations_of, patterns_of
+from dpaudit.replay.domains import ListedPairs
+from dpaudit.replay.privacy import privacy_outcome
 
 NOISE = Laplace(scale=1)
 LEFT, RIGHT = np.array([0.0, 0.0]), np.array([1.0, 0.0])
@@ -37,7 +37,7 @@ def verdict_of(program: Any) -> VerdictKind:
     )
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     outcome = privacy_outcome(audit, run)
-    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha).verdict
+    return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha).verdict
 
 
 def in_opposite_tails(turned: bool, leaks: bool) -> Any:
@@ -60,7 +60,7 @@ def by_hidden_draws(draws: int, leaks: bool) -> Any:
 
     def program(coins: Coins, data: Any) -> float:
         coins.release(float(data.sum()), NOISE, site="sum")
-        fell = [int(coins.draw(law, site="coin")) for law in COINS[:draws]]
+        fell = [int(coins.draw(distribution, site="coin")) for distribution in COINS[:draws]]
         return float(fell == [0, 1, 0][:draws]) * (1.0 + leaks * float(data[0]))
 
     return program
@@ -94,13 +94,15 @@ def test_a_record_behind_several_hidden_draws_is_not_verified(make: Any) -> None
     assert verdict_of(make(False)) is VerdictKind.CONSISTENT
 
 
-def many(coins: Coins, law: Any, count: int) -> tuple[Any, ...]:
-    return tuple(coins.observe(law, site=f"site {k % 2}") for k in range(count))
+def many(coins: Coins, distribution: Any, count: int) -> tuple[Any, ...]:
+    return tuple(coins.observe(distribution, site=f"site {k % 2}") for k in range(count))
 
 
-def runs_of(base: Recording, chosen: Any, law: Any, count: int) -> set[tuple[Any, ...]]:
+def runs_of(base: Recording, chosen: Any, distribution: Any, count: int) -> set[tuple[Any, ...]]:
     rng = np.random.default_rng(1)
-    runs = [force(lambda c, d: many(c, law, count), 0, choice, rng=rng) for _, choice in chosen(base)]
+    runs = [
+        force(lambda c, d: many(c, distribution, count), 0, choice, rng=rng) for _, choice in chosen(base)
+    ]
     return {tuple(run.returned) for run in runs}
 
 
@@ -122,9 +124,9 @@ def test_any_two_sites_come_out_in_opposite_tails(count: int) -> None:
 )
 def test_few_outcomes_come_out_in_every_combination(outcomes: int, count: int, at_once: int) -> None:
     """Against all combinations, listed."""
-    law = Categorical(weights=[1] * outcomes)
-    base = record(lambda c, d: many(c, law, count), 0, rng=np.random.default_rng(0))
-    found = runs_of(base, lambda one: combinations_of(one, most=100), law, count)
+    distribution = Categorical(weights=[1] * outcomes)
+    base = record(lambda c, d: many(c, distribution, count), 0, rng=np.random.default_rng(0))
+    found = runs_of(base, lambda one: combinations_of(one, most=100), distribution, count)
     for places in combinations(range(count), at_once):
         seen = {tuple(int(run[k]) for k in places) for run in found}
         assert seen == set(product(range(outcomes), repeat=at_once))
@@ -132,9 +134,9 @@ def test_few_outcomes_come_out_in_every_combination(outcomes: int, count: int, a
 
 def test_runs_are_limited_and_a_single_number_has_no_patterns() -> None:
     """At most as many as allowed, and none where there is nothing to combine."""
-    law = Categorical(weights=[1] * 7)
+    distribution = Categorical(weights=[1] * 7)
     rng = np.random.default_rng(0)
-    seven, one = (record(lambda c, d, n=n: many(c, law, n), 0, rng=rng) for n in (7, 1))
+    seven, one = (record(lambda c, d, n=n: many(c, distribution, n), 0, rng=rng) for n in (7, 1))
     assert [len(combinations_of(seven, most=most)) <= most for most in (0, 1, 10, 49)] == [True] * 4
     assert len(combinations_of(seven, most=49)) == 49
     assert (patterns_of(one), combinations_of(one, most=10)) == ([], [])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import Witness
-from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.replay.privacy import privacy_outcome
 from tests.replay.traps import BROKEN, FOREIGN, RIGHT, Case
 
 #: Broken programs that show what cannot be compared bit by bit.
@@ -22,8 +22,10 @@ def decide(case: Case, *, seed: int = 0) -> Judgement:
     outcome = privacy_outcome(audit, run)
     for item in outcome.evidence:
         if isinstance(item, Witness):
-            recompute(item, audit.claim)  # raises if the witness claims more than its laws and values give
-    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+            recompute(
+                item, audit.claim
+            )  # raises if the witness claims more than its distributions and values give
+    return judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=run.alpha)
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -39,7 +41,7 @@ def test_a_broken_program_is_not_verified(name: str) -> None:
 def test_leaves_of_two_branches_are_named_as_what_they_are() -> None:
     """The reasons say that no branch pays for both, and that the pure bound is exceeded by a tenth."""
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
-    reasons = " ".join(privacy_outcome(BROKEN["leaves_of_two_branches"].audit(), run).obstacles)
+    reasons = " ".join(privacy_outcome(BROKEN["leaves_of_two_branches"].audit(), run).unmet)
     assert "does not pay for together" in reasons
     assert "can cost 1.1 in all, the certificate pays for 1" in reasons
 

@@ -16,7 +16,7 @@ from dpaudit.replay.coverage import Watch
 
 
 class Own(Laplace):
-    """A law of a program's: which line runs depends on the draw."""
+    """A distribution of a program's: which line runs depends on the draw."""
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> Any:
         drawn = super().sample(rng, size)
@@ -37,7 +37,7 @@ def shows_noise(coins: Coins, data: Any) -> Any:
     return coins.release(data, Laplace(scale=1), site="noise")
 
 
-def test_a_law_of_the_program_is_watched_inside_of_a_primitive() -> None:
+def test_a_distribution_of_the_program_is_watched_inside_of_a_primitive() -> None:
     watch = Watch(shows_own_noise)
     record(watch.program, 0.5, rng=np.random.default_rng(0))
     functions = {function for _, function in watch.missing()}

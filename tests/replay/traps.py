@@ -15,8 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP
+from dpaudit.certify.build import (
+    Proof,
+    above_threshold,
+    accounted,
+    compose_parallel,
+    compose_sequential,
+    discrete_laplace_mechanism,
+    laplace_mechanism,
+    post_processing,
+    randomised_response,
+    report_noisy_max,
+)
+from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Returned
+from dpaudit.core.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.distributions import (
     AboveThreshold,
     Bernoulli,
@@ -31,23 +46,8 @@ from dpaudit.distributions import (
     Skellam,
     SumMod,
 )
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.build import (
-    Proof,
-    above_threshold,
-    accounted,
-    compose_parallel,
-    compose_sequential,
-    discrete_laplace_mechanism,
-    laplace_mechanism,
-    post_processing,
-    randomised_response,
-    report_noisy_max,
-)
-from dpaudit.certify.sites import Site
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval, ListedPairs, Values
-from dpaudit.core.views import PUBLIC, SERVER, View
 
 __all__ = ["BROKEN", "FOREIGN", "RIGHT", "Case"]
 
@@ -152,8 +152,8 @@ def scale_by_a_rare_record(coins: Coins, data: Any) -> float:
 
 @add(BROKEN, sites=ONE_SUM, proof=post_processing(INTEGER_PROOF, function="modulo m"), view=View.of(SERVER))
 def modulus_by_the_record(coins: Coins, data: Any) -> None:
-    laws = [INTEGER_NOISE.shift(int(data.sum()) % 5)]
-    coins.aggregate(laws, SumMod(7 if data[0] > 0 else 5), site="sum")
+    distributions = [INTEGER_NOISE.shift(int(data.sum()) % 5)]
+    coins.aggregate(distributions, SumMod(7 if data[0] > 0 else 5), site="sum")
 
 
 @add(BROKEN)
@@ -610,7 +610,7 @@ def a_vector(coins: Coins, data: Any) -> Any:
     sites=(Site("s*", touches=2, total=1),),
     proof=compose_sequential([laplace_mechanism(sensitivity=1, scale=2)], times=[2]),
 )
-def two_sums_at_half_the_price(coins: Coins, data: Any) -> tuple[float, float]:
+def two_sums_at_half_the_cost(coins: Coins, data: Any) -> tuple[float, float]:
     first = float(coins.release(float(data.sum()), Laplace(scale=2), site="s1"))
     return first, float(coins.release(float(data.sum()), Laplace(scale=2), site="s2"))
 

@@ -31,9 +31,9 @@ from dpaudit.core.claims import (
 )
 from dpaudit.core.evidence import Certificate, Estimate, Evidence, Witness
 from dpaudit.core.row_verdicts import as_expected, quantity_of
-from dpaudit.run.finding import finding_of
 from dpaudit.core.suite import Cell, Outcome
 from dpaudit.core.verdicts import MAX_FLOAT
+from dpaudit.run.finding import finding_of
 
 ALPHA = 1e-3
 ONLINE, SHUFFLE = "2102.07929", "shuffled sums"
@@ -148,12 +148,12 @@ def leaf(rule: str, **parameters: str) -> dict[str, Any]:
     return {"rule": rule, "parameters": parameters, "premises": []}
 
 
-def site(name: str, law: dict[str, Any], other: dict[str, Any], value: float) -> dict[str, Any]:
+def site(name: str, distribution: dict[str, Any], other: dict[str, Any], value: float) -> dict[str, Any]:
     """A site of a transcript witness, in the form of ``WitnessSite.to_json``."""
     return {
         "site": name,
         "to": ["public"],
-        "law": law,
+        "law": distribution,
         "law_neighbour": other,
         "value": {"float": value.hex()},
     }
@@ -335,7 +335,7 @@ def _open_question() -> dict[str, Any]:
         "privacy",
         PureDP(epsilon="1"),
         [found],
-        obstacles=["branch 'tie of three' was never visited"],
+        unmet=["branch 'tie of three' was never visited"],
     )
 
 
@@ -363,7 +363,7 @@ def _tail() -> dict[str, Any]:
         confidence=1.0,
         samples=0,
         method="closed form",
-        scope="the law itself",
+        scope="the distribution itself",
         covers_claim=True,
     )
     return row("Fact 1", "Tail of Laplace noise", "tail", claim, [held], view="")

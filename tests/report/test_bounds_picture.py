@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.report.bounds import bounds_picture, bounds_scale
 from dpaudit.core.verdicts import MAX_FLOAT
+from dpaudit.report.bounds import bounds_picture, bounds_scale
 from tests.report.dom import Node, parse
 
 

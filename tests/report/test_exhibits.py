@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, mixture_body
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import encode_value
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.distributions.continuous import Laplace
 from dpaudit.report.exhibits import MAX_NODES, MAX_SITES, TreeNode, exhibit
 from dpaudit.report.html import render_html
-from dpaudit.core.views import PUBLIC, View
-from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, mixture_body
 from tests.report.dom import Node, parse
 from tests.report.sample import leaf, site, transcript
 
@@ -85,7 +85,7 @@ def test_long_witnesses_show_the_sites_that_count() -> None:
 
 @pytest.mark.parametrize("value", [0.25, -3.0, 40.0])
 def test_losses_are_recomputed(value: float) -> None:
-    """The loss beside a site is the log-ratio of its two laws at its value."""
+    """The loss beside a site is the log-ratio of its two distributions at its value."""
     (line,) = exhibit(
         witness_of([site("s", Laplace(scale=1).to_json(), Laplace(scale=2).to_json(), value)])
     ).sites
@@ -95,9 +95,9 @@ def test_losses_are_recomputed(value: float) -> None:
 @pytest.mark.parametrize(
     "law", [{"law": "unheard of"}, {"law": "laplace"}, {"law": "laplace", "scale": "-1"}, 3, None]
 )
-def test_laws_that_cannot_be_read_have_no_loss(law: Any) -> None:
-    """A site with an unknown or broken law is shown without a number, and breaks nothing."""
-    broken = site("s", {"law": "laplace", "scale": "1"}, law, 1.0)
+def test_distributions_that_cannot_be_read_have_no_loss(distribution: Any) -> None:
+    """A site with an unknown or broken distribution is shown without a number, and breaks nothing."""
+    broken = site("s", {"law": "laplace", "scale": "1"}, distribution, 1.0)
     (line,) = exhibit(witness_of([broken])).sites
     assert line.loss == "–"
 
@@ -114,16 +114,16 @@ def test_sessions_of_a_channel_are_one_line() -> None:
         "outcomes": [False, True],
     }
     (line,) = exhibit(witness_of([session])).sites
-    assert line.law.endswith("asked [1, 2]")
+    assert line.distribution.endswith("asked [1, 2]")
     assert line.neighbour.endswith("asked [2, 3]")
     assert line.value == "[no, yes]"
 
 
 def test_mixtures_show_hidden_draws_and_what_follows() -> None:
     """A mixture's events are trees: what was drawn in hiding, what was shown, whether it is the event."""
-    law = Laplace(scale=2)
-    seen = See(site="answer", to=frozenset([PUBLIC]), law=law, then=End(reached=True))
-    drawn = Draw(site="rounding", law=law, branches=[(0, seen), (1, End(reached=False))])
+    distribution = Laplace(scale=2)
+    seen = See(site="answer", to=frozenset([PUBLIC]), distribution=distribution, then=End(reached=True))
+    drawn = Draw(site="rounding", distribution=distribution, branches=[(0, seen), (1, End(reached=False))])
     body = mixture_body([Event(values=[0.5], recorded=drawn, neighbour=seen)], view=View.of(PUBLIC))
     found = Witness(
         quantity="delta", bound=Fraction(1, 8), form="mixture", body=body, origin="enumerated", description=""

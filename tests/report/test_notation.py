@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit.core.exact import encode_value
+from dpaudit.core.verdicts import MAX_FLOAT
 from dpaudit.distributions.continuous import Laplace
 from dpaudit.report.notation import (
     as_number,
@@ -25,7 +26,6 @@ from dpaudit.report.notation import (
 )
 from dpaudit.report.svg import text_of
 from dpaudit.report.terminal import one_line
-from dpaudit.core.verdicts import MAX_FLOAT
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_encoded_outcomes_are_read_back(value: Any) -> None:
     ],
 )
 def test_values_are_described(value: Any, text: str) -> None:
-    """Outcomes, laws, views and lists read as a person would write them; long lists are cut."""
+    """Outcomes, distributions, views and lists read as a person would write them; long lists are cut."""
     assert describe(value) == text
 
 

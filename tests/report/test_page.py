@@ -21,14 +21,14 @@ from dpaudit.core import plots
 from dpaudit.core.claims import ApproxDP, Controls, ErrorRate
 from dpaudit.core.errors import BrokenReportError
 from dpaudit.core.evidence import Certificate, Estimate
-from dpaudit.report.file.document import to_text
+from dpaudit.core.suite import ROLES
 from dpaudit.report.fields import STRENGTHS, VERDICTS
+from dpaudit.report.file.document import to_text
 from dpaudit.report.html import render_html
 from dpaudit.report.markdown import markdown_table
 from dpaudit.report.notation import signs
 from dpaudit.report.rows import attention
 from dpaudit.report.terminal import result_line, summary
-from dpaudit.core.suite import ROLES
 from tests.report.dom import Node, parse
 from tests.report.sample import many_rows, row, sample_report
 
@@ -437,8 +437,9 @@ def test_a_refutation_by_computation_is_called_so_in_every_format() -> None:
         assert f"1 refuted (1 {word})" in summary(report).plain
 
 
-def test_site_losses_are_those_of_the_laws(dom: Node) -> None:
-    """The loss beside a site is log p(value) - log p'(value), here of Laplace laws of scales 1 and 2."""
+def test_site_losses_are_those_of_the_distributions(dom: Node) -> None:
+    """The loss beside a site is log p(value) - log p'(value), here of Laplace distributions of scales 1 and
+    2."""
     row = next(
         r
         for n in dom.find("table", "sites")

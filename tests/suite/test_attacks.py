@@ -14,7 +14,7 @@ import pytest
 from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import rounded_down, rounded_up
-from dpaudit.suite.regret.intervals import Interval
+from dpaudit.core.suite import Group
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import (
     Chain,
@@ -37,8 +37,8 @@ from dpaudit.suite import (
     twice,
 )
 from dpaudit.suite.expected import evaluated
+from dpaudit.suite.regret.intervals import Interval
 from dpaudit.suite.tables import largest_of
-from dpaudit.core.suite import Group
 from tests.suite.test_row_kinds import RUN, audit_at, found
 
 INFINITE = math.inf

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from dpaudit import Neighbours, PrivacyAudit, PureDP, Records, Suite
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import RenyiDP
 from dpaudit.core.data import Anything, Integers, Interval
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.suite import Run
+from dpaudit.core.verdicts import judge
+from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import Laplace
-from dpaudit.certify.build import laplace_mechanism
-from dpaudit.certify.sites import Site
 from dpaudit.replay import domains
 from dpaudit.replay.domains import Values, Within
 from dpaudit.suite import privacy
 from dpaudit.suite.attempts import NO_PROOF, why_unproved
-from dpaudit.core.suite import Run
-from dpaudit.core.verdicts import judge
-from dpaudit.core.views import SERVER, View
 
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="x")
 UNIT = domains.Interval(0, 1)
@@ -99,9 +99,9 @@ def test_a_row_about_declared_data_inside_its_domain_is_verified() -> None:
     """The domain makes pairs, and nothing stands in the way of the certificate."""
     found = row(noisy_sum, prove=Records(Interval(0, 1)))
     outcome = found.evaluate(RUN)
-    verdict = judge(found.claim, outcome.evidence, obstacles=outcome.obstacles)
+    verdict = judge(found.claim, outcome.evidence, unmet=outcome.unmet)
     assert (verdict.verdict, verdict.strength.value) == ("verified", "proved in scope")
-    assert not outcome.obstacles
+    assert not outcome.unmet
     assert any("corner pairs" in note for note in outcome.notes)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Run
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.report.html import render_html
 from dpaudit.suite import (
@@ -29,7 +30,6 @@ from dpaudit.suite import (
     steps,
 )
 from dpaudit.suite.crashes import NAMED
-from dpaudit.core.suite import Group, Run
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
 from tests.suite.test_row_kinds import audit_at, claim_at, found, known, verdicts
 
@@ -69,7 +69,7 @@ def test_a_control_that_raises_is_named() -> None:
     rows = Group()
 
     def raising(run: Run) -> list[Evidence]:
-        raise ValueError("no such law")
+        raise ValueError("no such distribution")
 
     def high(run: Run) -> list[Evidence]:
         return [Measured(low=6, high=6).estimate(claim_at(5), run, scope="all")]
@@ -85,7 +85,7 @@ def test_a_control_that_raises_is_named() -> None:
     result = found(rows.rows[0])
     assert result["verdict"] == "crashed"
     assert verdicts(rows.rows[0]) == {"raises": "crashed", "wrong": "refuted"}
-    assert result["reasons"] == ["the control raises crashed: ValueError: no such law"]
+    assert result["reasons"] == ["the control raises crashed: ValueError: no such distribution"]
 
 
 def inverse(n: int) -> Sides:

@@ -12,9 +12,9 @@ import pytest
 from dpaudit.core.claims import Ordering, PureDP, claim_from_json
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact_str, in_figures
+from dpaudit.core.row_verdicts import claimed_of
 from dpaudit.report.html import render_html
 from dpaudit.report.notation import show_exact
-from dpaudit.core.row_verdicts import claimed_of
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
 
 FAR = 10**401

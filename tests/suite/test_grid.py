@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.suite import full, listed, only_quick, over
 from dpaudit.core.suite import Run
+from dpaudit.suite import full, listed, only_quick, over
 
 QUICK = Run(profile="quick", alpha=0.05, seed=0, row_id="X")
 FULL = Run(profile="full", alpha=0.05, seed=0, row_id="X")
@@ -35,9 +35,9 @@ def test_profiles_see_their_own_values_and_the_scope_says_so() -> None:
 
 def test_a_string_among_values_lists_numbers_or_is_a_word() -> None:
     """A string of exact numbers among other values is all of them; one with a word in it stays whole."""
-    grid = over(p=("1/10 1/2", 3, full("7")), law=("Laplace", "sum of 4 parts"))
+    grid = over(p=("1/10 1/2", 3, full("7")), distribution=("Laplace", "sum of 4 parts"))
     assert [point["p"] for point in grid.at(QUICK)][::2] == [Fraction(1, 10), Fraction(1, 2), 3]
-    assert grid.scope == "p = 1/10, 1/2, 3 (full profile: 7); law = Laplace, sum of 4 parts"
+    assert grid.scope == "p = 1/10, 1/2, 3 (full profile: 7); distribution = Laplace, sum of 4 parts"
 
 
 def test_grids_add_up_and_keep_what_a_predicate_keeps() -> None:

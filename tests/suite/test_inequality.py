@@ -9,11 +9,11 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.core.evidence import Estimate
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.row_verdicts import judge_row
-from dpaudit.suite import Chain, Constant, Sides, Step, full, inequality, over, step, steps
 from dpaudit.core.suite import Group, Row, Run
 from dpaudit.core.verdicts import judge
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.suite import Chain, Constant, Sides, Step, full, inequality, over, step, steps
 
 QUICK = Run(profile="quick", alpha=0.05, seed=0, row_id="X")
 
@@ -278,7 +278,7 @@ def test_steps_as_cells_have_verdicts_of_their_own() -> None:
         "x² <= x/2; at every point of the grid x = 1/4, 1/2",
         "x² <= x/2, again; at every point of the grid x = 1, 3",
     ]
-    whole = judge_row(rows.rows[0].claim, outcome.evidence, outcome.cells, obstacles=(), alpha=0.05)
+    whole = judge_row(rows.rows[0].claim, outcome.evidence, outcome.cells, unmet=(), alpha=0.05)
     assert whole.whole.judgement.verdict == "refuted"
     assert [cell.judgement.verdict.value for cell in whole.cells] == ["verified", "refuted"]
     assert [float(cell.judgement.lower or 0) for cell in whole.cells] == [1.0, 6.0]

@@ -13,17 +13,19 @@ import pytest
 from dpaudit.coins import Coins, enumerate_view, record, replay
 from dpaudit.coins.base import To
 from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group
+from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.distributions import (
     DiscreteGaussian,
     DiscreteLaplace,
+    Distribution,
     Gaussian,
     Laplace,
-    Law,
     PointMass,
     Skellam,
     SumMod,
 )
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.suite import Control, broken, controls
 from dpaudit.suite.mutants import (
@@ -39,8 +41,6 @@ from dpaudit.suite.mutants import (
     with_scale,
     without,
 )
-from dpaudit.core.suite import Group
-from dpaudit.core.views import PUBLIC, SERVER, View
 from tests.suite.test_row_kinds import RUN, audit_at, found
 
 LEFT, RIGHT = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])
@@ -59,8 +59,8 @@ def vector(coins: Coins, data: Any) -> Any:
 
 
 def aggregate(coins: Coins, data: Any) -> Any:
-    laws: Sequence[Law] = [DiscreteLaplace(scale=1).shift(int(value)) for value in data]
-    return coins.aggregate(laws, SumMod(8), site="sum")
+    distributions: Sequence[Distribution] = [DiscreteLaplace(scale=1).shift(int(value)) for value in data]
+    return coins.aggregate(distributions, SumMod(8), site="sum")
 
 
 def loss(program: Any, *, seed: int = 0) -> float:
@@ -109,12 +109,14 @@ def test_noise_left_out_at_first_is_drawn_later() -> None:
         assert recording.returned[0] == 1.0 != recording.returned[1]
 
 
-def test_one_share_less_is_the_law_of_fewer_shares() -> None:
+def test_one_share_less_is_the_distribution_of_fewer_shares() -> None:
     """By enumeration: the aggregate of three users has the noise of two."""
 
     def fewer(coins: Coins, data: Any) -> Any:
-        laws: list[Law] = [DiscreteLaplace(scale=1).shift(int(value)) for value in data[:-1]]
-        return coins.aggregate([*laws, PointMass(value=int(data[-1]))], SumMod(8), site="sum")
+        distributions: list[Distribution] = [
+            DiscreteLaplace(scale=1).shift(int(value)) for value in data[:-1]
+        ]
+        return coins.aggregate([*distributions, PointMass(value=int(data[-1]))], SumMod(8), site="sum")
 
     view = View.of(SERVER)
     data = [1, 0, 1]
@@ -125,8 +127,10 @@ def test_one_share_less_is_the_law_of_fewer_shares() -> None:
     assert _masses(mutant) != pytest.approx(_masses(plain), rel=1e-3)
 
 
-def _masses(law: Any) -> dict[Any, float]:
-    return {seen[-1]: float(law.probabilities[key]) for key, seen in law.transcripts.items()}
+def _masses(distribution: Any) -> dict[Any, float]:
+    return {
+        seen[-1]: float(distribution.probabilities[key]) for key, seen in distribution.transcripts.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -138,16 +142,17 @@ def _masses(law: Any) -> dict[Any, float]:
         DiscreteGaussian(sigma2=4),
         Skellam(variance=4),
     ],
-    ids=lambda law: type(law).__name__,
+    ids=lambda distribution: type(distribution).__name__,
 )
-def test_a_scaled_law_has_the_scaled_deviation(law: Law) -> None:
-    """Variance by the square of the factor (discrete laws: up to their lattice), around the same centre."""
-    wide = with_scale(law.shift(3), Fraction(5))
-    assert wide.variance() == pytest.approx(25 * law.variance(), rel=0.03)
-    assert with_scale(law, Fraction(1)) == law
+def test_a_scaled_distribution_has_the_scaled_deviation(distribution: Distribution) -> None:
+    """Variance by the square of the factor (discrete distributions: up to their lattice), around the same
+    centre."""
+    wide = with_scale(distribution.shift(3), Fraction(5))
+    assert wide.variance() == pytest.approx(25 * distribution.variance(), rel=0.03)
+    assert with_scale(distribution, Fraction(1)) == distribution
 
 
-def test_a_law_without_a_scale_is_refused_by_name() -> None:
+def test_a_distribution_without_a_scale_is_refused_by_name() -> None:
     """A factor on what has no scale would be no mistake at all."""
     with pytest.raises(InvalidParameterError, match="PointMass"):
         with_scale(PointMass(value=1), Fraction(2))
@@ -229,14 +234,14 @@ def test_two_errors_do_not_tell_inputs_apart_where_others_run() -> None:
 def raising(where: float) -> Mutation:
     """A transformation that fails by itself where the raw sum is ``where``."""
 
-    def scaled_there(law: Law) -> Law:
-        if float(getattr(law, "offset", 0)) == where:
+    def scaled_there(distribution: Distribution) -> Distribution:
+        if float(getattr(distribution, "offset", 0)) == where:
             raise ZeroDivisionError("no such factor")
-        return with_scale(law, Fraction(1, 2))
+        return with_scale(distribution, Fraction(1, 2))
 
     class Failing(_Passing):
-        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            return super().observe(scaled_there(law), site=site, to=to)
+        def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(scaled_there(distribution), site=site, to=to)
 
     return _mutation(lambda coins: Failing(coins))
 
@@ -264,7 +269,8 @@ def test_a_transformation_that_breaks_on_one_input_catches_nothing() -> None:
 
 
 def test_a_mutant_that_cannot_be_made_crashes_its_control_alone() -> None:
-    """A law without a scale, at a site of its own: there is a fingerprint, the other one is caught."""
+    """A distribution without a scale, at a site of its own: there is a fingerprint, the other one is
+    caught."""
 
     def revealing(coins: Coins, data: Any) -> float:
         coins.observe(PointMass(value=1), site="fixed")

@@ -12,10 +12,10 @@ from audits.distributed_mab.suite import suite as distributed
 from audits.private_online_learning.suite import suite as online
 from dpaudit.core.claims import ErrorRate
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.suite import Outcome, Row, Suite
 from dpaudit.report.html import render_html
 from dpaudit.report.roles import mended_by
 from dpaudit.run.describe import describe
-from dpaudit.core.suite import Outcome, Row, Suite
 from tests.cli.suites import by_id, invoke, run, write_suite
 from tests.report.dom import parse
 

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Ordering, PureDP
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins
+from dpaudit.core.claims import Ordering, PureDP
 from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.core.evidence import Evidence
-from dpaudit.distributions import Laplace
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.plots import Plot
 from dpaudit.core.plots import table as plot_of_rows
-from dpaudit.certify.build import laplace_mechanism
-from dpaudit.certify.sites import Site
-from dpaudit.suite.regret.intervals import Interval
+from dpaudit.core.suite import Group, Row, Run
+from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
+from dpaudit.run.finding import finding_of
 from dpaudit.suite import (
     Control,
     Expression,
@@ -44,8 +45,7 @@ from dpaudit.suite import (
     step,
 )
 from dpaudit.suite.mutants import scaled, without
-from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Group, Row, Run
+from dpaudit.suite.regret.intervals import Interval
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from scipy.special import ndtr
 
+from dpaudit.certify.build import accounted, gaussian_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import ProgramProof
+from dpaudit.core.suite import Outcome
+from dpaudit.distributions import Gaussian, Laplace
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
-from dpaudit.distributions import Gaussian, Laplace
-from dpaudit.certify.build import accounted, gaussian_mechanism
-from dpaudit.certify.sites import Site
 from dpaudit.prover import OneReplaced, Symbols
-from dpaudit.suite.proved import Proving, Shape, evidence_of
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Outcome
+from dpaudit.suite.proved import Proving, Shape, evidence_of
 from dpaudit.verify.result import verify_result
 
 UNIT = Symbols(3, low=0, high=1)
@@ -162,7 +162,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "asked for a larger rho": lambda data: _body(data).update(claim={"rho": "1"}),
     "asked for mu": lambda data: _body(data).update(claim={"mu": "1/8"}),
     "as own regions": lambda data: _body(data).update(proof="program, own regions", cells=[]),
-    "as exact laws": lambda data: _body(data).update(proof="program, exact laws", trees=[]),
+    "as exact distributions": lambda data: _body(data).update(proof="program, exact distributions", trees=[]),
     "more size": lambda data: _body(data)["data"].update(size=4),
     "less noise": lambda data: _release(data).__setitem__(3, "1"),
     "a float": lambda data: _release(data).__setitem__(3, 4.0),

@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.build import accounted, laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.evidence import ProgramProof
+from dpaudit.core.row_verdicts import is_accepted
+from dpaudit.core.suite import Outcome
+from dpaudit.distributions import Bernoulli, Laplace
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.claim_t0 import ASSUMED, scope_in_words
-from dpaudit.distributions import Bernoulli, Laplace
-from dpaudit.certify.build import accounted, laplace_mechanism
-from dpaudit.certify.sites import Site
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
-from dpaudit.core.row_verdicts import is_accepted
-from dpaudit.suite.proved import Proving, Shape, evidence_of
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Outcome
+from dpaudit.suite.proved import Proving, Shape, evidence_of
 from dpaudit.verify.result import verify_result
 
 SVT = Proving(
@@ -47,9 +47,9 @@ MECHANISM = accounted(
 )
 
 
-def result(claim: PureDP, evidence: list[Any], *, obstacles: tuple[str, ...] = ()) -> dict[str, Any]:
+def result(claim: PureDP, evidence: list[Any], *, unmet: tuple[str, ...] = ()) -> dict[str, Any]:
     """A result as a report holds it, read back from its text."""
-    found = finding_of(claim, Outcome(evidence, obstacles=obstacles), alpha=0.01)
+    found = finding_of(claim, Outcome(evidence, unmet=unmet), alpha=0.01)
     about = {"id": "row", "claim": claim.to_json(), "expect": "verified", "alpha": 0.01}
     whole = {**about, **found, "as_expected": found["verdict"] == "verified"}
     return dict(json.loads(json.dumps(whole)))
@@ -59,10 +59,10 @@ def svt() -> dict[str, Any]:
     return result(SVT.claim, list(SVT.outcome().evidence))
 
 
-def a_sum(*, obstacles: tuple[str, ...] = ()) -> dict[str, Any]:
+def a_sum(*, unmet: tuple[str, ...] = ()) -> dict[str, Any]:
     """A general claim: the accounted certificate, and a proof of the program for three records."""
     proof = evidence_of(noisy_sum, GENERAL, SUM).evidence
-    return result(GENERAL, [MECHANISM.certify(GENERAL), *proof], obstacles=obstacles)
+    return result(GENERAL, [MECHANISM.certify(GENERAL), *proof], unmet=unmet)
 
 
 def refused(data: dict[str, Any]) -> list[str]:
@@ -86,7 +86,7 @@ def test_a_consistent_claim_climbs_one_rung() -> None:
     assert (data["verdict"], data["strength"]) == ("consistent", "proved in scope")
     assert data["scope"] == "all data of N = 3 numbers in [0, 1], one record replaced, all outcomes"
     assert not refused(data)
-    stopped = a_sum(obstacles=("a line that no replay entered",))
+    stopped = a_sum(unmet=("a line that no replay entered",))
     assert (stopped["verdict"], stopped["strength"]) == ("inconclusive", "none")
     assert "scope" not in stopped
 
@@ -190,7 +190,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "less noise": lambda data: _body(data)["tree"][0].__setitem__(2, "1/2"),
     "a float": lambda data: _body(data)["tree"][0].__setitem__(2, 2.5),
     "no assumptions": lambda data: data["evidence"][0].update(assumptions=[]),
-    "other laws": lambda data: _body(data).update(proof="program, exact laws"),
+    "other distributions": lambda data: _body(data).update(proof="program, exact distributions"),
 }
 
 
@@ -222,7 +222,7 @@ def of_finite(proving: Proving) -> dict[str, Any]:
     return result(proving.claim, list(proving.outcome().evidence))
 
 
-def test_a_finite_program_is_verified_from_its_exact_laws() -> None:
+def test_a_finite_program_is_verified_from_its_exact_distributions() -> None:
     """ln 3 = 1.0986: proved at 11/10 in the report's scope, by the file that adds up its trees."""
     data = of_finite(keeps("3/4"))
     assert (data["verdict"], data["strength"]) == ("verified", "proved in scope")
@@ -239,7 +239,9 @@ def test_a_finite_program_is_verified_from_its_exact_laws() -> None:
     ],
     ids=["too little noise", "no noise"],
 )
-def test_a_finite_program_is_refuted_by_its_exact_laws(proving: Proving, lower: float | None) -> None:
+def test_a_finite_program_is_refuted_by_its_exact_distributions(
+    proving: Proving, lower: float | None
+) -> None:
     """By the ratio that two neighbours' trees attain, infinite where one cannot show what the other does."""
     data = of_finite(proving)
     assert (data["verdict"], data["strength"]) == ("refuted", "witness")
@@ -247,7 +249,7 @@ def test_a_finite_program_is_refuted_by_its_exact_laws(proving: Proving, lower: 
     assert not refused(data)
 
 
-FORGED_LAWS: dict[str, Callable[[dict[str, Any]], object]] = {
+FORGED_DISTRIBUTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a lower bound": lambda item: item.update(bound="1"),
     "a tree left out": lambda item: item["body"]["trees"].pop(),
     "trees of other data": lambda item: item["body"]["trees"].insert(0, item["body"]["trees"].pop()),
@@ -260,17 +262,17 @@ FORGED_LAWS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED_LAWS)
-def test_forged_exact_laws_are_refused(name: str) -> None:
-    """Each edit of an honest proof by exact laws is found."""
+@pytest.mark.parametrize("name", FORGED_DISTRIBUTIONS)
+def test_forged_exact_distributions_are_refused(name: str) -> None:
+    """Each edit of an honest proof by exact distributions is found."""
     data = of_finite(keeps("3/4"))
-    FORGED_LAWS[name](data["evidence"][0])
+    FORGED_DISTRIBUTIONS[name](data["evidence"][0])
     assert refused(data)
 
 
 #: Edits that leave a witness of another program, or make its bound smaller.
 LEFT = ("a lower bound", "another kind", "another chance", "trees of other data")
-FORGED_RATIOS = {name: edit for name, edit in FORGED_LAWS.items() if name not in LEFT}
+FORGED_RATIOS = {name: edit for name, edit in FORGED_DISTRIBUTIONS.items() if name not in LEFT}
 FORGED_RATIOS |= {
     "a higher bound": lambda item: item.update(bound="7/5"),
     "an infinite one": lambda item: item.update(bound=None),
@@ -280,7 +282,7 @@ FORGED_RATIOS |= {
 
 @pytest.mark.parametrize("name", FORGED_RATIOS)
 def test_forged_ratios_are_refused(name: str) -> None:
-    """Each edit of an honest witness by exact laws is found."""
+    """Each edit of an honest witness by exact distributions is found."""
     data = of_finite(keeps("4/5"))
     [item] = [piece for piece in data["evidence"] if piece["evidence"] == "witness"]
     before = copy.deepcopy(item)

@@ -9,10 +9,10 @@ import pytest
 
 import dpaudit
 from dpaudit.core.errors import BrokenReportError
-from dpaudit.report.file.strict import MAX_BYTES, parse_strict, require_clear_ids
-from dpaudit.report.axis import Scale
-from dpaudit.run.commands import RunCommand, read_command
 from dpaudit.core.skeletons import is_readable, skeleton
+from dpaudit.report.axis import Scale
+from dpaudit.report.file.strict import MAX_BYTES, parse_strict, require_clear_ids
+from dpaudit.run.commands import RunCommand, read_command
 
 PAGE = Path(dpaudit.__file__).parents[1] / "docs" / "verify.md"
 

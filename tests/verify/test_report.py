@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify import build
+from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 from dpaudit.core.claims import ApproxDP, Claim, PureDP
 from dpaudit.core.errors import BrokenReportError
 from dpaudit.core.evidence import Evidence, Witness
-from dpaudit.kernel.kernel_t0 import context_of
-from dpaudit.distributions import Laplace
-from dpaudit.certify import build
-from dpaudit.run.finding import finding_of
 from dpaudit.core.suite import Outcome
+from dpaudit.core.views import PUBLIC
+from dpaudit.distributions import Laplace
+from dpaudit.kernel.kernel_t0 import context_of
+from dpaudit.run.finding import finding_of
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.report import verify_report
-from dpaudit.core.views import PUBLIC
-from dpaudit.certify.witnesses.transcript import WitnessSite, transcript_body
 
 CLAIM = PureDP(epsilon="1/2")
 
@@ -39,7 +39,11 @@ def row(id: str, claim: Claim, evidence: list[Evidence], *, expect: str) -> dict
 def witness() -> Witness:
     noise = Laplace(scale=1)
     site = WitnessSite(
-        site="sum", to=frozenset([PUBLIC]), law=noise.shift(1.0), law_neighbour=noise.shift(0.0), value=3.0
+        site="sum",
+        to=frozenset([PUBLIC]),
+        distribution=noise.shift(1.0),
+        distribution_neighbour=noise.shift(0.0),
+        value=3.0,
     )
     bound = Fraction(1) - Fraction(1, 10**12)
     body = transcript_body([site], view=CLAIM.view, inputs=([0.0], [1.0]))
@@ -125,7 +129,7 @@ EDITS: list[tuple[str, Edit]] = [
 
 
 def _first_number(bad: dict[str, Any]) -> dict[str, Any]:
-    """The neighbour's law in place of the recorded one: the loss becomes 0."""
+    """The neighbour's distribution in place of the recorded one: the loss becomes 0."""
     return dict(bad["evidence"][0]["body"]["sites"][0]["law_neighbour"])
 
 

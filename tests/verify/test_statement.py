@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import Accounting, ErrorRate, PureDP
 from dpaudit.certify import build
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import Accounting, ErrorRate, PureDP
+from dpaudit.core.views import SERVER, View
 from dpaudit.report.html import render_html
 from dpaudit.verify.report import verify_report
 from dpaudit.verify.statement import CANNOT_KNOW, certificate_in_words, setting_in_words
-from dpaudit.core.views import SERVER, View
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
 from tests.verify.test_report import CLAIM, report, row
 
@@ -34,7 +34,8 @@ def test_each_line_says_what_was_confirmed() -> None:
     said = reasons([*report()["results"], row("sums", CLAIM, [declared], expect="verified")])
     assert said[0] == (
         "arithmetic of the certificate for mechanism laplace(sensitivity 1, scale 2), for replace-one, per "
-        "event, in the view of public, turnout everybody, assuming nothing more: epsilon is at most 0.5 (by "
+        "event, in the view of public, participation everybody, assuming nothing more: epsilon is at "
+        "most 0.5 (by "
         "tier T0)"
     )
     assert said[1] == "verified (proved): it follows from the evidence"
@@ -96,15 +97,19 @@ def test_a_long_assumption_ends_with_a_whole_word() -> None:
 
 
 def test_a_line_says_what_is_protected_and_from_whom() -> None:
-    """The setting of the claim: adjacency, unit, view and turnout; an accounting has no view, and a claim
-    about noise none of them."""
+    """The setting of the claim: adjacency, unit, view and participation; an accounting has no view, and a
+    claim about noise none of them."""
     claim = PureDP(
-        epsilon=1, adjacency="add-remove", unit="user", view=View.of(SERVER), turnout="half of all users"
+        epsilon=1,
+        adjacency="add-remove",
+        unit="user",
+        view=View.of(SERVER),
+        participation="half of all users",
     )
-    wanted = "for add-remove, per user, in the view of server, turnout half of all users"
+    wanted = "for add-remove, per user, in the view of server, participation half of all users"
     assert setting_in_words(claim) == wanted
     accounting = Accounting(epsilon=1, declared="one sum", adjacency="zero-out")
-    assert setting_in_words(accounting) == "for zero-out, per event, turnout everybody"
+    assert setting_in_words(accounting) == "for zero-out, per event, participation everybody"
     assert setting_in_words(ErrorRate(text="the error is at most 1", claimed=1)) == ""
 
 

@@ -23,15 +23,15 @@ from dpaudit.core.claims import PureDP
 from dpaudit.core.data import Interval, Records
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.evidence import ProgramProof
+from dpaudit.core.row_verdicts import is_accepted
+from dpaudit.core.suite import Outcome
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.kernel.values import check as checker
 from dpaudit.kernel.values.declaration import words_of
-from dpaudit.core.row_verdicts import is_accepted
-from dpaudit.suite.proved import Proving
 from dpaudit.run.finding import finding_of
-from dpaudit.core.suite import Outcome
+from dpaudit.suite.proved import Proving
 from dpaudit.verify.result import verify_result
 from tests.cli.suites import invoke, run
 
@@ -237,7 +237,7 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "a step of later ones": ("sums", lambda data: body_of(data)["nodes"][1].__setitem__(1, [9])),
     "less noise": ("sums", _less_noise),
     "a smaller factor": ("sums", lambda data: body_of(data)["releases"][0].update(factor="1/2")),
-    "another law": ("sums", lambda data: body_of(data)["releases"][0].update(law="gaussian")),
+    "another distribution": ("sums", lambda data: body_of(data)["releases"][0].update(law="gaussian")),
     "a draw that serves twice": ("sums", lambda data: body_of(data)["releases"][1].update(draw=0)),
     "no draw": ("sums", lambda data: body_of(data)["releases"][0].update(draw=None)),
     "no releases": ("sums", lambda data: body_of(data).update(releases=[])),

@@ -9,11 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
-from dpaudit.coins import Coins, Program
-from dpaudit.core.evidence import Evidence
-from dpaudit.distributions import BinaryTree, Gaussian, SubsampledGaussianSum
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import (
     LossGrid,
     accounted,
@@ -23,10 +18,15 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions import BinaryTree, Gaussian, SubsampledGaussianSum
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.suite import evidence, privacy
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -110,8 +110,8 @@ def sgd(rate: str) -> Program:
         model = 0.0
         for _ in range(3):
             gradients = np.clip(model - np.asarray(data, dtype=float), -1, 1)
-            law = SubsampledGaussianSum(gradients, rate=rate, sigma=1, dimension=0)
-            model = model - coins.observe(law, site="gradient") / 100
+            distribution = SubsampledGaussianSum(gradients, rate=rate, sigma=1, dimension=0)
+            model = model - coins.observe(distribution, site="gradient") / 100
 
     return program
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import GaussianDP
-from dpaudit.coins import Coins, Program
-from dpaudit.distributions import Gaussian
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import GaussianDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group
+from dpaudit.core.views import EVERYBODY_ELSE, user
+from dpaudit.distributions import Gaussian
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.suite import privacy
-from dpaudit.core.suite import Group
-from dpaudit.core.views import EVERYBODY_ELSE, user
 
 __all__ = ["rows"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audits.classics.proved_families import provings, right, wrong
+from dpaudit.core.suite import Group
 from dpaudit.reference.mechanisms.proved_programs import (
     BANDITS,
     NOISY_MAXIMA,
@@ -14,7 +15,6 @@ from dpaudit.reference.mechanisms.proved_programs import (
 )
 from dpaudit.suite import Control, controls, listed
 from dpaudit.suite.proved import Proving, proved
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

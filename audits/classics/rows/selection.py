@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins
-from dpaudit.core.data import Integers, Records
-from dpaudit.distributions import Exponential, Gumbel, Laplace, Law, NoisyArgmax
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import report_noisy_max
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins
+from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Integers, Records
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions import Distribution, Exponential, Gumbel, Laplace, NoisyArgmax
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.suite import over, privacy
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -38,7 +38,7 @@ NOISE: dict[str, type[Laplace] | type[Gumbel] | type[Exponential]] = {
 }
 
 
-def noisy_max(noise: Law) -> Any:
+def noisy_max(noise: Distribution) -> Any:
     def program(coins: Coins, data: Any) -> Any:
         return coins.observe(NoisyArgmax(data.sum(axis=0), noise), site="winner")
 

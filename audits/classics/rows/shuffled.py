@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP
-from dpaudit.coins import Coins, Program
-from dpaudit.core.evidence import Evidence
-from dpaudit.distributions import Binomial, Counts, RandomisedResponse
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import randomised_response, shuffled, shuffled_response, vector_noise
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Binomial, Counts, RandomisedResponse
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import evidence, privacy
-from dpaudit.core.suite import Group, Outcome, Run
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

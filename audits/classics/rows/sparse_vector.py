@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, Program
-from dpaudit.distributions import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import above_threshold
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import PureDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group
+from dpaudit.distributions import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.suite import privacy
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -59,7 +59,9 @@ def variant(
         program=program,
         neighbours=lambda run: [Neighbours("some columns rise, the others fall", 1 - up, up)],
         sites=sites,
-        histories={"above where they rise": lambda site, occurrence, law: answers[occurrence in rising]},
+        histories={
+            "above where they rise": lambda site, occurrence, distribution: answers[occurrence in rising]
+        },
         domain=Values(0, 1),
     )
 

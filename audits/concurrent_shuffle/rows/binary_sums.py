@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from audits.concurrent_shuffle.node_privacy import claim_of
+from dpaudit.certify.build import integer_noise
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import ball
-from dpaudit.certify.build import integer_noise
 from dpaudit.reference.mechanisms.binary_sum import Variant, binary_sum_mechanism
 from dpaudit.suite import Chain, Constant, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -64,8 +64,8 @@ def private(run: Run, users: int, epsilon: Fraction, delta: Fraction, variant: V
     Binomial noise on a count that one user moves by 1, exact delta in both directions.
     """
     node = binary_sum_mechanism(users, epsilon, delta, variant=variant)
-    law = node.noise
-    proof = integer_noise("binomial", sensitivity=1, trials=law.trials, probability=law.p)
+    distribution = node.noise
+    proof = integer_noise("binomial", sensitivity=1, trials=distribution.trials, probability=distribution.p)
     return [proof.certify(claim_of(epsilon, delta))]
 
 

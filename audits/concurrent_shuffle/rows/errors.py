@@ -17,13 +17,13 @@ from fractions import Fraction
 from audits.concurrent_shuffle.error_bounds import Setting, levels_of, node_proxy, quantile_below, radius
 from dpaudit.core.claims import ErrorRate
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, upper
+from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Binomial
 from dpaudit.distributions.exact_tails import above
-from dpaudit.core.plots import table
+from dpaudit.kernel.ball import arb, ball, upper
 from dpaudit.reference.mechanisms.concurrent_tree import node_counts
 from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["BOUNDS", "Bound", "rows"]
 

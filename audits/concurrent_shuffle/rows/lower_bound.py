@@ -25,10 +25,10 @@ from audits.concurrent_shuffle.hard_inputs import (
 )
 from dpaudit.core.claims import LowerBound
 from dpaudit.core.evidence import Estimate
-from dpaudit.kernel.ball import lower, upper
 from dpaudit.core.plots import table
-from dpaudit.suite import Chain, Control, Measured, controls, evidence, full, inequality, over
 from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import lower, upper
+from dpaudit.suite import Chain, Control, Measured, controls, evidence, full, inequality, over
 
 __all__ = ["rows"]
 
@@ -100,7 +100,8 @@ def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
     """Every (ε, δ)-CSDP algorithm with k shufflers has error Ω(rep(n, k)) on its hard inputs with constant
     probability; Algorithm 3 does, 20 to 160 times over, at n = 2^30, 2^50, 2^70 where all hypotheses hold
 
-    The error of Algorithm 3 with calibrated bits at one time at which no user is blind: a binomial law, for
+    The error of Algorithm 3 with calibrated bits at one time at which no user is blind: a binomial
+    distribution, for
     every input; its median from below by Berry and Esseen's theorem. δ = 0.99 min(ε, 1)/(40 n (k + 1)).
 
     Note: about all algorithms: no algorithm that respects the bound verifies it, and none refutes it here
@@ -112,7 +113,7 @@ def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
     ratio = upper(variance_ratio(floor.horizon, k, epsilon))
     return Measured(
         low=lower(found),
-        method="exact binomial law at one time, Berry and Esseen, in balls",
+        method="exact binomial distribution at one time, Berry and Esseen, in balls",
         scope="Algorithm 3 with calibrated bits, every input",
         covers=False,
         notes=[

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from audits.concurrent_shuffle.hard_inputs import HardInputs, big_batch, largest_delta, repeat_len
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.suite import Chain, Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows", "same_blocks", "smallest_chance"]
 

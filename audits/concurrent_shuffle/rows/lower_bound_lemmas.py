@@ -30,9 +30,9 @@ from audits.concurrent_shuffle.exact_tables import (
 from audits.concurrent_shuffle.hard_inputs import HardInputs, marked_bits
 from audits.concurrent_shuffle.interval_escape import Sum, holds_on
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -148,7 +148,7 @@ def _delta(table: Table, ratio: Fraction) -> Fraction:
 )
 def few_outside(kind: str, ratio: Fraction) -> dict[str, Sides]:
     """(ε, δ)-DP leaves likelihood ratios outside [e^{-2ε}, e^{2ε}] probability 2δ/min(ε, 1) at most, for any
-    law A of the other data
+    distribution A of the other data
 
     Shuffled sums, a table with zeros, a table without; δ their exact one at e^ε = ratio; every index, A a
     point mass (Lemma B.2), uniform, and one that ties the entries. Probabilities under both values of the
@@ -162,11 +162,13 @@ def few_outside(kind: str, ratio: Fraction) -> dict[str, Sides]:
     count = len(data)
     tied = {d: Fraction(1 + 3 * (sum(d) % 2 == 0) + i, 1) for i, d in enumerate(data)}
     total = sum(tied.values(), Fraction(0))
-    laws = [{d: Fraction(1)} for d in data]
-    laws += [{d: Fraction(1, count) for d in data}, {d: w / total for d, w in tied.items()}]
+    distributions = [{d: Fraction(1)} for d in data]
+    distributions += [{d: Fraction(1, count) for d in data}, {d: w / total for d, w in tied.items()}]
     worst = max(
-        outside(mixed(table, law, index=i, value=0), mixed(table, law, index=i, value=1), ratio)
-        for law in laws
+        outside(
+            mixed(table, distribution, index=i, value=0), mixed(table, distribution, index=i, value=1), ratio
+        )
+        for distribution in distributions
         for i in range(len(data[0]))
     )
     limit = 2 * _delta(table, ratio)
@@ -182,22 +184,23 @@ def few_outside(kind: str, ratio: Fraction) -> dict[str, Sides]:
     "Lemma B.4 (quoted from Matoušek 2001)",
     kind="tail",
     over=over(
-        law=((160000, "1/2"), full((444445, "1/10")), full((381120, "1/8"))),
+        distribution=((160000, "1/2"), full((444445, "1/10")), full((381120, "1/8"))),
         abc=(("1/4", 1, 1), ("1/10", 1, "3/2")),
         j=range(17),
     ),
 )
-def no_short_interval(law: tuple[int, str], abc: tuple[str, int, str], j: int) -> Sides:
+def no_short_interval(distribution: tuple[int, str], abc: tuple[str, int, str], j: int) -> Sides:
     """Sums of bits of variance 200² or more miss every interval of length c √(Var log(a/β)) with probability
     β, for all a >= β >= 2^{-b Var}, at (a, b, c) = (1/4, 1, 1) and (1/10, 1, 3/2)
 
-    Binomial laws (n, p), all β at once: pieces [a/2^{2^{j+1}}, a/2^{2^j}] of their range and [a/2, a], j to
+    Binomial distributions (n, p), all β at once: pieces [a/2^{2^{j+1}}, a/2^{2^j}] of their range and [a/2,
+    a], j to
     where 2^{2^j} is past 2^{b Var}; on each the largest β against the longest interval, tails summed in
     balls.
 
     Note: existence is claimed; these constants are ours, and the sums tested are binomial
     """
-    (n, p), (a, _, c) = law, map(Fraction, abc)
+    (n, p), (a, _, c) = distribution, map(Fraction, abc)
     start = 0 if j == 0 else 2 ** (j - 1)
     stop = 1 if j == 0 else 2**j
     return holds_on(Sum(n, Fraction(p)), a=a, c=c, low=a / 2**stop, high=a / 2**start)
@@ -278,7 +281,8 @@ def _overlapping(sizes: tuple[int, int], n: int) -> NextBatch:
 
 @lru_cache(maxsize=4)
 def _toy(kind: str) -> tuple[HardInputs, int, Joint]:
-    """A hard input, how many of its bits are marked, and the joint law of these and the transcript."""
+    """A hard input, how many of its bits are marked, and the joint distribution of these and the
+    transcript."""
     n, copies, distance = (16, 3, 2) if kind == "long runs" else (8, 1, 4 if kind == "two shufflers" else 2)
     member = HardInputs(horizon=n, copies=copies, prefix_len=int(kind == "long runs"), prefix_bit=1)
     batches = _overlapping((2, 4), n) if kind == "two shufflers" else _in_turn((2, 3), 2, n)
@@ -299,8 +303,8 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     variance c_ε² or more each; m >= n/(Big + rep + 1)
 
     Shuffled bits in batches of 2 whose noise depends on the output before, and two overlapping shufflers, on
-    hard inputs of 8 users (16 in the full profile): the exact joint law of marked bits and t′ = (outputs, all
-    other bits).
+    hard inputs of 8 users (16 in the full profile): the exact joint distribution of marked bits and t′ =
+    (outputs, all other bits).
 
     Note: δ of the toys is above the lemma's limit, which (a) and (b) do not use
 

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from audits.concurrent_shuffle.protocol_runs import calibrated, node_release, sum_audit
-from dpaudit.core.claims import ApproxDP, Ordering
 from dpaudit.coins import Coins, Program, record
+from dpaudit.core.claims import ApproxDP, Ordering
 from dpaudit.core.evidence import Estimate
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.concurrent_protocol import ReadAt, concurrent_sums
 from dpaudit.reference.mechanisms.concurrent_tree import (
     Node,
@@ -30,8 +32,6 @@ from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import Control, broken, controls, one_share_less, without
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

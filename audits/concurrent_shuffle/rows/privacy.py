@@ -17,19 +17,19 @@ from audits.concurrent_shuffle.node_privacy import (
     summed_witness,
 )
 from audits.concurrent_shuffle.sequential_batches import BITS, in_turn, overlapping
+from dpaudit.certify.build import Proof
+from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.kernel.ball import ball
-from dpaudit.certify.build import Proof
-from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.reference.mechanisms.shuffler_schedule import active_batches
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import Sides, evidence, full, inequality, listed, over
-from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["rows"]
 
@@ -95,8 +95,8 @@ def any_node_mechanism(
     """{case} on each user are together (ε, δ)-CSDP, whatever the node mechanism is
 
     The worst mechanism with a given (ε, δ) (it tells the input with probability δ, and is randomised response
-    otherwise) composed with itself, loss laws on a grid that divides its ε. The mechanisms may be chosen
-    adaptively; the values are fixed in advance.
+    otherwise) composed with itself, loss distributions on a grid that divides its ε. The mechanisms may be
+    chosen adaptively; the values are fixed in advance.
 
     Note: for inputs that react to earlier outputs the paper defines no neighbours; that every (ε, δ)-SDP node
     is post-processing of the worst one is cited, and not part of the certificate
@@ -174,7 +174,7 @@ def shuffled_bits(run: Run, levels: int, m: int, shufflers: int) -> list[Evidenc
     """{case} with shuffled bits calibrated to the printed share of the budget is (ε, δ)-CSDP, ε = 1/2, δ =
     1e-6
 
-    The loss laws of all nodes above a user, composed.
+    The loss distributions of all nodes above a user, composed.
 
     Note: the source's own binary sum is not printed in this paper; these are the calibrated bits that stand
     in for it, and the certificate is about them
@@ -209,8 +209,8 @@ def cost(run: Run, instance: int) -> list[Evidence]:
     2, n = 64), 0.1407 (n = 1024), and with 1, 2, 3 shufflers 0.4963 (n = 512), 0.3427 (1024), 0.2774 (2187),
     at δ = 1e-6
 
-    Both ends: the composed loss laws of the nodes above a user, on a grid of 1/1000, and their reports added
-    up. Finer grids take up to 0.6 % off these ε.
+    Both ends: the composed loss distributions of the nodes above a user, on a grid of 1/1000, and their
+    reports added up. Finer grids take up to 0.6 % off these ε.
     """
     _, shape, epsilon = COSTS[instance]
     counter, claim = _counter(*shape), claim_of(epsilon, DELTA)
@@ -255,7 +255,7 @@ def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     kε₀² + 2ε₀ sqrt(k log(2/δ)) <= ε, the quoted formula with constant 1 and δ' = δ/2. C = 12 is ours; of
     Algorithm 2 k is log n.
 
-    Note: the factor log(1/δ) is the price: at few shufflers advanced composition needs more noise than simple
+    Note: the factor log(1/δ) is the cost: at few shufflers advanced composition needs more noise than simple
     composition, not less
     """
     slack = (k * ln(2 / delta)).sqrt()
@@ -264,7 +264,7 @@ def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     return k * ln(2 * k / delta) / node**2, 12 * ln(1 / delta) * simple
 
 
-#: Shufflers, and the fair bits of a node that composed loss laws need for (1/2, 1e-6).
+#: Shufflers, and the fair bits of a node that composed loss distributions need for (1/2, 1e-6).
 NEEDED = {1: 268, 2: 524, 3: 782, 9: 2340, 15: 3899}
 
 
@@ -281,8 +281,8 @@ def needed(run: Run, shufflers: int) -> list[Evidence]:
     """(1/2, 1e-6)-CSDP holds with 268, 524, 782, 2340 and 3899 fair bits a node for 1, 2, 3, 9 and 15
     shufflers; simple composition asks for 268, 1033, 2305, 25367 and 64863
 
-    Loss laws of k equal nodes, composed; and their reports added up. 9 shufflers are Algorithm 2 at n = 1024,
-    15 at n = 65536.
+    Loss distributions of k equal nodes, composed; and their reports added up. 9 shufflers are Algorithm 2 at
+    n = 1024, 15 at n = 65536.
 
     Note: the noise of a node grows like k instead of k² log k: simple composition wastes a factor 11 at n =
     1024

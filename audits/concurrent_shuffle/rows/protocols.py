@@ -15,12 +15,12 @@ from fractions import Fraction
 
 from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.suite import Group
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import full, over, privacy
-from dpaudit.core.suite import Group
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -7,12 +7,12 @@ full; here with central Laplace noise in the place of the shuffler's.
 from __future__ import annotations
 
 from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.mechanisms.counter_programs import concurrent_batches
 from dpaudit.suite import Measured, evidence, full, over
 from dpaudit.suite.proved import Proving, Shape, derived_cost, proved
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -16,9 +16,11 @@ import numpy as np
 
 from audits.concurrent_shuffle.regret_bounds import REWARD_NOISE, Setting
 from audits.concurrent_shuffle.regret_runs import simulated
+from dpaudit.blackbox.statistics import mean_bounds
 from dpaudit.core.claims import RegretRate
-from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
 from dpaudit.reference.algorithms.contextual.concurrent_radius import (
     concurrent_radius,
@@ -29,8 +31,6 @@ from dpaudit.reference.algorithms.contextual.concurrent_radius import (
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 from dpaudit.reference.mechanisms.concurrent_tree import build_tree
 from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
-from dpaudit.blackbox.statistics import mean_bounds
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

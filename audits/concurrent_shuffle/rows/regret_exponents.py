@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.suite import Chain, Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

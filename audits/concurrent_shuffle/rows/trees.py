@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import log2
 
 from audits.concurrent_shuffle.labelled_messages import labelled_distance, order_distance
+from dpaudit.core.suite import Group
 from dpaudit.reference.mechanisms.concurrent_sum import RunningEstimates
 from dpaudit.reference.mechanisms.concurrent_tree import (
     Tree,
@@ -25,7 +26,6 @@ from dpaudit.reference.mechanisms.shuffler_schedule import (
     shuffler_schedule,
 )
 from dpaudit.suite import Chain, Sides, full, inequality, listed, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -222,7 +222,8 @@ def one_shuffler(users: int, labels: int) -> Chain:
     """Without continual observation several mechanisms run in parallel through one shuffler: labelled
     messages, shuffled together, show what shuffling each mechanism's messages alone does
 
-    All permutations of the labelled messages: the joint law of the sequences that the labels leave is that of
+    All permutations of the labelled messages: the joint distribution of the sequences that the labels leave
+    is that of
     independent uniform permutations, one for each mechanism, and which place holds which label is independent
     of them.
 
@@ -230,7 +231,10 @@ def one_shuffler(users: int, labels: int) -> Chain:
     the last of several batches cannot show the first one earlier
     """
     return {
-        "distance between the laws of the sequences": (labelled_distance(users=users, labels=labels), 0),
+        "distance between the distributions of the sequences": (
+            labelled_distance(users=users, labels=labels),
+            0,
+        ),
         "dependence on the labels' places": (order_distance(users=users, labels=labels), 0),
     }
 

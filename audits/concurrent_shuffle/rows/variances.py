@@ -9,13 +9,14 @@ import numpy as np
 
 from audits.concurrent_shuffle.error_bounds import Setting, levels_of, node_proxy, prefix_proxy
 from audits.concurrent_shuffle.prefix_errors import error_split, most_terms, share_above
+from dpaudit.certify.decide import NoiseSum, noise_sum, proxy_proof
 from dpaudit.core.claims import SubGaussian
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, upper_short
-from dpaudit.distributions import Binomial
 from dpaudit.core.plots import table
-from dpaudit.certify.decide import NoiseSum, noise_sum, proxy_proof
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions import Binomial
+from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import (
@@ -25,7 +26,6 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
     node_counts,
 )
 from dpaudit.suite import Chain, Measured, evidence, full, inequality, listed, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

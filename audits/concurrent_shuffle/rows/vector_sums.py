@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.reference.mechanisms.binomial_witness import one_entry
 from dpaudit.suite import Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -10,14 +10,14 @@ from functools import lru_cache
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.core.conversions import best_order, converted, gaussian_delta, response_delta, step_budget
 from dpaudit.core.exact_functions import ceil_log2, ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
-from dpaudit.kernel.t2.special_laws import Skellam
+from dpaudit.kernel.t2.special_distributions import Skellam
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.reference.mechanisms.parameter_sheet import skellam_sheet
 from dpaudit.suite import Sides, Step, inequality, listed, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

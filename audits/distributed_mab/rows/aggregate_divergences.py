@@ -22,11 +22,13 @@ from audits.distributed_mab.renyi_privacy import (
     theorem_2_batch,
     theorem_2_final,
 )
+from dpaudit.certify.build import discrete_gaussian_sum, integer_noise
 from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
-from dpaudit.certify.build import discrete_gaussian_sum, integer_noise
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
     divergence_excess,
     largest_log_ratio,
@@ -39,8 +41,6 @@ from dpaudit.reference.mechanisms.parameter_sheet import (
     skellam_sheet,
 )
 from dpaudit.suite import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 
@@ -79,8 +79,8 @@ def concentrated(rho: Fraction, domain: str = DOMAIN) -> ZeroConcentratedDP:
 def lemma(order: int, shift: int, variance: Fraction) -> Sides:
     """Skellam noise: ε(α) <= αΔ²/(2σ²) + min{((2α-1)Δ² + 6Δ)/(4σ⁴), 3Δ/(2σ²)}
 
-    Exact Rényi divergences (sums with proved tails) of Skellam noise from itself shifted by Δ; the law is
-    symmetric, so both directions agree, and of all shifts up to Δ the largest one counts.
+    Exact Rényi divergences (sums with proved tails) of Skellam noise from itself shifted by Δ; the
+    distribution is symmetric, so both directions agree, and of all shifts up to Δ the largest one counts.
     """
     divergence = skellam_renyi(variance, shift=shift, order=Fraction(order))
     return divergence, lemma_3(order, shift, variance)
@@ -249,7 +249,7 @@ def second_branch(epsilon: Fraction, s: Fraction, n: int, order: int, power: int
 USERS, PRESENT = 16, 15
 FIFTEEN = f"{PRESENT} of {USERS} users"
 TAIL = Fraction(1, 2**20)
-RDP_LOST = replace(theorem_2_claim(2, 10, HALF), turnout=FIFTEEN)
+RDP_LOST = replace(theorem_2_claim(2, 10, HALF), participation=FIFTEEN)
 
 
 @evidence(rows, "CZ23-T2P/dropout", f"Theorem 2, {LOST}", claim=RDP_LOST, role="what-if", expect="refuted")
@@ -258,7 +258,7 @@ def rdp_dropout(run: Run) -> list[Evidence]:
 
     The exact divergence, modulo m, with the variance that 15 of 16 shares leave, against the printed ε(2).
 
-    Note: a turnout r divides the variance by 1/r: about ε²α/(2r)
+    Note: a participation r divides the variance by 1/r: about ε²α/(2r)
     """
     g, variance = skellam_batch(HALF, Fraction(10), USERS)
     sheet = skellam_sheet(users=USERS, epsilon=HALF, tail_prob=TAIL, scale_factor=10)
@@ -380,7 +380,7 @@ def theorem_4_claim(epsilon: Fraction, s: int, exponent: int) -> ZeroConcentrate
     name=lambda epsilon, s, exponent: f"s = {s}, ε = {epsilon}, T = 2^{exponent}",
 )
 def cdp(run: Run, epsilon: Fraction, s: int, exponent: int) -> list[Evidence]:
-    """Dist-CDP-SE: (1/2)ε̄²-CDP, full turnout
+    """Dist-CDP-SE: (1/2)ε̄²-CDP, full participation
 
     One certificate over all batch sizes up to T/2, each with its own g and share, for all orders at once,
     against (1/2) min{sqrt(ε² + ξ/2), ε + ξ}² with ξ as printed (rounded up in the 56th bit of what ξ adds).
@@ -392,7 +392,7 @@ def cdp(run: Run, epsilon: Fraction, s: int, exponent: int) -> list[Evidence]:
     return [gaussian_batches(epsilon, s, exponent).certify(theorem_4_claim(epsilon, s, exponent))]
 
 
-CDP_LOST = replace(theorem_4_claim(HALF, 10, 20), turnout=FIFTEEN)
+CDP_LOST = replace(theorem_4_claim(HALF, 10, 20), participation=FIFTEEN)
 
 
 @evidence(rows, "CZ23-T4P/dropout", f"Theorem 4, {LOST}", claim=CDP_LOST, role="what-if", expect="refuted")
@@ -401,7 +401,7 @@ def cdp_dropout(run: Run) -> list[Evidence]:
 
     The exact divergence, modulo m, of the sum of 15 shares; the certificate says what does hold.
 
-    Note: a turnout r costs ε²/(2r)
+    Note: a participation r costs ε²/(2r)
     """
     sheet = discrete_gaussian_sheet(users=USERS, epsilon=HALF, tail_prob=TAIL, scale_factor=10)
     g, share = gaussian_batch(HALF, Fraction(10), USERS)

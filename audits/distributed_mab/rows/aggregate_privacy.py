@@ -13,14 +13,14 @@ from audits.distributed_mab.noise_privacy import (
     present_proof,
     worst_shift,
 )
+from dpaudit.certify.build import polya_noise
 from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Evidence
-from dpaudit.distributions import DiscreteLaplace
-from dpaudit.certify.build import polya_noise
-from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
-from dpaudit.suite import Sides, Step, evidence, full, listed, over, step, steps
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import PUBLIC, SERVER, View
+from dpaudit.distributions import DiscreteLaplace
+from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
+from dpaudit.suite import Sides, Step, evidence, full, listed, over, step, steps
 
 __all__ = ["rows"]
 
@@ -44,7 +44,7 @@ def claim_at(epsilon: Fraction) -> PureDP:
     expect="consistent",
 )
 def aggregate(run: Run, epsilon: Fraction) -> list[Evidence]:
-    """Dist-DP-SE: the aggregates of all batches are (ε, 0)-DP, full turnout
+    """Dist-DP-SE: the aggregates of all batches are (ε, 0)-DP, full participation
 
     The n Pólya shares add up to Lap_Z(g/ε) (CZ23-F1), whose shift by at most g costs exactly ε: one
     certificate over the batch sizes 2, 4, ..., 2^19, each with its own g = ⌈ε sqrt n⌉, at fixed disjoint
@@ -101,23 +101,23 @@ def _message_modulo(n: int, epsilon: Fraction, p: Fraction) -> Sides:
 def modulus() -> list[Step]:
     """Modulo m the log-ratio stays below ε: what the server sees, residue by residue
 
-    Enumerate all residues of the wrapped law and all shifts up to g; the wrapped ratio is a weighted mean of
-    unwrapped ones, so it stays strictly below ε.
+    Enumerate all residues of the wrapped distribution and all shifts up to g; the wrapped ratio is a weighted
+    mean of unwrapped ones, so it stays strictly below ε.
     """
     return [_aggregate_modulo, _message_modulo]
 
 
-def turnout_claim(users: int, present: int) -> PureDP:
+def participation_claim(users: int, present: int) -> PureDP:
     """The theorem's claim at ε = 1 when only ``present`` users' messages arrive."""
-    turnout = f"{present} of {users} users"
-    return PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, turnout=turnout)
+    participation = f"{present} of {users} users"
+    return PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, participation=participation)
 
 
 @evidence(
     rows,
     "CZ23-T1P/dropout",
     "Theorem 1, when messages are lost (the paper is silent on drop-outs)",
-    claim=turnout_claim,
+    claim=participation_claim,
     over=listed("users present", (10, 9), (16, 15), (16, 8), (1024, 922)),
     name=lambda users, present: f"{present} of {users} users present",
     role="what-if",
@@ -129,18 +129,18 @@ def dropout(run: Run, users: int, present: int) -> list[Evidence]:
     Noise of fewer than n Pólya shares is no discrete Laplace noise: an exact witness at the outcome 0, and
     the certificate of what does hold (the log-ratio is largest there).
     """
-    claim = turnout_claim(users, present)
+    claim = participation_claim(users, present)
     certificate = present_proof(users, present, Fraction(1)).certify(claim)
     return [dropout_witness(claim, users=users, present=present), certificate]
 
 
-NINE_OF_TEN = PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, turnout="9 of 10 users, or more")
+NINE_OF_TEN = PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, participation="9 of 10 users, or more")
 
 
 @evidence(
     rows,
     "CZ23-T1P/dropout/repaired",
-    "Theorem 1, repaired for a turnout of r n",
+    "Theorem 1, repaired for a participation of r n",
     claim=NINE_OF_TEN,
     role="repaired",
     expect="consistent",

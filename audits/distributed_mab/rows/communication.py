@@ -12,14 +12,14 @@ import numpy as np
 from audits.distributed_mab.communication import TAIL, bits, log_size_bound, sheet_of
 from dpaudit.core.claims import MessageSize
 from dpaudit.core.exact_functions import larger, log2
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions import PolyaDifference
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions import PolyaDifference
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.mechanisms.sent_bits import carried_bits, sent_over_the_wire
 from dpaudit.reference.mechanisms.wire import bits_per_residue, integer_bits, read_integers
 from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -115,7 +115,7 @@ def carried(n: int, epsilon: Fraction) -> Sides:
     """Theorem 3: in CarrySum ⌈log₂ m⌉ bits before S become 2 ⌈log₂ m⌉ + 3 + 2 log₂(1 + 8/ε) at most
 
     The theorem counts bits before S. What S adds is CarrySum's here: the mean length of the integer y + m W
-    that a user sends, in Elias' code, for every y in Z_m, from the exact law of W, p = 2^-20.
+    that a user sends, in Elias' code, for every y in Z_m, from the exact distribution of W, p = 2^-20.
 
     Note: for all n: length <= 2 log₂(2m (|W| + 1)) + 1 and E|W| <= 8/ε, with Jensen's inequality
 

@@ -1,4 +1,4 @@
-"""Concentration: Lemmas 6 to 9, against exact tails of laws whose parameters are known."""
+"""Concentration: Lemmas 6 to 9, against exact tails of distributions whose parameters are known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.core.exact_functions import larger, log_of_two_over
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.core.suite import Group
 from dpaudit.distributions import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.distributions.exact_tails import above, beyond, sum_beyond
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 from dpaudit.suite import Sides, Step, full, inequality, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -30,7 +30,7 @@ def _gaussian_radius(p: Fraction) -> Any:
 
 
 @step(over=over(p=LEVELS))
-def _normal_law(p: Fraction) -> Sides:
+def _normal_distribution(p: Fraction) -> Sides:
     """N(0, 1)"""
     return (_gaussian_radius(p) / arb(2).sqrt()).erfc(), p
 
@@ -52,11 +52,11 @@ def _discrete_gaussian(variance: Fraction, p: Fraction) -> Sides:
 def sub_gaussian() -> list[Step]:
     """σ²-sub-Gaussian: |X| <= σ sqrt(2 log(2/p)) with probability 1 - p or more
 
-    Exact tails of three laws whose variance proxy is known, beyond the printed radius.
+    Exact tails of three distributions whose variance proxy is known, beyond the printed radius.
 
     Proof: P(|X| > t) <= 2 e^{-t²/(2σ²)} (Chernoff at λ = t/σ²), which is p at the radius
     """
-    return [_normal_law, _signs, _discrete_gaussian]
+    return [_normal_distribution, _signs, _discrete_gaussian]
 
 
 # Lemma 7
@@ -64,43 +64,47 @@ def sub_gaussian() -> list[Step]:
 
 @cache
 def _known_pairs() -> dict[str, tuple[Callable[[Any], Any], Any, Any]]:
-    """Laws with a pair (σ², h): Skellam by Proposition 1's proof, sums of (discrete) Laplace by Lemma 5 with
-    c = 8/5."""
+    """Distributions with a pair (σ², h): Skellam by Proposition 1's proof, sums of (discrete) Laplace by
+    Lemma 5 with c = 8/5."""
     c, root = Fraction(C), 1 / arb(2).sqrt()
     pairs: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {}
     for v in ("1/20", "1", "30"):
-        law = Skellam(variance=Fraction(v))
-        pairs[f"Sk(0, {v})"] = (lambda t, law=law: beyond(law, t), ball(2 * Fraction(v)), root)
+        distribution = Skellam(variance=Fraction(v))
+        pairs[f"Sk(0, {v})"] = (
+            lambda t, distribution=distribution: beyond(distribution, t),
+            ball(2 * Fraction(v)),
+            root,
+        )
     for n in (1, 4, 32):
         parts = PolyaDifference(shape=n, log_ratio=Fraction(1, 2))
         pairs[f"sum of {n} Lap_Z(2)"] = (
-            lambda t, law=parts: beyond(law, t),
+            lambda t, distribution=parts: beyond(distribution, t),
             ball(4 * n * c * c),
             ball(2 * c),
         )
     return pairs | {"Laplace(1)": (lambda t: (-t).exp(), ball(c * c), ball(c))}
 
 
-LAWS = (
+DISTRIBUTIONS = (
     *(f"Sk(0, {v})" for v in ("1/20", "1", "30")),
     *(f"sum of {n} Lap_Z(2)" for n in (1, 4, 32)),
     "Laplace(1)",
 )
 
 
-@step("tail", over=over(law=LAWS, part="1/1000 1/4 999/1000 1001/1000 2 10"))
-def _two_regimes(law: str, part: Fraction) -> Sides:
+@step("tail", over=over(distribution=DISTRIBUTIONS, part="1/1000 1/4 999/1000 1001/1000 2 10"))
+def _two_regimes(distribution: str, part: Fraction) -> Sides:
     """P(|X| > t) <= 2e^{-t²/(2σ²)} for t <= σ²/h, 2e^{-t/(2h)} beyond; t = part σ²/h"""
-    tail, proxy, h = _known_pairs()[law]
+    tail, proxy, h = _known_pairs()[distribution]
     t = ball(part) * proxy / h
     bound = 2 * (-t * t / (2 * proxy)).exp() if t <= proxy / h else 2 * (-t / (2 * h)).exp()
     return tail(t), bound
 
 
-@step("radius", over=over(law=LAWS, p=LEVELS))
-def _radius(law: str, p: Fraction) -> Sides:
+@step("radius", over=over(distribution=DISTRIBUTIONS, p=LEVELS))
+def _radius(distribution: str, p: Fraction) -> Sides:
     """P(|X| > sqrt(2) σ sqrt(log(2/p)) + 2h log(2/p)) <= p"""
-    tail, proxy, h = _known_pairs()[law]
+    tail, proxy, h = _known_pairs()[distribution]
     level = log_of_two_over(p)
     return tail((2 * proxy * level).sqrt() + 2 * h * level), p
 
@@ -109,7 +113,7 @@ def _radius(law: str, p: Fraction) -> Sides:
 def sub_exponential() -> list[Step]:
     """(σ², h)-sub-exponential: two-regime tail, and |X| <= sqrt(2) σ sqrt(log(2/p)) + 2h log(2/p)
 
-    Exact tails of laws whose pair (σ², h) is known, against both forms of the lemma.
+    Exact tails of distributions whose pair (σ², h) is known, against both forms of the lemma.
 
     Proof: Chernoff at λ = t/σ² while that is at most 1/h, at λ = 1/h beyond, where σ²/(2h²) <= t/(2h); the
     radius is at least as large as the t at which either regime gives p
@@ -126,7 +130,8 @@ def sub_exponential() -> list[Step]:
 def hoeffding(mean: Fraction, n: int, p: Fraction) -> Sides:
     """X_i iid in [0, 1]: |mean - E X| <= sqrt(log(2/p)/(2n)) with probability 1 - p or more
 
-    Exact binomial tails beyond the printed radius: Bernoulli variables are the extreme laws of a given mean.
+    Exact binomial tails beyond the printed radius: Bernoulli variables are the extreme distributions of a
+    given mean.
 
     Proof: Hoeffding 1963, Theorem 2
     """
@@ -152,8 +157,8 @@ def _two_scales(first: Fraction, second: Fraction, p: Fraction) -> Sides:
     """Lap_Z(s1) + Lap_Z(s2) with Lemma 5's pairs, L = log(2/p)"""
     scales = [Fraction(first), Fraction(second)]
     v = _smallest(ball(C**2 * sum(s**2 for s in scales)), ball(C * max(scales)), p)
-    laws = [DiscreteLaplace(scale=s) for s in scales]
-    return sum_beyond(laws[0], laws[1], v, reach=int(first * 45) + 20), p
+    distributions = [DiscreteLaplace(scale=s) for s in scales]
+    return sum_beyond(distributions[0], distributions[1], v, reach=int(first * 45) + 20), p
 
 
 @step(over=over(scale="1/10", variance=5, p=LEVELS) + over(scale=1, variance=(1, 5), p=LEVELS))
@@ -162,8 +167,8 @@ def _two_families(scale: Fraction, variance: Fraction, p: Fraction) -> Sides:
     s = Fraction(scale)
     h = larger(ball(C * s), 1 / arb(2).sqrt())
     v = _smallest(ball(C**2 * s**2 + 2 * variance), h, p)
-    laws = DiscreteLaplace(scale=s), Skellam(variance=Fraction(variance))
-    return sum_beyond(*laws, v, reach=int(s * 45) + 20), p
+    distributions = DiscreteLaplace(scale=s), Skellam(variance=Fraction(variance))
+    return sum_beyond(*distributions, v, reach=int(s * 45) + 20), p
 
 
 @steps(rows, "CZ23-L9", "Lemma 9")

@@ -1,6 +1,6 @@
 """Rényi and concentrated DP of the whole adaptive protocols (Theorems 2 and 4).
 
-For every prefix of outcomes only the aggregate that the changed user enters has another law, so the
+For every prefix of outcomes only the aggregate that the changed user enters has another distribution, so the
 divergence of the whole view is at most the largest one of a single aggregate: the certificates compose the
 batches in parallel, by what was shown. From below it is at least that of any one aggregate that is made in
 every history, modulo m as the server sees it.
@@ -16,8 +16,11 @@ from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_b
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.renyi_privacy import theorem_2_final
+from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Estimate, Evidence
+from dpaudit.core.suite import Cell, Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import precision
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import (
@@ -32,9 +35,6 @@ from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replay.aggregate_histories import Survey, survey
 from dpaudit.suite import evidence, over
-from dpaudit.core.suite import Cell, Group, Outcome, Run
-from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = ["rows"]
 
@@ -99,7 +99,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
         moved,
         quantity=ACCOUNTING.quantity_name,
         samples=looked.runs,
-        method="users' laws in every aggregate, on both inputs, along followed histories",
+        method="users' distributions in every aggregate, on both inputs, along followed histories",
         scope=f"two arms, ε = {protocol.epsilon}, s = 1, T = {protocol.horizon}, four users, four histories",
     )
     cell = Cell(
@@ -110,7 +110,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
         samples=looked.runs,
         deciding=False,
     )
-    return Outcome(found, notes, looked.obstacles(), samples=looked.runs, cells=[cell])
+    return Outcome(found, notes, looked.unmet(), samples=looked.runs, cells=[cell])
 
 
 ACCOUNTING = Ordering(
@@ -145,8 +145,8 @@ def renyi(run: Run, order: int) -> Outcome:
     """Dist-RDP-SE, s = 1, ε = 1: all sums, adaptive, are (α, ε(α))-RDP
 
     Certify the batches' noise, each with its own g, in parallel; follow the program on neighbouring inputs
-    along forced histories and compare the users' laws in every aggregate. From below: the exact divergence of
-    one aggregate that every history makes, moved by g.
+    along forced histories and compare the users' distributions in every aggregate. From below: the exact
+    divergence of one aggregate that every history makes, moved by g.
     """
     claim, (chosen, lengths) = renyi_claim(order), RENYI.parts
     certain = certain_lengths(chosen, RENYI.horizon)

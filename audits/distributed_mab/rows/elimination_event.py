@@ -1,7 +1,7 @@
 """Lemma 2's event E (CZ23-L2a): every active arm's decoded mean is within β(b) of its mean, in every batch.
 
 What Assumption 1 gives, and the event itself for each theorem's τ: K arms that always give 0 from below, a
-union bound for every reward law in [0, 1] from above, wraps included.
+union bound for every reward distribution in [0, 1] from above, wraps included.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.claims import ErrorRate
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.algorithms.mab.elimination_event import (
     Race,
@@ -24,7 +25,6 @@ from dpaudit.reference.algorithms.mab.elimination_event import (
     tied_failure,
 )
 from dpaudit.suite import Grid, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -145,7 +145,7 @@ def _event(run: Run, theorem: str, grid: Grid) -> Measured:
         low=low[worst],
         high=max(high),
         samples=len(races),
-        method="below: product of tails for K arms tied at 0; above: all reward laws, union bound",
+        method="below: product of tails for K arms tied at 0; above: all reward distributions, union bound",
         scope=grid.scope,
         notes=notes,
         plots=[table(title=title, columns=["race", "at least", "at most"], rows=shown)],
@@ -197,7 +197,8 @@ def theorems(run: Run, theorem: str) -> Measured:
     """{case} τ, p = 1/T, K <= 50: all means stay within β(b) with probability 1 - 3p
 
     K arms that always give 0: one of them fails where its noise passes τ, a wrap that the analyzer does not
-    undo; arms and batches are independent as long as E holds. From above a union bound for every reward law
+    undo; arms and batches are independent as long as E holds. From above a union bound for every reward
+    distribution
     in [0, 1]. Theorem 3 allows any S that is off with probability q = p' and less; q = 0 is an exact sum.
 
     Refuted: τ is built for one sum, E is about all arms and batches: CZ23-L2a/repaired, for bits

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from dpaudit.core.claims import ErrorRate, RegretRate
 from dpaudit.core.plots import Plot, curves, series, table
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
 from dpaudit.reference.algorithms.mab.distributed_regret import simulate_variant
 from dpaudit.reference.algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
 from dpaudit.reference.algorithms.mab.elimination_event import Race, failure_bound
 from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
-from dpaudit.suite.regret import Cut, mean_interval, proportion_interval
 from dpaudit.suite import Measured, evidence, full, only_quick, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import Cut, mean_interval, proportion_interval
 
 __all__ = ["C", "rows"]
 
@@ -139,7 +139,7 @@ def _from_below(run: Run) -> Measured:
         race = _simulated_race(name, gaps)
         regret = _regrets(race, top, gaps, runs=runs, seed=run.seed_sequence(f"{name}, {top}, {gaps}"))
         cap = min(max(gaps) * race.horizon, ratio_on_event(race) * rate(race, gaps) / 8)
-        cut = Cut(cap, math.inf, (cap,))  # a lower bound needs no price
+        cut = Cut(cap, math.inf, (cap,))  # a lower bound needs no cost
         low = mean_interval(regret, cut, alpha=run.alpha / len(cells)).low
         best = max(best, low / rate(race, gaps))
     return Measured(
@@ -228,7 +228,7 @@ def _covered(run: Run, first: Race) -> Measured:
     return Measured(
         high=max(found),
         samples=len(found),
-        method="pulls on E at every gap; P[not E] by a union bound for all reward laws",
+        method="pulls on E at every gap; P[not E] by a union bound for all reward distributions",
         scope=f"{COVERED.scope}; and the simulated race",
     )
 

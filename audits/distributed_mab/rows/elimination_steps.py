@@ -6,10 +6,10 @@ import itertools
 from fractions import Fraction
 
 from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.elimination_corners import best_arms_lost, pull_ratio, surviving_gaps
 from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.decide import bounded_noise, decide_proxy
 from dpaudit.core.claims import SubGaussian
 from dpaudit.core.evidence import Evidence
-from dpaudit.certify.decide import bounded_noise, decide_proxy
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.mechanisms.decoding_window import Circle
 from dpaudit.reference.mechanisms.rounding_error import (
     mean_error,
@@ -18,7 +19,6 @@ from dpaudit.reference.mechanisms.rounding_error import (
     sum_movement,
 )
 from dpaudit.suite import Chain, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -50,7 +50,7 @@ def _sensitivity(g: int, x: Fraction, y: Fraction) -> Sides:
     "rounding user by user and the batch at once",
     over=over(n=(1, 2, 5, full(10)), g=(1, 2, 7), x="0 3/16 6/16 9/16 12/16 15/16 1"),
 )
-def _one_law(n: int, g: int, x: Fraction) -> Sides:
+def _one_distribution(n: int, g: int, x: Fraction) -> Sides:
     """Σ x̂_i of n users with reward x is within 10^-30 of n ⌊x g⌋ + Bin(n, x g - ⌊x g⌋) in total variation"""
     return rounding_distance(x, users=n, precision=g), Fraction(1, 10**30)
 
@@ -59,13 +59,14 @@ def _one_law(n: int, g: int, x: Fraction) -> Sides:
 def encoding() -> list[Step]:
     """Fixed-point encoding: E[x̂] = x g, ι = x̂ - x g in [-1, 1], Σ x̂ moves by at most g
 
-    The exact law of one user's encoding, from the mechanism: its mean, its ends, and how far the encodings of
-    any two rewards can be apart. The law of the sum is enumerated over all rounding bits of the program and
-    compared with one binomial draw.
+    The exact distribution of one user's encoding, from the mechanism: its mean, its ends, and how far the
+    encodings of
+    any two rewards can be apart. The distribution of the sum is enumerated over all rounding bits of the
+    program and compared with one binomial draw.
 
     Note: the sensitivity g is attained by rewards 0 and 1; |ι| < 1, as -f and 1 - f are never -1 or 1
     """
-    return [_rounding, _sensitivity, _one_law]
+    return [_rounding, _sensitivity, _one_distribution]
 
 
 TERM_II = "Term (ii) in the proof of Theorem 1"
@@ -88,7 +89,7 @@ def _proxy(proxy: Fraction) -> SubGaussian:
 def rounding_error(run: Run, proxy: Fraction) -> list[Evidence]:
     """The rounding error ι of one reward is {proxy}-sub-Gaussian
 
-    Every law on an interval of length 1, minus its mean: the rounding error is one (CZ23-ENC).
+    Every distribution on an interval of length 1, minus its mean: the rounding error is one (CZ23-ENC).
 
     Note: 1 is printed for an interval of length 2; 1/4 is attained at f = 1/2, a fair coin of ±1/2
     """

@@ -12,14 +12,14 @@ from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.core.claims import ErrorRate
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.exact_functions import log_of_two_over
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Binomial, PolyaDifference, WrappedMod
 from dpaudit.distributions.exact_tails import above, beyond
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
 from dpaudit.reference.mechanisms.decoding_error import Rewards, error_interval
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 from dpaudit.suite import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -88,9 +88,9 @@ def _margin(n: int, epsilon: Fraction, p: Fraction, part: Fraction) -> Sides:
     sheet = polya_sheet(users=n, epsilon=epsilon, tail_prob=p)
     most, tau = n * sheet.precision, sheet.noise_margin
     total = int(part * most)
-    law = WrappedMod(sheet.total_noise(), modulus=sheet.modulus)
+    distribution = WrappedMod(sheet.total_noise(), modulus=sheet.modulus)
     errors = range(-tau - total, most + tau - total + 1)
-    return sum((law.residue_ball(e % sheet.modulus) for e in errors if abs(e) > tau), arb(0)), p
+    return sum((distribution.residue_ball(e % sheet.modulus) for e in errors if abs(e) > tau), arb(0)), p
 
 
 @step("rate", over=over(**MARGINS))
@@ -166,8 +166,8 @@ def local_margin(n: int, p: Fraction, epsilon: Fraction, c: Fraction) -> Sides:
     the sheet uses this τ in every batch, also in the first ones
     """
     sheet = local_laplace_sheet(users=n, epsilon=epsilon, tail_prob=p, laplace_sum_constant=c)
-    law = PolyaDifference(shape=n, log_ratio=epsilon / sheet.precision)
-    return beyond(law, ball(sheet.noise_margin)), p
+    distribution = PolyaDifference(shape=n, log_ratio=epsilon / sheet.precision)
+    return beyond(distribution, ball(sheet.noise_margin)), p
 
 
 # Assumption 1
@@ -224,7 +224,7 @@ def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
         low=low,
         high=high,
         samples=count,
-        method="exact law of the decoded sum (convolution in floats, wraps included)",
+        method="exact distribution of the decoded sum (convolution in floats, wraps included)",
         scope=f"{BATCHES.scope}; {CONDITIONS}",
         notes=[f"largest ratio {low:.4g} at {where}"],
     )
@@ -245,8 +245,8 @@ USERS = (2, 4, 16, full(64))
 def any_level(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 for any p, with Theorem 1's own σ = sqrt(2)/ε and h = 1/ε
 
-    The exact law of a batch's total noise n_a(b), rounding, noise and undetected wraps included, against the
-    two-term radius.
+    The exact distribution of a batch's total noise n_a(b), rounding, noise and undetected wraps included,
+    against the two-term radius.
 
     Refuted: below the p that τ was built for, a wrap (an error of about n + 2τ/g) is likelier than 2p:
     repaired by letting τ depend on p
@@ -271,8 +271,8 @@ def _from_four(n: int) -> str:
 def union_bound(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 at p/(K b²), K = 10, n = 2^b, as Lemma 2's union bound uses it
 
-    The exact law of a batch's total noise against the two-term radius at the level that Lemma 2 needs; the
-    theorems build τ with p = 1/T, the experiments with p = 1/10.
+    The exact distribution of a batch's total noise against the two-term radius at the level that Lemma 2
+    needs; the theorems build τ with p = 1/T, the experiments with p = 1/10.
 
     Refuted: repaired by building τ with p/(K b²), at a cost of log(K b²) under the logarithm
     """
@@ -295,6 +295,7 @@ def _has_batches(variant: str, n: int) -> bool:
 def level_of_tau(run: Run, variant: str, n: int) -> Measured:
     """Every variant: Assumption 1 at the p that τ was built for, and above
 
-    The exact law of a batch's total noise against the two-term radius with the variant's own σ and h.
+    The exact distribution of a batch's total noise against the two-term radius with the variant's own σ and
+    h.
     """
     return _worst(run, variant, n, [Fraction(k) for k in (1, 2, 10)])

@@ -16,8 +16,8 @@ from fractions import Fraction
 from audits.distributed_mab.experiment_comparisons import at_most, compared, comparison, difference, falling
 from audits.distributed_mab.experiment_runs import Cell
 from audits.distributed_mab.experiment_settings import COMPETITORS, EPSILONS, FAILURE_PROB, FIGURES
-from dpaudit.suite import listed, over
 from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.suite import listed, over
 
 __all__ = ["rows"]
 

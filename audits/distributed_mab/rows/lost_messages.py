@@ -12,9 +12,11 @@ from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
-from dpaudit.core.claims import Ordering, PureDP
 from dpaudit.certify.build import Proof, polya_noise, post_processing
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import Ordering, PureDP
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
@@ -23,8 +25,6 @@ from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.suite import Measured, evidence, privacy
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 
@@ -73,13 +73,19 @@ def cut(run: Run) -> Measured:
 
 
 def _audit(
-    chosen: Variant, turnout: Sequence[bool], parts: Sequence[Proof], changed: int, words: str, *, site: str
+    chosen: Variant,
+    participation: Sequence[bool],
+    parts: Sequence[Proof],
+    changed: int,
+    words: str,
+    *,
+    site: str,
 ) -> PrivacyAudit:
-    pairs = reward_pairs(horizon=len(turnout), rounds=(changed,), backgrounds=ZEROS)
+    pairs = reward_pairs(horizon=len(participation), rounds=(changed,), backgrounds=ZEROS)
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), turnout=words),
-        program=program(chosen, grid=1, turnout=turnout),
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), participation=words),
+        program=program(chosen, grid=1, participation=participation),
         neighbours=lambda run: pairs,
         sites=[Site(site, total=EPSILON)],
         proof=in_parallel(parts),
@@ -116,15 +122,15 @@ def aggregated() -> PrivacyAudit:
     present = horizon - begun
     parts = laplace_batches(chosen, (2, 4), epsilon=EPSILON)
     cut_off = _polya(chosen.sheet(length), Fraction(present, length))
-    turnout = [t < horizon for t in range(begun + length + 1)]
+    participation = [t < horizon for t in range(begun + length + 1)]
     words = f"everybody until round {horizon}; {present} of {length} users in the batch that it cuts"
-    return _audit(chosen, turnout, [*parts, cut_off], begun, words, site="aggregate")
+    return _audit(chosen, participation, [*parts, cut_off], begun, words, site="aggregate")
 
 
 #: One user of batch 2 of arm 1 is lost: 3 of 4.
 HORIZON, LENGTH, MISSING = 14, 4, 4
 RATIO = Fraction(LENGTH - 1, LENGTH)
-TURNOUT = [t != MISSING for t in range(HORIZON)]
+PARTICIPATION = [t != MISSING for t in range(HORIZON)]
 WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, everybody else"
 
 
@@ -145,7 +151,7 @@ def dropout() -> PrivacyAudit:
     chosen = _chosen("dist_dp_se")
     parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
     short = _polya(chosen.sheet(LENGTH), RATIO)
-    return _audit(chosen, TURNOUT, [*parts, short], MISSING + 1, WORDS, site="aggregate")
+    return _audit(chosen, PARTICIPATION, [*parts, short], MISSING + 1, WORDS, site="aggregate")
 
 
 @privacy(
@@ -166,7 +172,7 @@ def dropout_repaired() -> PrivacyAudit:
         )
         for users in batch_lengths(HORIZON)
     ]
-    return _audit(oversized(chosen, RATIO), TURNOUT, parts, MISSING + 1, WORDS, site="aggregate")
+    return _audit(oversized(chosen, RATIO), PARTICIPATION, parts, MISSING + 1, WORDS, site="aggregate")
 
 
 @privacy(
@@ -184,4 +190,4 @@ def local_dropout() -> PrivacyAudit:
     """
     chosen = _chosen("ldp_se")
     parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
-    return _audit(chosen, TURNOUT, parts, MISSING + 1, WORDS, site="message")
+    return _audit(chosen, PARTICIPATION, parts, MISSING + 1, WORDS, site="message")

@@ -12,11 +12,11 @@ from fractions import Fraction
 
 from dpaudit.core.claims import Ordering
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.algorithms.mab.mean_change import cheapest_coupling, dearest_change
 from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, interval
-from dpaudit.suite.regret import CUT_AND_PRICED, Interval, proportion_interval
 from dpaudit.suite import (
     Expression,
     Measured,
@@ -29,7 +29,7 @@ from dpaudit.suite import (
     only_quick,
     over,
 )
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import CUT_AND_CHARGED, Interval, proportion_interval
 
 __all__ = ["rows"]
 
@@ -159,7 +159,7 @@ def local(means: Sequence[float], epsilon: Fraction) -> Expression:
     def bounding(run: Run, alpha: float) -> Interval:
         return interval(run, setting, means, runs=_sixty(run), alpha=alpha)
 
-    return leaf(f"local {means} {epsilon}", bounding, runs=_sixty, method=CUT_AND_PRICED) / unit
+    return leaf(f"local {means} {epsilon}", bounding, runs=_sixty, method=CUT_AND_CHARGED) / unit
 
 
 def _sixty(run: Run) -> int:

@@ -2,7 +2,7 @@
 mechanism.
 
 A mutant makes the claim that its author would make. Privacy mutants are refuted by a transcript, a leak or a
-divergence, wrong sums by the exact law of what the analyzer returns.
+divergence, wrong sums by the exact distribution of what the analyzer returns.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
 from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, Mechanism
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY, Mutant
-from dpaudit.core.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.coins import fingerprint, record
+from dpaudit.core.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.core.evidence import Estimate
-from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.broken_protocols import Make, correct
 from dpaudit.replay.breaches import Found, Target, over_seeds, search
 from dpaudit.suite import Control, controls
-from dpaudit.core.suite import Group, Outcome, Run
 
 __all__ = ["rows"]
 
@@ -43,7 +43,7 @@ CLAIMS: dict[Mechanism, tuple[str, str, str]] = {
 HOW = {
     "loss": (
         "Replay neighbours along sampled histories, and along those in which every aggregate that moved has "
-        "the outcome where its two laws differ most: a transcript of the server costs more than ε."
+        "the outcome where its two distributions differ most: a transcript of the server costs more than ε."
     ),
     "leak": "Replay neighbours: what the server is shown without fresh noise differs, an infinite loss.",
     "divergence": (
@@ -51,7 +51,7 @@ HOW = {
         "one record moves: its exact Rényi divergence of order 2 modulo m exceeds the claim."
     ),
 }
-#: The decoded sum's law is compared up to the rounding of its 160-bit balls.
+#: The decoded sum's distribution is compared up to the rounding of its 160-bit balls.
 SAME = Fraction(1, 2**64)
 #: Records that change in the full profile: the first and the last of a batch of either arm.
 RECORDS, BACKGROUNDS = (0, 1, 2, 3, 5, 13), (0.0, 1.0)
@@ -61,8 +61,8 @@ def privacy_table(mechanism: Mechanism, algorithm: str, words: str) -> dict[str,
     """Every broken {algorithm} that claims to be {words} is caught, and the correct one is not
 
     Replay neighbours along sampled histories, and along those in which every aggregate that moved has the
-    outcome where its two laws differ most, or hold the divergence of the first batch's noise against the
-    claim. The correct protocol goes through the same search, and through sampled histories of its own.
+    outcome where its two distributions differ most, or hold the divergence of the first batch's noise against
+    the claim. The correct protocol goes through the same search, and through sampled histories of its own.
     """
     mutants = {
         name.removeprefix(f"{mechanism}/"): _privacy(mutant)
@@ -177,7 +177,7 @@ SCOPE = f"batches of 2 users, all rewards 0, 1/4 or 1; ε = {EPSILON}, p = {FAIL
 
 def _sum(make: Make, expect: str, about: str) -> Control:
     claim = SameDistribution(
-        text=f"the decoded sum has the law of Theorem 1's protocol; {SCOPE}",
+        text=f"the decoded sum has the distribution of Theorem 1's protocol; {SCOPE}",
         quantity_name="total variation distance",
         claimed=SAME,
     )
@@ -221,8 +221,8 @@ for _mechanism in MECHANISMS:
 def sums() -> dict[str, Control]:
     """Every decoded sum with a mistake is told from Theorem 1's, and the correct one is not
 
-    Enumerate one batch, rounding coins and noise, and compare the law of the decoded sum with the theorem's
-    in closed form: discrete Laplace noise folded into [-τ, n g + τ], over g.
+    Enumerate one batch, rounding coins and noise, and compare the distribution of the decoded sum with the
+    theorem's in closed form: discrete Laplace noise folded into [-τ, n g + τ], over g.
     """
     wrong = {name: _sum(mutant.make, "refuted", mutant.about) for name, mutant in ARITHMETIC.items()}
     return {**wrong, "correct": _sum(correct, "verified", "")}

@@ -1,4 +1,4 @@
-"""The noise laws: Definitions 4 and 5, Facts 1 to 3, footnote 3 and Claim 1."""
+"""The noise distributions: Definitions 4 and 5, Facts 1 to 3, footnote 3 and Claim 1."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.blackbox.statistics import fit_log_wealth
+from dpaudit.certify.build import discrete_gaussian_sum, discrete_laplace_mechanism
 from dpaudit.core.claims import PureDP, SameDistribution, ZeroConcentratedDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import log_of_two_over
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, summed
-from dpaudit.distributions.exact_tails import beyond
-from dpaudit.certify.build import discrete_gaussian_sum, discrete_laplace_mechanism
-from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.blackbox.statistics import fit_log_wealth
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import SERVER, View
+from dpaudit.distributions import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Distribution,
+    Polya,
+    PolyaDifference,
+    Skellam,
+    summed,
+)
+from dpaudit.distributions.exact_tails import beyond
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
 
 __all__ = ["rows"]
 
-rows = Group("The noise laws: Definitions 4 and 5, Facts 1 to 3, Claim 1")
+rows = Group("The noise distributions: Definitions 4 and 5, Facts 1 to 3, Claim 1")
 
 #: Sums that agree to this are equal: the balls of these rows are far narrower.
 AGREEMENT = Fraction(1, 10**30)
@@ -44,8 +52,8 @@ def _laplace_moments(b: Fraction, degree: int) -> Sides:
 
 
 @step("law", over=over(b=SCALES, k=(-5, 0, 1, 40)))
-def _laplace_law(b: Fraction, k: int) -> Sides:
-    """the law that the mechanisms draw from has the printed mass, to 1e-30"""
+def _laplace_distribution(b: Fraction, k: int) -> Sides:
+    """the distribution that the mechanisms draw from has the printed mass, to 1e-30"""
     return abs(DiscreteLaplace(scale=b).logp_ball(k).exp() / summed.laplace_mass(b, k) - 1), AGREEMENT
 
 
@@ -55,7 +63,7 @@ def discrete_laplace() -> list[Step]:
 
     Add up the printed masses, and their second moments, term by term with a bounded rest.
     """
-    return [_laplace_moments, _laplace_law]
+    return [_laplace_moments, _laplace_distribution]
 
 
 # Fact 1 and footnote 3
@@ -79,16 +87,17 @@ def polya_sum(n: int, b: Fraction, k: int) -> Sides:
     return abs(total / summed.laplace_mass(b, k) - 1), Fraction(1, 10**10)
 
 
-def _drawn(law: str) -> SameDistribution:
-    text = f"the draws do not reject {law}"
+def _drawn(distribution: str) -> SameDistribution:
+    text = f"the draws do not reject {distribution}"
     return SameDistribution(text=text, quantity_name="log-wealth / log(1/level)", claimed=1)
 
 
-def _fit(run: Run, draws: NDArray[np.int64], law: Law, name: str) -> Measured:
-    """How strongly a bet on ``draws`` speaks against ``law``: 1 is the row's level, shared by its cells."""
-    paths = fit_log_wealth(draws, law, rng=run.rng(f"{name}, transform"))
+def _fit(run: Run, draws: NDArray[np.int64], distribution: Distribution, name: str) -> Measured:
+    """How strongly a bet on ``draws`` speaks against ``distribution``: 1 is the row's level, shared by its
+    cells."""
+    paths = fit_log_wealth(draws, distribution, rng=run.rng(f"{name}, transform"))
     wealth = min(float(np.max(paths.total)) / -math.log(run.alpha), 1e300)
-    method = "goodness-of-fit bet (e-process) against the declared law"
+    method = "goodness-of-fit bet (e-process) against the declared distribution"
     return Measured(low=wealth, high=wealth, samples=len(draws), method=method, exact=False)
 
 
@@ -96,8 +105,8 @@ def _fit(run: Run, draws: NDArray[np.int64], law: Law, name: str) -> Measured:
 def drawn_shares(run: Run, n: int, b: int) -> Measured:
     """Sums of n sampled Pólya shares are drawn from Lap_Z(g/ε)
 
-    Draw n Pólya differences for each of many sums and bet against the discrete Laplace law (goodness of fit,
-    valid at any time).
+    Draw n Pólya differences for each of many sums and bet against the discrete Laplace distribution (goodness
+    of fit, valid at any time).
     """
     name, size = f"n = {n}, b = {b}", run.choose(quick=5_000, full=50_000)
     share = PolyaDifference(shape=Fraction(1, n), log_ratio=Fraction(1, b))
@@ -122,8 +131,8 @@ BIG = over(r="1 1/8", b=(1, 16))
 def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
     """Poisson(Gamma(r, β/(1-β))) is Pólya(r, β), the second parameter being a {reading}
 
-    Sample as footnote 3 says and bet against the printed Pólya law (goodness of fit, valid at any time). The
-    footnote does not name its second gamma parameter; here it is a {reading}.
+    Sample as footnote 3 says and bet against the printed Pólya distribution (goodness of fit, valid at any
+    time). The footnote does not name its second gamma parameter; here it is a {reading}.
 
     Note: at r = 1/1024 nearly all draws are 0 in either reading, too many to tell them apart
     """

@@ -23,14 +23,14 @@ from audits.distributed_mab.central_decisions import (
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import protocol_audit
-from dpaudit.core.claims import PureDP
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import PureDP
+from dpaudit.core.suite import Group
+from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.suite import listed, privacy
-from dpaudit.core.suite import Group
-from dpaudit.core.views import PUBLIC, SERVER, View
 
 __all__ = ["rows"]
 

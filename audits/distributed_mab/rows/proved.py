@@ -6,13 +6,13 @@ are integers, as they are encoded. The tie to Algorithm 1: ``tests/papers/test_r
 
 from __future__ import annotations
 
+from dpaudit.core.suite import Group
 from dpaudit.distributions import DiscreteLaplace, Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail, confidence_radius
 from dpaudit.reference.mechanisms.elimination_programs import elimination
 from dpaudit.suite import Control, controls, full, over
 from dpaudit.suite.proved import Proving, proof_control, proved
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

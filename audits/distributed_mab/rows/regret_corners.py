@@ -9,14 +9,14 @@ from typing import Any
 
 from dpaudit.core.claims import RegretRate
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from dpaudit.reference.algorithms.mab.decoded_exits import CONVOLUTION, Exit, exits, regret_between
 from dpaudit.reference.algorithms.mab.simulated_regret import interval
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet
 from dpaudit.suite import Measured, Sides, evidence, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -64,7 +64,8 @@ def _gone(found: Sequence[Exit]) -> float:
 def experiment(run: Run) -> Measured:
     """Theorem 1's rate with p = 1/10, as in the experiments, at means 1 and 3/4
 
-    Compute the exact law of both arms' decoded means batch by batch, wraps of the modulus included. The best
+    Compute the exact distribution of both arms' decoded means batch by batch, wraps of the modulus included.
+    The best
     arm always pays 1, so that its sum sits at the upper end n g of the range; noise above τ, of probability
     near p/4, leaves the window and the analyzer subtracts m: the mean comes out near 0. Once β(b) is small
     enough, that alone eliminates it. The theorem takes p = 1/T, where this costs O(log T).
@@ -88,7 +89,7 @@ def experiment(run: Run) -> Measured:
         low=max(low / rates[e] for e, (low, _) in ends.items()),
         high=max(high / rates[e] for e, (_, high) in ends.items()),
         samples=len(ends),
-        method="exact law of both decoded means in every batch (convolution in floats, wraps included)",
+        method="exact distribution of both decoded means in every batch (convolution in floats, wraps included)",
         scope="means 1 and 3/4, ε = 1, p = 1/10, T = 2^16, ..., 2^60",
         notes=[
             f"the best arm is eliminated with probability {gone:.4f}, by wraps: "

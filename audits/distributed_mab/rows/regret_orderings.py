@@ -11,6 +11,7 @@ from typing import Any
 
 from audits.distributed_mab.regret_approximate import converted_renyi, renyi_budget
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.batched_regret import Setting
 from dpaudit.reference.algorithms.mab.simulated_regret import (
@@ -20,7 +21,6 @@ from dpaudit.reference.algorithms.mab.simulated_regret import (
     noise_cells,
 )
 from dpaudit.suite import Expression, Sides, Step, average, expected, inequality, largest, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from dpaudit.core.claims import RegretRate
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Role, Run
 from dpaudit.reference.algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
 from dpaudit.reference.algorithms.mab.simulated_regret import (
     against_rate,
@@ -25,7 +26,6 @@ from dpaudit.reference.algorithms.mab.simulated_regret import (
     sampling_cells,
 )
 from dpaudit.suite import Expression, Measured, evidence, expected, over
-from dpaudit.core.suite import Group, Role, Run
 
 __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "grid_of", "rigorous_side", "rows", "simulated_cells"]
 

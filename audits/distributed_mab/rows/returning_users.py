@@ -21,11 +21,6 @@ from audits.distributed_mab.returning_programs import (
     returning_program,
 )
 from audits.distributed_mab.returning_users import returning_witness
-from dpaudit.core.claims import PureDP, Unit, ZeroConcentratedDP
-from dpaudit.core.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
-from dpaudit.core.evidence import Evidence
-from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.certify.build import (
     accounted,
     compose_parallel,
@@ -34,17 +29,22 @@ from dpaudit.certify.build import (
     discrete_laplace_mechanism,
 )
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.divergence import divergence_witness
+from dpaudit.core.claims import PureDP, Unit, ZeroConcentratedDP
+from dpaudit.core.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
+from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import gaussian_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
-from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.aggregate_histories import survey
+from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import Chain, evidence, inequality, over, privacy
-from dpaudit.core.suite import Group, Outcome, Run
-from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.divergence import divergence_witness
 
 __all__ = ["rows"]
 
@@ -90,7 +90,7 @@ def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
 
     Compose two batches of Theorem 4 on the same user's rewards; follow the program on users who differ in
-    both of their rounds, along forced histories, and compare the users' laws in every aggregate.
+    both of their rounds, along forced histories, and compare the users' distributions in every aggregate.
     """
     chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
@@ -118,7 +118,7 @@ def concentrated_protocol(run: Run) -> Outcome:
         f"one user moved the sums of encodings by {found.moved} g in all",
         "the lower bound is that of one aggregate: there is no witness for the product of two",
     ]
-    reasons = found.obstacles(declared=BATCHES)
+    reasons = found.unmet(declared=BATCHES)
     return Outcome([proof.certify(PROTOCOL), below], notes, reasons, samples=found.runs)
 
 

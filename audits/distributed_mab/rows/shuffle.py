@@ -26,9 +26,11 @@ from audits.distributed_mab.shuffle_protocol import (
     leaky_witness,
     one_arm_wins,
 )
-from dpaudit.core.claims import ErrorRate, PureDP
 from dpaudit.coins import Choice, fingerprint, record
+from dpaudit.core.claims import ErrorRate, PureDP
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Outcome, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
 from dpaudit.reference.algorithms.neighbours import reward_pairs
@@ -50,8 +52,6 @@ from dpaudit.suite import (
     step,
     steps,
 )
-from dpaudit.core.suite import Group, Outcome, Run
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 
@@ -90,8 +90,8 @@ def premise() -> list[Step]:
     """Definition 9 admits the functions S used here: LeakySum, CarrySum (q = 0), GarbledSum (ε̂ = 0)
 
     The four likelihood ratios of the leaky coin, for any number of users; and for all message vectors of a
-    small Z_m the exact laws of what the running programs show against their simulators. The budget is ε̂, of
-    GarbledSum q.
+    small Z_m the exact distributions of what the running programs show against their simulators. The budget
+    is ε̂, of GarbledSum q.
 
     Note: carries are enumerated up to mass 1/10; beyond them the log-ratio no longer changes
     """
@@ -222,7 +222,7 @@ def _batches(
 
 def _whole(run: Run, claim: PureDP, noise: ShuffleVariant) -> Outcome:
     """Replays of Algorithm 1; a short run with all hidden messages summed out and a late batch of arm 1,
-    before which everything has one law on both inputs; the certificate."""
+    before which everything has one distribution on both inputs; the certificate."""
     backgrounds = {"all rewards 0": (0.0, 0.0), "all rewards 1": (1.0, 1.0)}
     pairs = reward_pairs(horizon=520, rounds=(0, 2, 4, 12, 13), backgrounds=backgrounds)
     histories: dict[str, Choice | None] = {"arm 2 wins": one_arm_wins(noise, 1)}
@@ -286,7 +286,8 @@ def _cost(n: int, others: int, noise: ShuffleVariant) -> Sides:
 def carry() -> list[Step]:
     """With the benign CarrySum instead of any admissible S, one reward costs at most ε, ε = 1
 
-    The law of the integer sum of all messages as a product of polynomials in balls, T = 2^10, then every
+    The distribution of the integer sum of all messages as a product of polynomials in balls, T = 2^10, then
+    every
     residue and every carry: the exact cost of one reward 0 against 1, all other rewards being 0, or all 1.
 
     Note: the carry tells a little more than the residue, whose printed noise alone costs ε, less so in larger
@@ -362,7 +363,8 @@ def _from_four(n: int) -> str:
 def assumption(run: Run, n: int, noise: ShuffleVariant, parts: Sequence[str]) -> Measured:
     """Shuffle-DP-SE: Assumption 1 with 1 - 3p, {case}
 
-    Besides rounding, noise and wraps there is the correctness error q of S. The exact law of a batch's total
+    Besides rounding, noise and wraps there is the correctness error q of S. The exact distribution of a
+    batch's total
     noise, wraps included: P(POST(S) is far off) is at most the chance under perfect aggregation, plus q,
     whatever S; and at least what GarbledSum makes of it.
 
@@ -384,7 +386,7 @@ def assumption(run: Run, n: int, noise: ShuffleVariant, parts: Sequence[str]) ->
         low=low,
         high=high,
         samples=count,
-        method="exact law of the decoded sum in floats; S by q from above, GarbledSum from below",
+        method="exact distribution of the decoded sum in floats; S by q from above, GarbledSum from below",
         scope=f"{ERRORS.scope}; level is p' = q",
         notes=[f"largest ratio with the garbled sum {low:.4g} at {where}; any S: at most {high:.4g}"],
     )

@@ -11,13 +11,13 @@ from audits.distributed_mab.enumerated_protocols import (
     rounding_loss,
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
+from dpaudit.certify.build import post_processing
 from dpaudit.core.claims import PureDP
 from dpaudit.core.evidence import Evidence
-from dpaudit.certify.build import post_processing
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from dpaudit.reference.algorithms.mab.distributed_elimination import variant
 from dpaudit.suite import Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -50,14 +50,14 @@ def rounding(
     """Dist-DP-SE with rounded rewards: no outcome of what the server sees is e^ε times as likely
 
     Run the per-user program along every path of its roundings and aggregates, on both inputs, p = 1, and
-    compare the exact laws of all that the server sees, arms included.
+    compare the exact distributions of all that the server sees, arms included.
     """
     return rounding_loss(epsilon, rounds, background, *change), epsilon
 
 
 @inequality(
     rows,
-    "CZ23-T1P/masked/law",
+    "CZ23-T1P/masked/distribution",
     "Appendix G.1 (additive masking), section 3 (perfect secure aggregation)",
     role="step",
     over=over(epsilon=("1/2", full("1")), first=(1, full(0))).where(
@@ -68,8 +68,8 @@ def masks(epsilon: Fraction, first: int) -> Sides:
     """Masked messages show the server their sum modulo m and nothing else, to within 1e-12
 
     Run the protocol with zero-sum masks along every path of its hidden messages and masks, and the one with
-    an ideal secure sum, and compare the exact laws of what the server sees: P(v) = P(ŷ = Σ v mod m)/m^(n-1)
-    for every vector v of masked messages. One batch of two users, p = 1, rewards ``first`` and 0.
+    an ideal secure sum, and compare the exact distributions of what the server sees: P(v) = P(ŷ = Σ v mod
+    m)/m^(n-1) for every vector v of masked messages. One batch of two users, p = 1, rewards ``first`` and 0.
     """
     return masked_deviation(epsilon, first, 0), Fraction(1, 10**12)
 
@@ -82,14 +82,14 @@ CLAIM = PureDP(epsilon=HALF, view=SERVER_VIEW, domain=DOMAIN)
 def masked(run: Run) -> list[Evidence]:
     """Dist-DP-SE with masked messages: all that the server receives is (ε, 0)-DP
 
-    The certificate of the sums: masked messages are uniform given their sum (their law's row). From below,
-    the largest log-ratio over all masked messages, hidden draws summed out.
+    The certificate of the sums: masked messages are uniform given their sum (their distribution's row). From
+    below, the largest log-ratio over all masked messages, hidden draws summed out.
 
     Note: p = 1 makes m = 7: wrapping then hides much of the loss
     """
     chosen = variant("dist_dp_se", epsilon=HALF, failure_prob=1)
     proof = post_processing(
         in_parallel(laplace_batches(chosen, (2,), epsilon=HALF)),
-        function="masked messages, uniform given their sum ŷ (CZ23-T1P/masked/law)",
+        function="masked messages, uniform given their sum ŷ (CZ23-T1P/masked/distribution)",
     )
     return [proof.certify(CLAIM), masked_loss(HALF)]

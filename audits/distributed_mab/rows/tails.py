@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from dpaudit.certify.decide import decide_proxy, noise_sum
 from dpaudit.core.claims import SubExponential
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import larger, log_of_two_over
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.distributions.exact_tails import beyond
-from dpaudit.certify.decide import decide_proxy, noise_sum
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 from dpaudit.suite import Sides, Step, evidence, full, inequality, listed, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["LEVELS", "rows", "skellam_radius"]
 
@@ -236,8 +236,8 @@ def laplace_sum_tail(epsilon: Fraction, n: int, j: int, c: Fraction) -> Sides:
 
     Exact tails of sums of n discrete Laplace variables (differences of Pólya variables of shape n).
 
-    Note: the smallest c for all n, ε and p is 1.5641, where the rate function of the Laplace law is 1/2
-    (Cramér: attained as n grows with log(2/p) = n/2); sqrt(2), what the variance alone would ask for, is
+    Note: the smallest c for all n, ε and p is 1.5641, where the rate function of the Laplace distribution is
+    1/2 (Cramér: attained as n grows with log(2/p) = n/2); sqrt(2), what the variance alone would ask for, is
     smaller still
     """
     p = Fraction(2, 2**j)

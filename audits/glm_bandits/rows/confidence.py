@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_radius, parameter_radius
 from audits.glm_bandits.confidence_runs import Fits, drawn_fits, enumerated_fits
 from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.suite.regret import proportion_interval
 from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, listed, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
 

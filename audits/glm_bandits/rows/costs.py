@@ -9,13 +9,13 @@ import numpy as np
 from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
 from audits.glm_bandits.printed_parameters import JointParameters
 from dpaudit.core.exact_functions import ln, log2
-from dpaudit.kernel.ball import arb
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import user_messages
 from dpaudit.suite import Measured, Sides, Step, evidence, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

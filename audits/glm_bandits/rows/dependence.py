@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from audits.glm_bandits.rows.joint_program import RIGHT
-from dpaudit.core.claims import PureDP
-from dpaudit.coins import Coins, Sampler
-from dpaudit.coins.base import To
-from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, lower_short
-from dpaudit.distributions import RandomisedResponse
-from dpaudit.distributions.base import Law
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, randomised_response
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Sampler
+from dpaudit.coins.base import To
+from dpaudit.core.claims import PureDP
+from dpaudit.core.exact_functions import ln
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC, user
+from dpaudit.distributions import RandomisedResponse
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.ball import arb, lower_short
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC, user
 
 __all__ = ["rows"]
 
@@ -99,7 +99,7 @@ class Fixed(Sampler):
         super().__init__(rng)
         self.nodes, self.switches = 0, []  # type: ignore[var-annotated]
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self.nodes += site == "node"
         if site == "theta_tau":
             self.switches.append(self.nodes)

@@ -1,4 +1,4 @@
-"""Algorithm 7 as a program: replayed against the law of its own calls, and with known mistakes."""
+"""Algorithm 7 as a program: replayed against the distribution of its own calls, and with known mistakes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.glm_bandits.shuffled_sums import stated
-from dpaudit.core.claims import ApproxDP
-from dpaudit.coins import Coins, Program
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import LossGrid, accounted, integer_noise
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     ShuffledGradientDescent,
@@ -28,8 +30,6 @@ from dpaudit.replay.domains import Columns, Values
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import controls, privacy
 from dpaudit.suite.controls import Control
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SHUFFLER_OUTPUT
 
 __all__ = ["rows"]
 
@@ -116,9 +116,10 @@ def audit(program: Any) -> PrivacyAudit:
 def program() -> PrivacyAudit:
     """P_GD as a program, two users and two steps with Bin(12, 1/4) each, is (2, 2/5)-shuffle DP
 
-    Per-user clipped gradients, shuffled messages, the mean of the iterates: every call of a run, its law at
-    the neighbour, and the whole by the exact laws of the calls. Each user's record goes through all six of
-    the domain.
+    Per-user clipped gradients, shuffled messages, the mean of the iterates: every call of a run, its
+    distribution at
+    the neighbour, and the whole by the exact distributions of the calls. Each user's record goes through all
+    six of the domain.
     """
     return audit(RIGHT)
 
@@ -200,7 +201,7 @@ def summed_out(
     expect: str = "refuted",
     pair: Neighbours = _reward(0.0, 1.0),  # noqa: B008
 ) -> Control:
-    """The exact law of all that the shuffler shows on both sides of ``pair``."""
+    """The exact distribution of all that the shuffler shows on both sides of ``pair``."""
     tables = enumerated(claim, program, over=lambda run: [pair])
     digest = None if expect == "refuted" else tables.fingerprint
     return Control(claim=claim, evaluate=tables, expect=expect, digest=digest)

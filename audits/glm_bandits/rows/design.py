@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.core.suite import Group
 from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design
 from dpaudit.suite import Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

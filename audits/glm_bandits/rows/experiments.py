@@ -15,8 +15,8 @@ import numpy as np
 from audits.glm_bandits.experiment_runs import branch_counts, median_interval, rerun, rerun_table
 from audits.glm_bandits.experiment_settings import KAPPAS, PRINTED, TABLE, budget, environment, private
 from dpaudit.core.claims import Ordering
-from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
 from dpaudit.core.suite import Group, Run
+from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
 
 __all__ = ["rows"]
 

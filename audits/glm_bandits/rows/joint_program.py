@@ -11,26 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpaudit.core.claims import GaussianDP
-from dpaudit.coins import Program, Sampler
-from dpaudit.coins.base import To
-from dpaudit.core.evidence import Evidence
-from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions import Gaussian
-from dpaudit.distributions.base import Law
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
+from dpaudit.coins import Program, Sampler
+from dpaudit.coins.base import To
+from dpaudit.core.claims import GaussianDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ln
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC
+from dpaudit.distributions import Gaussian
+from dpaudit.distributions.base import Distribution
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Columns, Interval
 from dpaudit.suite import Chain, controls, inequality, over, privacy
 from dpaudit.suite.controls import Control
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC
-from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = ["rows"]
 
@@ -175,7 +175,7 @@ class Counting(Sampler):
         super().__init__(rng)
         self.released: list[tuple[str, Any, Fraction]] = []
 
-    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         if isinstance(noise, Gaussian):
             self.released.append((site, value, noise.sigma2))
         return super().release(value, noise, site=site, to=to)
@@ -227,11 +227,13 @@ def shown_by(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
             for users in (pair.left, pair.right)
         ]
         variance = both[0][0][1]
-        laws = [Gaussian(variance=variance).shift(np.array([value for value, _ in one])) for one in both]
+        distributions = [
+            Gaussian(variance=variance).shift(np.array([value for value, _ in one])) for one in both
+        ]
         words = f"gradients of the {len(both[0])} calls of θ_o; {pair.name}"
         return [
             whole_release_witness(
-                CLAIM, laws=laws, site="theta_o", to=PUBLIC.name, words=words,
+                CLAIM, distributions=distributions, site="theta_o", to=PUBLIC.name, words=words,
                 inputs=written_inputs(pair.left.tolist(), pair.right.tolist()),
             )
         ]  # fmt: skip

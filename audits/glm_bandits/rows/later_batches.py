@@ -8,9 +8,9 @@ import numpy as np
 
 from audits.glm_bandits.later_batches import Survivor
 from dpaudit.core.errors import UndecidedError
+from dpaudit.core.suite import Group
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.suite import Chain, Sides, inequality, listed, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

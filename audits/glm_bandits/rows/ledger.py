@@ -11,16 +11,16 @@ from audits.glm_bandits.revealing_action import revealing_action
 from audits.glm_bandits.shuffled_descent import Descent, descent
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import Instance, instance, prefix_witness, tree_proof
+from dpaudit.certify.build import compose_sequential, post_processing
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, upper_short
-from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.certify.build import compose_sequential, post_processing
-from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
-from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, over
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import View, user
+from dpaudit.kernel.ball import arb, ball, upper_short
+from dpaudit.kernel.t2.gaussian import normal_cdf
+from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
+from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, over
 
 __all__ = ["rows"]
 
@@ -64,7 +64,7 @@ def explored(run: Run, S: int) -> list[Evidence] | Measured:
     if far_enough(S) == "refuted":
         found = switch_bit(S=S, horizon=LONG, epsilon=Fraction(1), delta=TENTH, at=THIRD)
         details = {"kappa*": float(found.kappa_star), "k": found.power, "sigma": float(found.deviation)}
-        return Measured(low=found.delta, covers=False, details=details, method="normal law in balls")
+        return Measured(low=found.delta, covers=False, details=details, method="normal distribution in balls")
     kappa = instance(1, S // 2).kappa_star
     variance = printed_variance(epsilon=1, delta=TENTH, depth=levels(LONG), sensitivity=1 / kappa)
     tree = tree_proof(norm_squared=Fraction(2), variance=variance, nodes=levels(LONG), symmetrise="half")
@@ -155,7 +155,8 @@ def _descent(k: int, n: int, epsilon: Fraction, delta: Fraction, *, dim: int = 1
 def calls(run: Run, k: int, n: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The distinct θ_τ, at most the cutoff k of them, are (ε/3, δ/3)-DP in their own data
 
-    Each is P_GD at the printed (ε_o, δ_o), by the law of its own calls, all of them composed; T_o fixed. The
+    Each is P_GD at the printed (ε_o, δ_o), by the distribution of its own calls, all of them composed; T_o
+    fixed. The
     first has n users, and each next twice as many, as where det H doubles in one dimension; a user of the
     first is in all of them.
 
@@ -290,7 +291,9 @@ def whole(run: Run, S: int) -> Measured:
     found = revealing_action(S=S, horizon=LONG, epsilon=Fraction(1), delta=TENTH)
     details = {"kappa*": float(found.kappa_star), "k": found.power, "sigma": float(found.deviation)}
     upper = None if shown_by_actions(S) == "refuted" else 1
-    return Measured(low=found.delta, high=upper, covers=False, details=details, method="normal law in balls")
+    return Measured(
+        low=found.delta, high=upper, covers=False, details=details, method="normal distribution in balls"
+    )
 
 
 REPAIRED = listed("score k T epsilon delta", (0, 10, 50_000, "1", "1/10"), (8, 10, 50_000, "1", "1/10"),

@@ -13,6 +13,7 @@ from audits.glm_bandits.sign_learners import (
 )
 from dpaudit.core.claims import LowerBound
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, logistic
 from dpaudit.suite import (
@@ -28,7 +29,6 @@ from dpaudit.suite import (
     step,
     steps,
 )
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -148,7 +148,7 @@ def every_learner() -> list[Step]:
 
     Note: here the family makes every coordinate matter in every round; ±r e_j does not (SAR-116). For
     δ log(1/δ) ≤ ε² this is the printed d/ε up to a constant, and a learner without any privacy pays it too:
-    the theorem says nothing about the price of privacy. For S < 1 take scores in [-S, S]
+    the theorem says nothing about the cost of privacy. For S < 1 take scores in [-S, S]
     """
     return [_slope, _kept, _best_learner]
 

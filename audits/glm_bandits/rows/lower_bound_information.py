@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from audits.glm_bandits.information import (
-    SignLaw,
+    SignDistribution,
     divergence,
     entropy,
     half_mixture,
@@ -19,10 +19,10 @@ from audits.glm_bandits.lower_bound_family import SignFamily, play
 from audits.glm_bandits.sign_learners import certified_sign, committing, greedy, one_coordinate, wrong_sign
 from dpaudit.core.claims import Ordering
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, integer, lower, precision, upper
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -30,34 +30,34 @@ BITS = 160
 
 rows = Group("Theorem 7.1: information in the actions", kind="lower-bound")
 
-# Laws of (V, X)
+# Distributions of (V, X)
 
 
-def _private_actions(dim: int) -> SignLaw:
+def _private_actions(dim: int) -> SignDistribution:
     """The actions of an ε-DP learner with ε = 1 on the paper's family, a = 1, two coordinates at most."""
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),) * dim, Fraction(1))
     played = play(family, committing(dim, explored=2, epsilon=Fraction(1)), horizon=3 * dim)
-    return played.law(actions_only=True)
+    return played.distribution(actions_only=True)
 
 
-def _drawn(seed: int, dim: int) -> SignLaw:
+def _drawn(seed: int, dim: int) -> SignDistribution:
     """Masses of X on five outcomes for each V, rational, from a seed."""
     rng = random.Random(seed)
     signs = noisy_signs(dim, correct=arb(1) / 2).given
     weights = {v: [rng.randint(1, 60) for _ in range(5)] for v in signs}
-    return SignLaw({v: [ball(Fraction(w, sum(row))) for w in row] for v, row in weights.items()})
+    return SignDistribution({v: [ball(Fraction(w, sum(row))) for w in row] for v, row in weights.items()})
 
 
-def _one_sided(rare: str) -> SignLaw:
+def _one_sided(rare: str) -> SignDistribution:
     """X = 1 with probability 1/2 where V = 1, and ``rare`` where V = -1."""
     small = ball(Fraction(rare))
-    return SignLaw({(1,): [arb(1) / 2, arb(1) / 2], (-1,): [1 - small, small]})
+    return SignDistribution({(1,): [arb(1) / 2, arb(1) / 2], (-1,): [1 - small, small]})
 
 
-def _parity() -> SignLaw:
+def _parity() -> SignDistribution:
     """X = V_1 V_2, kept with probability 9/10."""
     kept = ball(Fraction(9, 10))
-    return SignLaw(
+    return SignDistribution(
         {
             v: [kept, 1 - kept] if v[0] == v[1] else [1 - kept, kept]
             for v in ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -65,7 +65,7 @@ def _parity() -> SignLaw:
     )
 
 
-LAWS: dict[str, Callable[[], SignLaw]] = {
+DISTRIBUTIONS: dict[str, Callable[[], SignDistribution]] = {
     "a private learner's actions, d = 1": partial(_private_actions, 1),
     "a private learner's actions, d = 2": partial(_private_actions, 2),
     "signs kept with probability 3/5, d = 3": lambda: noisy_signs(3, correct=ball(Fraction(3, 5))),
@@ -77,31 +77,31 @@ LAWS: dict[str, Callable[[], SignLaw]] = {
         f"drawn, seed {seed}, d = {dim}": partial(_drawn, seed, dim) for seed in range(4) for dim in (1, 2, 3)
     },
 }
-EVERY = over(law=tuple(LAWS))
+EVERY = over(distribution=tuple(DISTRIBUTIONS))
 
 
-def _divergences(law: SignLaw) -> arb:
+def _divergences(distribution: SignDistribution) -> arb:
     """Σ_j KL of X given V_j = 1 from X given V_j = -1."""
-    return sum((law.divergence_of_one(j) for j in range(law.dim)), arb(0))
+    return sum((distribution.divergence_of_one(j) for j in range(distribution.dim)), arb(0))
 
 
 # Lemma Q.3
 
-#: For inequalities that are equalities at some laws, where balls cannot tell.
+#: For inequalities that are equalities at some distributions, where balls cannot tell.
 SLACK = ball(Fraction(1, 10**12))
 
 
 @step("divergence by information", over=EVERY, expect="refuted")
-def _by_information(law: str) -> Sides:
+def _by_information(distribution: str) -> Sides:
     """Σ_j KL(P_+^j | P_-^j) ≤ 4 I(V; X)"""
-    given = LAWS[law]()
+    given = DISTRIBUTIONS[distribution]()
     return _divergences(given), 4 * given.information()
 
 
 @step("errors by divergence", over=EVERY)
-def _by_divergence(law: str) -> Sides:
+def _by_divergence(distribution: str) -> Sides:
     """(d/2)(1 - √(Σ_j KL_j/(2d))) ≤ E Ham(V, V̂) for every decoder (up to 10^-12)"""
-    given = LAWS[law]()
+    given = DISTRIBUTIONS[distribution]()
     d = given.dim
     root = (_divergences(given) / (2 * d)).nonnegative_part().sqrt()
     return arb(d) / 2 * (1 - root), given.smallest_errors() + SLACK
@@ -111,8 +111,8 @@ def _by_divergence(law: str) -> Sides:
 def hamming() -> list[Step]:
     """Σ_j KL(P_+^j | P_-^j) ≤ 4 I(V; X), and every decoder errs on (d/2)(1 - √(Σ_j KL_j/(2d))) signs
 
-    Laws of (V, X) by enumeration, V uniform, among them the actions of private learners on the paper's own
-    family; the decoder of each sign with the fewest errors.
+    Distributions of (V, X) by enumeration, V uniform, among them the actions of private learners on the
+    paper's own family; the decoder of each sign with the fewest errors.
 
     Refuted: the first part is the wrong way round. KL(P | Q) + KL(Q | P) is at least 8 times the
     Jensen-Shannon divergence, which is I(V_j; X), with equality for P = Q alone; so that 4 I(V_j; X) is below
@@ -124,17 +124,17 @@ def hamming() -> list[Step]:
 
 
 @step("midpoint", over=EVERY, expect="refuted")
-def _midpoint(law: str) -> Sides:
+def _midpoint(distribution: str) -> Sides:
     """KL(P | Q) ≤ 2 KL(P | M) + 2 KL(Q | M), M = (P + Q)/2, for V_1"""
-    first, second = LAWS[law]().sides(0)
+    first, second = DISTRIBUTIONS[distribution]().sides(0)
     middle = half_mixture(first, second)
     return divergence(first, second), 2 * divergence(first, middle) + 2 * divergence(second, middle)
 
 
 @step("chain rule", over=EVERY, expect="refuted")
-def _chain(law: str) -> Sides:
+def _chain(distribution: str) -> Sides:
     """Σ_j I(V_j; X | V_-j) ≤ I(V; X)"""
-    given = LAWS[law]()
+    given = DISTRIBUTIONS[distribution]()
     return sum((given.information_given_others(j) for j in range(given.dim)), arb(0)), given.information()
 
 
@@ -157,13 +157,13 @@ def hamming_steps() -> list[Step]:
     rows, "SAR-Q.3/repaired", "repair of Lemma Q.3", over=EVERY, role="repaired", measure="left - right",
     repairs=("SAR-Q.3", "SAR-Q.3/steps"),
 )  # fmt: skip
-def hamming_repaired(law: str) -> Chain:
+def hamming_repaired(distribution: str) -> Chain:
     """Every decoder errs on (d/2)(1 - √(2 I(V; X)/d)) signs: what the print's two parts would give together
 
     Total variation between P_+^j and P_-^j is at most √(2 I(V_j; X)), by Pinsker through the midpoint;
-    Jensen; the signs are independent. For laws with P ≤ t Q: KL(P | Q) ≤ 2(1 + t) I(V_j; X).
+    Jensen; the signs are independent. For distributions with P ≤ t Q: KL(P | Q) ≤ 2(1 + t) I(V_j; X).
     """
-    given = LAWS[law]()
+    given = DISTRIBUTIONS[distribution]()
     d, found = given.dim, given.information()
     least = arb(d) / 2 * (1 - (2 * found / d).sqrt())
     singles = sum((given.information_of_one(j) for j in range(d)), arb(0))
@@ -289,11 +289,12 @@ def information_of_everyone(learner: str, d: int, T: int, a: Fraction) -> Sides:
 
     With a = γ ε that is (M r² γ²/2) T ε².
 
-    Each reward tells at most the divergence from the law at score 0. Exact enumeration of transcripts.
+    Each reward tells at most the divergence from the distribution at score 0. Exact enumeration of
+    transcripts.
 
     Note: privacy plays no part in it. The theorem's instances are so close together that no learner can tell
     them apart in d/ε² rounds
     """
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),) * d, a)
-    law = play(family, LEARNERS[learner](d), horizon=T).law(actions_only=False)
-    return law.information(), ball(Fraction(T, 8) * (family.radius * a) ** 2)
+    distribution = play(family, LEARNERS[learner](d), horizon=T).distribution(actions_only=False)
+    return distribution.information(), ball(Fraction(T, 8) * (family.radius * a) ** 2)

@@ -13,18 +13,18 @@ from audits.glm_bandits.sign_learners import (
     one_coordinate,
     play_one_coordinate,
 )
+from dpaudit.certify.build import laplace_mechanism
+from dpaudit.certify.sites import Site
 from dpaudit.core.claims import LowerBound, PureDP
 from dpaudit.core.data import Interval, Records
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.certify.build import laplace_mechanism
-from dpaudit.certify.sites import Site
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.replay import domains
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import Measured, Sides, Step, evidence, over, privacy, step, steps
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import Link, bernoulli, finite_family, logistic
 from dpaudit.suite import Chain, Sides, Step, full, inequality, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

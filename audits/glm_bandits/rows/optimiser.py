@@ -12,9 +12,9 @@ from dpaudit.core.claims import ApproxDP
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Measured, Sides, evidence, inequality, listed
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -43,7 +43,8 @@ def in_one_line(n: int, d: int, epsilon: Fraction, delta: Fraction) -> str:
 def gradients(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """P_GD with its printed T, all n users in each of its calls, is (ε, δ)-shuffle DP, ε <= 15
 
-    The calls' own binomial laws composed, adaptively chosen gradients, at the printed (127) of each call.
+    The calls' own binomial distributions composed, adaptively chosen gradients, at the printed (127) of each
+    call.
 
     Note: T is below 1, and nothing is computed, where ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1
     up to n = 9. No range of ε is printed (SAR-T.2p/no-range)
@@ -183,8 +184,8 @@ def whole(run: Run, **instance: Any) -> list[Evidence] | Measured:
 
     From above, for any data set: each batch's matrix sum and descent together, with weights up to R²/4. From
     below: rewards 0 and R in equal numbers in the first batch bring θ_1 near 0, where the weight of the
-    second batch's users is about R²/4, up to κ*R²/4 of what their noise is drawn for; the exact law of one
-    entry, the chance of θ_1, of V and of a message without room for its ones bounded.
+    second batch's users is about R²/4, up to κ*R²/4 of what their noise is drawn for; the exact distribution
+    of one entry, the chance of θ_1, of V and of a message without room for its ones bounded.
 
     Refuted: the sensitivity 1/κ* is an event under honest rewards, of which privacy cannot make use
 

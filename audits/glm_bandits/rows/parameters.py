@@ -7,11 +7,11 @@ from fractions import Fraction
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.exact_functions import ln, log2
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["first_horizon", "rows"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from audits.glm_bandits.switching import doublings, hidden_growth, rising
 from dpaudit.core.exact_functions import ln, log2
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Sides, Step, full, inequality, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
-from dpaudit.kernel.ball import arb
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Role, Run
+from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.contextual.dominated_rates import Growth, growth
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Role, Run
 
 __all__ = ["DERIVATIONS", "Derivation", "rows"]
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from audits.glm_bandits.confidence_bounds import JointLevels
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
 from dpaudit.suite import Chain, Grid, Sides, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
 from dpaudit.suite import Chain, Sides, Step, inequality, listed, over, step, steps
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -37,7 +37,7 @@ def sub_gaussian(s: Fraction, rounding: Fraction) -> Chain:
     and 1/(4 log 3) for the coins of probability 1/4.
 
     Note: "symmetric" is read of the matrix: entries (j, i) repeat (i, j), those above the diagonal are
-    independent. The law of an entry is skewed
+    independent. The distribution of an entry is skewed
     """
     square = ball(s) ** 2 / 2
     return {

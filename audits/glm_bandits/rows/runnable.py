@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.contextual.glm_optimisers import ExactFit, FitCall, ShuffledDescent
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
 from dpaudit.reference.algorithms.contextual.links import logistic
-from dpaudit.suite.regret import proportion_interval
 from dpaudit.suite import Measured, evidence, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["achieved_gaps", "rows"]
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from flint import arb_series
 
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.reference.algorithms.contextual.links import (
     FiniteFamily,
@@ -16,7 +17,6 @@ from dpaudit.reference.algorithms.contextual.links import (
     logistic,
 )
 from dpaudit.suite import Chain, Sides, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -47,7 +47,7 @@ def _top(link: str) -> Fraction:
 
 @inequality(rows, "SAR-G.1", "Lemma G.1", over=over(link=CANONICAL, z=SCORES))
 @inequality(
-    rows, "SAR-G.1/probit", "Lemma G.1, another law", over=over(link=("probit",), z=SCORES),
+    rows, "SAR-G.1/probit", "Lemma G.1, another distribution", over=over(link=("probit",), z=SCORES),
     role="what-if", expect="refuted",
 )  # fmt: skip
 def third_derivative(link: str, z: Fraction) -> Sides:
@@ -69,7 +69,7 @@ PAIRS = {"z": SCORES, "h": "-30 -2 -1/10 1/1000 1/2 5"}
 
 @inequality(rows, "SAR-G.2", "Lemma G.2, (25), (26), (45)", over=over(link=CANONICAL, **PAIRS))
 @inequality(
-    rows, "SAR-G.2/probit", "Lemma G.2, another law", over=over(link=("probit",), **PAIRS),
+    rows, "SAR-G.2/probit", "Lemma G.2, another distribution", over=over(link=("probit",), **PAIRS),
     role="what-if", expect="refuted",
 )  # fmt: skip
 def averaged_slopes(link: str, z: Fraction, h: Fraction) -> Chain:
@@ -102,7 +102,8 @@ TINY = Fraction(1, 10**25)
 def moments(link: str, z: Fraction) -> Chain:
     """Mean, variance and third central moment of the reward are b', b'' and b'''
 
-    Moments of the law against the coefficients of b's power series in balls: apart by at most 10^-25.
+    Moments of the distribution against the coefficients of b's power series in balls: apart by at most
+    10^-25.
     """
     family = FAMILIES[link]
     found, series = family.at(ball(z)), _expanded(link, z)

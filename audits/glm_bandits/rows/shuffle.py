@@ -10,9 +10,9 @@ from audits.glm_bandits.shuffled_sums import Input, diagonal_delta, entry, sheet
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.suite import Chain, Measured, evidence, full, inequality, listed, over
 from dpaudit.suite.worst import Constant
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -86,7 +86,9 @@ def matrices(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evide
     sheet = sheet_of(n=10, d=d, epsilon=epsilon, delta=delta)
     if breaks(d, epsilon, delta) == "refuted":
         shown = diagonal_delta(sheet, epsilon)
-        return Measured(low=shown, method="normal law and its error in balls", scope="Δ I against -Δ I")
+        return Measured(
+            low=shown, method="normal distribution and its error in balls", scope="Δ I against -Δ I"
+        )
     proof = sums(sheet, "symmetric").proof(epsilon=epsilon, delta=delta)
     return [proof.certify(of_matrices(d, epsilon, delta))]
 

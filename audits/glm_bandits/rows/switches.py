@@ -7,10 +7,10 @@ from fractions import Fraction
 from audits.glm_bandits.printed_parameters import JointParameters
 from audits.glm_bandits.switching import sure_switches
 from dpaudit.core.errors import UndecidedError
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.suite import Chain, Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 

@@ -13,10 +13,10 @@ from audits.glm_bandits.exact_tails import (
     crossing_probability,
 )
 from dpaudit.core.exact_functions import ceil_log2, ln, log2
-from dpaudit.kernel.ball import arb, ball, integer
-from dpaudit.suite.regret import proportion_interval
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, integer
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
 
@@ -59,10 +59,10 @@ SQUARES = over(log_margin="1001/1000 4", delta="1/2 1/20 1/1000000")
 def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
     """P({case} X_i² - E X_i² above √(8σ⁴ log(2/δ)/n)) ≤ δ for n > 64 log(2/δ)
 
-    Gaussian X_i, the chi-square law in balls, n just above 64 log(2/δ) and 4 times it.
+    Gaussian X_i, the chi-square distribution in balls, n just above 64 log(2/δ) and 4 times it.
 
     Note: (28) prints the sum, its only use, Lemma T.2, takes the mean: a 1/n is missing. Other sub-Gaussian
-    laws are not looked at
+    distributions are not looked at
     """
     need = 64 * ln(2 / delta) * ball(log_margin)
     n = int(float(need.mid())) + 1
@@ -267,8 +267,8 @@ def empirical_matrix(d: int, n: int, share: Fraction, skew: Fraction) -> Sides:
 def self_normalised(p: Fraction, ridge: Fraction, delta: Fraction, rounds: int) -> Sides:
     """P(some ‖S_t‖ in H_t^-1 is above √λ/2 + (2/√λ) log(√(det H_t/λ^d)/δ) + (2/√λ) d log 2) ≤ δ
 
-    d = 1, x_t = 1, η_t a Bernoulli(p) less p: the law of all paths up to the horizon, exact in balls; a sum
-    that the balls leave open counts as above.
+    d = 1, x_t = 1, η_t a Bernoulli(p) less p: the distribution of all paths up to the horizon, exact in
+    balls; a sum that the balls leave open counts as above.
 
     Note: a finite horizon, weaker than the print's for all t
     """

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from audits.glm_bandits.rows.joint_program import played
-from dpaudit.core.claims import GaussianDP
-from dpaudit.coins import Coins
-from dpaudit.core.evidence import Evidence
-from dpaudit.distributions import Gaussian
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, gaussian_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
+from dpaudit.coins import Coins
+from dpaudit.core.claims import GaussianDP
+from dpaudit.core.evidence import Evidence
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import PUBLIC
+from dpaudit.distributions import Gaussian
 from dpaudit.reference.mechanisms.matrix_tree import noise_units, prefixes
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Ball
 from dpaudit.suite import broken, controls, program_control
 from dpaudit.suite.controls import Control
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import PUBLIC
-from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.whole_release import whole_release_witness
 
 __all__ = ["rows"]
 
@@ -144,13 +144,13 @@ def all_nodes(program: Any, place: int, *, expect: str = "refuted") -> Control:
     def evaluate(run: Run) -> list[Evidence]:
         both = [played(program, 3, users) for users in (pair.left, pair.right)]
         variance = both[0][0][2]
-        laws = [
+        distributions = [
             Gaussian(variance=variance).shift(np.concatenate([value for _, value, _ in nodes]))
             for nodes in both
         ]
         return [
             whole_release_witness(
-                CLAIM, laws=laws, site="node", to=PUBLIC.name, words=f"all nodes; {pair.name}",
+                CLAIM, distributions=distributions, site="node", to=PUBLIC.name, words=f"all nodes; {pair.name}",
                 inputs=written_inputs(pair.left, pair.right),
             )
         ]  # fmt: skip

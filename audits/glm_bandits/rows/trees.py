@@ -9,11 +9,11 @@ from audits.glm_bandits.tree_privacy import SHOWN, costs, instance, prefix_witne
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, levels, node_mu_squared, printed_variance
 from dpaudit.suite import Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

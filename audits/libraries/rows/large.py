@@ -9,8 +9,8 @@ from audits.libraries.released import released
 from audits.libraries.second_routes import event
 from dpaudit.core.claims import ApproxDP, PureDP, ZeroConcentratedDP
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.suite import Group
+from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["rows"]
 

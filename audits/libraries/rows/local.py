@@ -10,8 +10,8 @@ from typing import Any
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import event
 from dpaudit.core.claims import PureDP
-from dpaudit.kernel.ball import arb, ball
 from dpaudit.core.suite import Group
+from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["rows"]
 

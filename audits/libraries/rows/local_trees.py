@@ -11,8 +11,8 @@ import numpy as np
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import event
 from dpaudit.core.claims import PureDP
-from dpaudit.kernel.ball import ball
 from dpaudit.core.suite import Group
+from dpaudit.kernel.ball import ball
 
 __all__ = ["rows"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from audits.libraries.released import released, seeding
 from audits.libraries.second_routes import classical_gaussian, event, laplace_tail, laplaces_apart
 from dpaudit.core.claims import ApproxDP, PureDP
-from dpaudit.kernel.ball import ball
 from dpaudit.core.suite import Group
+from dpaudit.kernel.ball import ball
 
 __all__ = ["rows"]
 

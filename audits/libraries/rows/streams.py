@@ -67,7 +67,7 @@ def gaussian() -> Found:
 
 @cache
 def _open(zero: bool) -> tuple[Fraction, Fraction]:
-    from audits.libraries.subsampled_test import still_open  # scipy's laws, for one row
+    from audits.libraries.subsampled_test import still_open  # scipy's distributions, for one row
 
     low, high = still_open(LONG, zero=zero)
     return Fraction(low) - FLOATS, Fraction(high) + FLOATS

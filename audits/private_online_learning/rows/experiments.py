@@ -18,8 +18,8 @@ from audits.private_online_learning.experiment_runs import CELLS, Cell, Pair, Ta
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS, SETTINGS
 from dpaudit.core.claims import Ordering
 from dpaudit.core.plots import Plot
-from dpaudit.suite import Measured, evidence, over
 from dpaudit.core.suite import Group, Run
+from dpaudit.suite import Measured, evidence, over
 
 __all__ = ["rows"]
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from dpaudit.core.claims import Ordering
 from dpaudit.core.exact_functions import ceil_log2, ln
-from dpaudit.kernel.ball import ball
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions.noisy_sums import ROUNDING, binomial_laplace_tail
+from dpaudit.kernel.ball import ball
 from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite.tables import largest_of
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["INSTANCES", "LEVELS", "double_sum", "rows", "threshold"]
 
@@ -168,7 +168,7 @@ def noisy_means(run: Run) -> Measured:
         found,
         columns=["n", "mean", "ε", "t", "t³ · P"],
         rounding=ROUNDING,
-        method="exact sums over the Binomial law",
+        method="exact sums over the Binomial distribution",
         scope=f"n = 2^r: {MEANS.scope}; t in {ROUNDS.tolist()}",
     )
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from audits.private_online_learning.rows.lemma_11 import INSTANCES, LEVELS
 from dpaudit.core.exact_functions import ceil_log2, larger, ln, log2
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.distributions.summed import laplace_sum_tail
-from dpaudit.suite import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
 from dpaudit.core.suite import Group, Run
+from dpaudit.distributions.summed import laplace_sum_tail
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.suite import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
 
 __all__ = ["critical_level", "rows", "split_sides"]
 

@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions.noisy_sums import (
+    ROUNDING,
+    bernoulli_difference,
+    laplace_difference_tail,
+    two_point_sum,
+)
 from dpaudit.kernel.ball import ball
-from dpaudit.distributions.noisy_sums import ROUNDING, bernoulli_difference, laplace_difference_tail, two_point_sum
 from dpaudit.suite import Measured, Sides, Step, evidence, full, over, step, steps
 from dpaudit.suite.tables import largest_of
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["EPSILONS", "GAPS", "leader_error_ratios", "rows"]
 
@@ -41,12 +46,14 @@ CLAIM = Ordering(
 def leader_error(run: Run, noise: int) -> Measured:
     """A rival's noisy sum overtakes the best one's rarely, with Laplace({noise}/ε) on each sum
 
-    Exact probabilities, law by law, against the printed bound. The sum of one epoch's differences is
-    convolved exactly; the difference of two Laplace draws has the tail (2 + x) exp(-x)/4. Laws of one round's
-    difference, dependent ones included: two points, where the convexity of the tail puts the worst law of a
-    given mean for one round, and independent Bernoulli arms at the ends of their range.
+    Exact probabilities, distribution by distribution, against the printed bound. The sum of one epoch's
+    differences is
+    convolved exactly; the difference of two Laplace draws has the tail (2 + x) exp(-x)/4. Distributions of
+    one round's
+    difference, dependent ones included: two points, where the convexity of the tail puts the worst
+    distribution of a given mean for one round, and independent Bernoulli arms at the ends of their range.
 
-    Note: the proof covers every law, not only these: its inequalities are HHM-L13/55
+    Note: the proof covers every distribution, not only these: its inequalities are HHM-L13/55
     """
     found = []
     for point in EPOCHS.at(run):
@@ -57,26 +64,28 @@ def leader_error(run: Run, noise: int) -> Measured:
         columns=["r", "Δ", "ε", "law", "probability / bound"],
         rounding=ROUNDING,
         method="exact convolution",
-        scope=f"{EPOCHS.scope}; six laws",
+        scope=f"{EPOCHS.scope}; six distributions",
         samples=6,
     )
 
 
 def leader_error_ratios(*, r: int, gap: float, epsilon: float, noise: float) -> list[tuple[str, float]]:
-    """P(noisy sum of a rival >= noisy sum of the best) over 2 exp(-2^r gap min{gap, ε}/8), law by law.
+    """P(noisy sum of a rival >= noisy sum of the best) over 2 exp(-2^r gap min{gap, ε}/8), distribution by
+    distribution.
 
-    ``noise`` is the scale of one Laplace draw times ε (1 as printed, 2 repaired). Laws of one round's
+    ``noise`` is the scale of one Laplace draw times ε (1 as printed, 2 repaired). Distributions of one
+    round's
     difference: two points -1 and w (w = 0, 1/2, 1), and independent Bernoulli arms with the best mean at 1,
     in the middle, at gap.
     """
     n = 2**r
-    laws = {f"W in {{-1, {w:g}}}": two_point_sum(n=n, gap=gap, high=w) for w in (0.0, 0.5, 1.0)}
+    distributions = {f"W in {{-1, {w:g}}}": two_point_sum(n=n, gap=gap, high=w) for w in (0.0, 0.5, 1.0)}
     for best in {1.0, gap, (1 + gap) / 2}:
-        laws[f"Bernoulli, best mean {best:g}"] = bernoulli_difference(n=n, best=best, gap=gap)
+        distributions[f"Bernoulli, best mean {best:g}"] = bernoulli_difference(n=n, best=best, gap=gap)
     bound = 2 * np.exp(-n * gap * min(gap, epsilon) / 8)
     return [
-        (name, float(law @ laplace_difference_tail(-values * epsilon / noise)) / bound)
-        for name, (values, law) in laws.items()
+        (name, float(distribution @ laplace_difference_tail(-values * epsilon / noise)) / bound)
+        for name, (values, distribution) in distributions.items()
     ]
 
 

@@ -21,8 +21,9 @@ from audits.private_online_learning.hard_family import (
 from dpaudit.core.claims import LowerBound
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import larger, ln
-from dpaudit.kernel.ball import arb, ball, precision, upper
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, precision, upper
 from dpaudit.reference.algorithms.online.one_best import ROUNDING, worst_regret
 from dpaudit.suite import (
     Control,
@@ -38,7 +39,6 @@ from dpaudit.suite import (
     step,
     steps,
 )
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -129,8 +129,8 @@ def minimax(log_K: int, epsilon: int, T: int) -> Sides:
 
 def _deviation(n_actions: int, gap: Fraction, base: Fraction) -> Fraction:
     """How far the distances of two of the instances are from ``gap``, at most."""
-    laws = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
-    return max(abs(total_variation(*pair) - gap) for pair in combinations(laws, 2))
+    distributions = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
+    return max(abs(total_variation(*pair) - gap) for pair in combinations(distributions, 2))
 
 
 PACKED = over(K=(2, 3, 4, 5, full(6)), gap="1/50 1/10 1/4 1/2")

@@ -1,5 +1,5 @@
-"""Selectors and learners against Theorem 10, on its own hard family, by linear programs and exact laws
-(appendix H). Nothing is simulated."""
+"""Selectors and learners against Theorem 10, on its own hard family, by linear programs and exact
+distributions (appendix H). Nothing is simulated."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from audits.private_online_learning.hard_family import (
     smallest_horizon,
     smallest_private_error,
 )
+from dpaudit.core.suite import Group
 from dpaudit.reference.algorithms.online.one_best import ROUNDING, majority_error, worst_regret
 from dpaudit.suite import Expression, constant, expected, full, over
-from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
@@ -86,7 +86,7 @@ def _one_sample(K: int, gap: float, epsilon: float, learner: str) -> bool:
         _one_sample, "where m* ≥ 1"
     ),
     quantity="0.2 / error",
-    method="exact law of the last epoch's leader, quadrature",
+    method="exact distribution of the last epoch's leader, quadrature",
     kind="structure",
     role="step",
 )
@@ -121,7 +121,7 @@ def majority(K: int, gap: float, epsilon: float, learner: str) -> Expression:
     claim="lower-bound",
     quantity="regret / (0.0098 ln K/ε)",
     constants=(("c", "0.0098"),),
-    method="exact law of each epoch's leader, quadrature",
+    method="exact distribution of each epoch's leader, quadrature",
     expect="inconclusive",
 )
 def private_term(K: int, gap: float, epsilon: float, learner: str) -> Expression:
@@ -131,8 +131,8 @@ def private_term(K: int, gap: float, epsilon: float, learner: str) -> Expression
     Compute the exact regret of certified-private learners on the hard family, at the smallest horizon that
     the theorem admits.
 
-    The leader's law is a one-dimensional integral. A private learner below the bound would refute it; none
-    can verify it, since the claim is about all of them (the proof's steps are the other rows).
+    The leader's distribution is a one-dimensional integral. A private learner below the bound would refute
+    it; none can verify it, since the claim is about all of them (the proof's steps are the other rows).
     """
     horizon = smallest_horizon(n_actions=K, gap=gap, epsilon=epsilon)
     regret = worst_regret(scale=SCALES[learner](K, epsilon), n_actions=K, gap=gap, horizon=horizon)
@@ -152,7 +152,7 @@ def private_term(K: int, gap: float, epsilon: float, learner: str) -> Expression
     claim="lower-bound",
     quantity="regret / (c ln K/Δ)",
     constants=(("c", "1/256"),),
-    method="exact law of each epoch's leader",
+    method="exact distribution of each epoch's leader",
     expect="inconclusive",
 )
 def non_private_term(K: int, gap: float, learner: tuple[str, int]) -> Expression:

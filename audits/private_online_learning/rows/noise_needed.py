@@ -11,11 +11,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from dpaudit.core.claims import PureDP
 from dpaudit.certify import build
 from dpaudit.certify.calibrate import Question
 from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import PureDP
 from dpaudit.core.suite import Group
 
 __all__ = ["rows"]

@@ -15,7 +15,6 @@ from audits.private_online_learning.neighbours import (
     vector_pairs,
 )
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
-from dpaudit.core.claims import Ordering
 from dpaudit.certify.build import (
     accounted,
     compose_parallel,
@@ -24,6 +23,8 @@ from dpaudit.certify.build import (
     tree_mechanism,
 )
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.reference.mechanisms.hybrid_charges import charge_at
@@ -32,7 +33,6 @@ from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, rnm_noise
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import Measured, evidence, full, over, privacy
 from dpaudit.suite.mutants import without
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -127,7 +127,7 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     the arrays at once, and the first leaf pays for r
     """
     # The proof of Theorem 5: ε/2 for the arrays and ε/2 for a tree, "at most log(λ) = r" nodes of it. With
-    # scale 2r/ε, r + 1 nodes cost (ε/2)(r + 1)/r, at most ε, the price of two nodes of scale 2/ε at r = 1.
+    # scale 2r/ε, r + 1 nodes cost (ε/2)(r + 1)/r, at most ε, the cost of two nodes of scale 2/ε at r = 1.
     wider, nodes = variant == "repaired", 1 if variant == "promoted" else 2
     because = (
         f"Hybrid-UCB {reading}: an observation enters one array and the tree of that array; in the tree on "
@@ -145,7 +145,7 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
         neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
         sites=[array, *trees],
         histories=BANDIT_HISTORIES,
-        proof=accounted([array, tree], declared=f"{because}; the dearest tree is that of r = 1"),
+        proof=accounted([array, tree], declared=f"{because}; the most expensive tree is that of r = 1"),
         more=None if wider else lambda run: [decision_witness(EPSILON, variant=variant)],
         unentered={**GAME, **TREE, "HybridCounter.add": "another variant's branch: a public parameter"},
     )
@@ -153,7 +153,7 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
 
 def _within_epsilon(r: int) -> Ordering:
     text = f"the noises over an observation of the block of 2^{r} pulls cost ε at most"
-    return Ordering(text=text, quantity_name="price / ε", claimed=1)
+    return Ordering(text=text, quantity_name="cost / ε", claimed=1)
 
 
 LEVELS = over(r=(1, 2, 3, 4, full(5, 6, 7, 8)))
@@ -162,7 +162,7 @@ LEVELS = over(r=(1, 2, 3, 4, full(5, 6, 7, 8)))
 @evidence(
     rows, "HHM-T5P/levels", "Theorem 5", claim=_within_epsilon, role="step", expect="refuted", over=LEVELS
 )
-def price_of_a_level(run: Run, r: int) -> Measured:
+def cost_of_a_level(run: Run, r: int) -> Measured:
     """Hybrid-UCB as Algorithm 4 prints it: an observation pays ε/2 for its array and ε/2 for the tree on 2^r
     leaves, "at most log(λ) = r" nodes
 
@@ -170,8 +170,8 @@ def price_of_a_level(run: Run, r: int) -> Measured:
 
     Refuted: the first leaf lies under r + 1 used nodes, which makes (1 + 1/(2r)) ε: 1.5, 1.25, 1.167 ...
     """
-    price = float(charge_at(r))
-    return Measured(low=price, high=price, samples=2**r, method="exact count over all pulls of the block")
+    cost = float(charge_at(r))
+    return Measured(low=cost, high=cost, samples=2**r, method="exact count over all pulls of the block")
 
 
 @privacy(

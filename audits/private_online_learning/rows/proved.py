@@ -7,6 +7,7 @@ ties them to the event-driven programs that the rows of ``privacy.py`` run.
 from __future__ import annotations
 
 from dpaudit.core.claims import Ordering
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.algorithms.mab.successive_elimination import radius
@@ -19,7 +20,6 @@ from dpaudit.reference.mechanisms.online_learning_programs import (
 )
 from dpaudit.suite import Control, Measured, controls, evidence, full, over
 from dpaudit.suite.proved import Proving, Shape, derived_cost, proof_control, proved
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -28,12 +28,12 @@ from audits.private_online_learning.bandit_regret import (
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.core.claims import Ordering, RegretBound
 from dpaudit.core.plots import Plot, table
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs
 from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cap
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.suite.regret import CUT_AND_PRICED, Interval
 from dpaudit.suite import Expression, Grid, Measured, evidence, expected, largest, leaf, listed, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import CUT_AND_CHARGED, Interval
 
 __all__ = ["rows"]
 
@@ -124,7 +124,7 @@ def _over_rate(gap: float, epsilon: Fraction, horizon: int) -> Expression:
     # All horizons share the runs: they are counted at the last one.
     runs = _growth_runs if horizon == LATE[-1] else None
     key = f"growth {gap} {epsilon} {horizon}"
-    return leaf(key, bounding, runs=runs, method=CUT_AND_PRICED) / lazy_rate(gap, float(epsilon), horizon)
+    return leaf(key, bounding, runs=runs, method=CUT_AND_CHARGED) / lazy_rate(gap, float(epsilon), horizon)
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,7 @@
 """Regret of FTNL, of naive FTNL, and the rates claimed for them (HHM-T7, C8i, C8ii, C9, NAIVE-R, OLD).
 
-Nothing is simulated here: the expected regret of an epoch schedule is computed exactly (``leader_law``), for
+Nothing is simulated here: the expected regret of an epoch schedule is computed exactly
+(``leader_distribution``), for
 every horizon at once, because it only grows with the horizon. Verdicts hold on the named instances. The proof
 of Theorem 7 step by step, and its two printed forms, are in ``theorem_7``.
 """
@@ -27,9 +28,9 @@ from audits.private_online_learning.ftnl_instances import (
 )
 from dpaudit.core import plots
 from dpaudit.core.claims import RegretBound
-from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
-from dpaudit.suite import Measured, evidence
 from dpaudit.core.suite import Group, Run
+from dpaudit.reference.algorithms.online.leader_distribution import Actions, ExactRegret, exact_regret
+from dpaudit.suite import Measured, evidence
 
 __all__ = ["rows"]
 

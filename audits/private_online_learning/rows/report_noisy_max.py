@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from audits.private_online_learning.neighbours import REWARDS, vector_pairs
-from dpaudit.core import data as declared
-from dpaudit.core.claims import Adjacency, PureDP
-from dpaudit.coins import Coins, Program
-from dpaudit.core.data import Records
-from dpaudit.distributions import Laplace
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.core.plots import Plot, delta_curve, table
 from dpaudit.certify.build import BoundedSum
 from dpaudit.certify.build import report_noisy_max as certified_noisy_max
 from dpaudit.certify.sites import Site
+from dpaudit.coins import Coins, Program
+from dpaudit.core import data as declared
+from dpaudit.core.claims import Adjacency, PureDP
+from dpaudit.core.data import Records
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.plots import Plot, delta_curve, table
+from dpaudit.core.suite import Group, Run
+from dpaudit.distributions import Laplace
 from dpaudit.reference.algorithms.environment import RewardVectors
 from dpaudit.reference.algorithms.online.ftnl import epochs
 from dpaudit.reference.algorithms.play import play
@@ -30,7 +31,6 @@ from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noi
 from dpaudit.reference.mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import full, over, privacy
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -105,8 +105,8 @@ def _vectors(n_actions: int, **others: object) -> Records:
 def replaced_vectors(variant: RnmVariant, n_actions: int) -> PrivacyAudit:
     """Report Noisy Max ({variant}) is ε-DP for replaced vectors
 
-    Exact losses of corner pairs; then the largest log-ratio on a grid of ε, K and n, by the exact law of the
-    winner.
+    Exact losses of corner pairs; then the largest log-ratio on a grid of ε, K and n, by the exact
+    distribution of the winner.
     """
     noise = rnm_noise(epsilon=EPSILON, variant=variant)
     return PrivacyAudit(
@@ -128,7 +128,7 @@ def _ratio_table(run: Run, variant: RnmVariant, n_actions: int) -> Plot:
         ratio = largest_winner_ratio(noise, n_actions=n_actions, vectors=n) / float(epsilon)
         entries.append([float(epsilon), n_actions, n, round(ratio, 6)])
     return table(
-        title=f"Largest log-ratio of the winner's law of {n_actions}, divided by ε",
+        title=f"Largest log-ratio of the winner's distribution of {n_actions}, divided by ε",
         columns=["ε", "K", "vectors n", "ratio / ε"],
         rows=entries,
     )

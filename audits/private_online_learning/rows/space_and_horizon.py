@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from audits.private_online_learning.variants import VARIANTS
-from dpaudit.core.claims import Ordering, SameDistribution
 from dpaudit.coins import Program, Sampler
+from dpaudit.core.claims import Ordering, SameDistribution
 from dpaudit.core.exact import exact
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab import lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.mab.restarted_elimination import RESTARTED
 from dpaudit.reference.algorithms.play import Decisions
 from dpaudit.reference.algorithms.simulation import simulate
-from dpaudit.suite.regret import difference_interval
 from dpaudit.suite import Measured, evidence, full, over
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import difference_interval
 
 __all__ = ["rows"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Model, PureDP
-from dpaudit.reference.mechanisms.tree_counter import psum_nodes, touched_nodes
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
 from dpaudit.blackbox.statistics import PairBetting, epsilon_grid, epsilon_lower_bound
+from dpaudit.core.claims import Model, PureDP
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.verdicts import MAX_FLOAT
 from dpaudit.core.views import SERVER, View
+from dpaudit.reference.mechanisms.tree_counter import psum_nodes, touched_nodes
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
 
 __all__ = ["reached", "rows"]
 

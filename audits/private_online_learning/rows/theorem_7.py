@@ -15,10 +15,10 @@ from typing import Any
 from audits.private_online_learning.rows.lemma_13 import EPSILONS, GAPS
 from dpaudit.core.claims import RegretBound
 from dpaudit.core.exact_functions import ceil_log2, ln, log2
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.core.plots import Plot, curves, series
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, listed, over, step, steps
 from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, listed, over, step, steps
 
 __all__ = ["point_mass_regret", "rows", "tail_series"]
 

@@ -20,13 +20,14 @@ from audits.shuffle_linear_bandits.amplified_privacy import (
     rounded_down,
     sum_witness,
 )
+from dpaudit.certify.build import Proof, shuffled_gaussian
+from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower_exact, upper_short
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
-from dpaudit.certify.build import Proof, shuffled_gaussian
-from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
@@ -37,7 +38,6 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
 )
 from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite.worst import Constant
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+from dpaudit.certify.decide import bounded_noise, decide_proxy, noise_sum
 from dpaudit.core.claims import SubExponential, SubGaussian
 from dpaudit.core.evidence import Evidence
-from dpaudit.kernel.ball import ball
+from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Binomial, DiscreteLaplace
-from dpaudit.certify.decide import bounded_noise, decide_proxy, noise_sum
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
 from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 
@@ -111,8 +111,8 @@ def expectation(
     return (mean + ones - believed) / sheet.scale - subtracted
 
 
-def _mass(law: Binomial, k: int) -> Fraction:
-    n, p = law.trials, law.p
+def _mass(distribution: Binomial, k: int) -> Fraction:
+    n, p = distribution.trials, distribution.p
     choose = Fraction(1)
     for j in range(k):
         choose = choose * (n - j) / (j + 1)

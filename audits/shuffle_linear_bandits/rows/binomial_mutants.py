@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpaudit.core.claims import ApproxDP
 from dpaudit.coins import Coins, Program
+from dpaudit.core.claims import ApproxDP
+from dpaudit.core.suite import Group
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import release
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import controls, shared, without
 from dpaudit.suite.controls import Control
-from dpaudit.core.suite import Group
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from audits.shuffle_linear_bandits.binomial_privacy import stated
 from dpaudit.certify.calibrate import Question
 from dpaudit.certify.proof import Proof
-from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.core.suite import Group
+from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 
 __all__ = ["rows"]
 

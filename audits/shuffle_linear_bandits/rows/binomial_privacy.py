@@ -9,6 +9,7 @@ from typing import Literal
 from audits.shuffle_linear_bandits.binomial_privacy import cost, cost_of, evidence_for, stated
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Run
 from dpaudit.reference.mechanisms.binomial_vectors import (
     VectorSheet,
     authors_sheet,
@@ -16,7 +17,6 @@ from dpaudit.reference.mechanisms.binomial_vectors import (
     printed_sheet,
 )
 from dpaudit.suite import Measured, evidence, full, listed, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

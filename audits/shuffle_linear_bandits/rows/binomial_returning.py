@@ -8,10 +8,10 @@ from typing import Any
 from audits.shuffle_linear_bandits.binomial_privacy import cost, cost_of, evidence_for, stated
 from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.mechanisms.binomial_vectors import CONSTANT, LogReading, VectorSheet, returning_sheet
 from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, over
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -7,17 +7,17 @@ import itertools
 from collections import Counter
 from fractions import Fraction
 
+from dpaudit.certify.build import Proof, billboard, compose_sequential, gaussian_mechanism
+from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import log2
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import View, user
 from dpaudit.kernel.ball import upper_short
-from dpaudit.certify.build import Proof, billboard, compose_sequential, gaussian_mechanism
-from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels, tree_noise, variance_below
 from dpaudit.suite import Chain, evidence, full, inequality, over
 from dpaudit.suite.worst import Constant
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import View, user
 
 __all__ = ["gram_change", "node_counts", "rows"]
 

@@ -15,6 +15,7 @@ from dpaudit.core.claims import ApproxDP
 from dpaudit.core.conversions import response_delta, step_budget
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
@@ -25,7 +26,6 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
 )
 from dpaudit.suite import Chain, Sides, evidence, full, inequality, over
 from dpaudit.suite.worst import Constant
-from dpaudit.core.suite import Group, Run
 
 __all__ = ["hockey_stick", "rows"]
 
@@ -213,24 +213,24 @@ def hockey_stick(p: tuple[Fraction, ...], q: tuple[Fraction, ...], factor: Fract
 
 
 def _chain(seed: int, events: int) -> list[tuple[Fraction, ...]]:
-    """Laws of k + 1 data sets, each next to the one before: random weights on four outcomes."""
-    state, laws = 2 * seed + 1, []
+    """Distributions of k + 1 data sets, each next to the one before: random weights on four outcomes."""
+    state, distributions = 2 * seed + 1, []
     for _ in range(events + 1):
         weights = []
         for _ in range(4):
             state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
             weights.append(1 + (state >> 58))
-        laws.append(tuple(Fraction(w, sum(weights)) for w in weights))
-    return laws
+        distributions.append(tuple(Fraction(w, sum(weights)) for w in weights))
+    return distributions
 
 
 def _leaking(events: int, factor: Fraction) -> list[tuple[Fraction, ...]]:
     """The worst chain: the chance of the first of two outcomes grows by the factor, and by δ = 1/200."""
-    top, laws = Fraction(0), []
+    top, distributions = Fraction(0), []
     for _ in range(events + 1):
-        laws.append((top, 1 - top))
+        distributions.append((top, 1 - top))
         top = factor * top + Fraction(1, 200)
-    return laws
+    return distributions
 
 
 @inequality(
@@ -243,17 +243,22 @@ def _leaking(events: int, factor: Fraction) -> list[tuple[Fraction, ...]]:
 def group(events: int, factor: Fraction, seed: int) -> Chain:
     """Event-level (ε, δ)-JDP is user-level (kε, k e^((k-1)ε) δ)-JDP for k rounds a user
 
-    e^ε = factor, k = events; k + 1 laws on four outcomes, random or the extremal chain: δ is the largest
-    exact hockey-stick of neighbours, in both directions, and bounds that of the ends at e^(kε).
+    e^ε = factor, k = events; k + 1 distributions on four outcomes, random or the extremal chain: δ is the
+    largest exact hockey-stick of neighbours, in both directions, and bounds that of the ends at e^(kε).
 
     Proof: δ_k <= e^ε δ_(k-1) + δ, so δ_k <= δ (1 + e^ε + ... + e^((k-1)ε)) <= k e^((k-1)ε) δ, for any view
     """
     found: dict[str, Sides] = {}
-    for name, laws in (("random", _chain(seed, events)), ("extremal", _leaking(events, factor))):
+    for name, distributions in (("random", _chain(seed, events)), ("extremal", _leaking(events, factor))):
         delta = max(
-            hockey_stick(*pair, factor) for a, b in itertools.pairwise(laws) for pair in ((a, b), (b, a))
+            hockey_stick(*pair, factor)
+            for a, b in itertools.pairwise(distributions)
+            for pair in ((a, b), (b, a))
         )
-        ends = max(hockey_stick(*pair, factor**events) for pair in ((laws[0], laws[-1]), (laws[-1], laws[0])))
+        ends = max(
+            hockey_stick(*pair, factor**events)
+            for pair in ((distributions[0], distributions[-1]), (distributions[-1], distributions[0]))
+        )
         sharper = delta * sum(factor**j for j in range(events))
         found[f"{name}: δ_k <= δ (e^(kε) - 1)/(e^ε - 1)"] = (ends, sharper)
         found[f"{name}: δ_k <= k e^((k-1)ε) δ"] = (ends, events * factor ** (events - 1) * delta)

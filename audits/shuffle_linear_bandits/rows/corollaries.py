@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.suite import Sides, full, inequality, over
-from dpaudit.core.suite import Group
 
 __all__ = ["COROLLARIES", "Corollary", "rows"]
 

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from audits.shuffle_linear_bandits.amplified_privacy import BATCH_VIEW, gaussian_witness
-from dpaudit.core.claims import ApproxDP, GaussianDP
-from dpaudit.coins import Coins
-from dpaudit.core.evidence import Certificate, Evidence
-from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb
-from dpaudit.distributions import Gaussian
 from dpaudit.certify.build import gaussian_mechanism, shuffled_gaussian
 from dpaudit.certify.shuffled_noise import good_split
+from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP, GaussianDP
+from dpaudit.core.evidence import Certificate, Evidence
+from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import PUBLIC, SERVER, View
+from dpaudit.distributions import Gaussian
+from dpaudit.kernel.ball import arb
 from dpaudit.reference.mechanisms.gaussian_randomiser import squared_sensitivity
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     Curve,
@@ -34,8 +36,6 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Ball
 from dpaudit.replay.histories import Neighbours
 from dpaudit.suite import Chain, evidence, inequality, over, privacy
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import PUBLIC, SERVER, View
 
 __all__ = ["rows"]
 

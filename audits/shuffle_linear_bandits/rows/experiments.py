@@ -21,8 +21,8 @@ from audits.shuffle_linear_bandits.experiment_orders import (
     regret_table,
 )
 from audits.shuffle_linear_bandits.experiment_settings import EPSILONS, HORIZON, RUNS
-from dpaudit.suite import Measured, evidence, full, over
 from dpaudit.core.suite import Group, Run
+from dpaudit.suite import Measured, evidence, full, over
 
 __all__ = ["rows"]
 

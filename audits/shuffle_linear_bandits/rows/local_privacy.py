@@ -11,14 +11,16 @@ from fractions import Fraction
 from functools import partial
 
 from audits.shuffle_linear_bandits.amplified_privacy import DOMAIN, SQUARED, message_witness, rounded_down
+from dpaudit.certify.build import Proof, gaussian_mechanism
+from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.conversions import gaussian_delta
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta as exact_delta
-from dpaudit.certify.build import Proof, gaussian_mechanism
-from dpaudit.certify.calibrate import Question
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
@@ -28,8 +30,6 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_below,
 )
 from dpaudit.suite import Chain, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

@@ -14,10 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from audits.shuffle_linear_bandits.protocol_runs import SQUARES, algorithm, protocol_audit
-from dpaudit.core.claims import ApproxDP, GaussianDP
-from dpaudit.core.neighbours import Neighbours
 from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import ApproxDP, GaussianDP
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Group
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     Counter,
     by_batches,
@@ -47,8 +49,6 @@ from dpaudit.suite import (
     widened,
     without,
 )
-from dpaudit.core.suite import Group
-from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

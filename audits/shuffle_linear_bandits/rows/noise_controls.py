@@ -12,16 +12,16 @@ from fractions import Fraction
 from typing import Any
 
 from audits.shuffle_linear_bandits.amplified_privacy import SQUARED, gaussian_witness
+from dpaudit.certify.build import gaussian_mechanism
 from dpaudit.core.claims import GaussianDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball, enclose, precision, upper_short
-from dpaudit.certify.build import gaussian_mechanism
 from dpaudit.reference.mechanisms.gaussian_randomiser import Symmetrize
 from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, variance_above
 from dpaudit.suite import Control, Step, controls, false_inequality, over
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SERVER, View
 
 __all__ = ["rows"]
 

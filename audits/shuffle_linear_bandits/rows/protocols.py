@@ -22,7 +22,6 @@ from audits.shuffle_linear_bandits.protocol_runs import (
     protocol_audit,
     returning,
 )
-from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.certify.build import (
     Proof,
     accounted,
@@ -31,6 +30,9 @@ from dpaudit.certify.build import (
     tree_mechanism,
 )
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.core.suite import Group
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     binomial_sums,
     by_batches,
@@ -56,8 +58,6 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
 )
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import full, over, privacy
-from dpaudit.core.suite import Group
-from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

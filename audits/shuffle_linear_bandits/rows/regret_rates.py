@@ -18,13 +18,13 @@ from audits.shuffle_linear_bandits.rate_simulation import N_ARMS, noisy_policy, 
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
 from dpaudit.core.claims import RegretRate
 from dpaudit.core.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.core.plots import table
+from dpaudit.core.suite import Group, Run
+from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.reference.algorithms.contextual.aggregate_noise import GaussianNoise
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 from dpaudit.reference.algorithms.contextual.proved_regret import worked_out
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
-from dpaudit.suite.regret import CUT_AND_PRICED, Cut, Interval, mean_interval
 from dpaudit.suite import (
     Expression,
     Measured,
@@ -37,7 +37,7 @@ from dpaudit.suite import (
     leaf,
     over,
 )
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import CUT_AND_CHARGED, Cut, Interval, mean_interval
 
 __all__ = ["grid_points", "rows"]
 
@@ -310,7 +310,7 @@ def _noisy_regret(std: Fraction, exponent: int) -> Expression:
         share = np.clip(runs.pseudo.final / horizon, 0.0, 1.0)
         return mean_interval(share, Cut(1.0, 0.0, (1.0,)), alpha=level)
 
-    return leaf(f"noisy {std} 2^{exponent}", bounding, runs=_growth_runs, method=CUT_AND_PRICED)
+    return leaf(f"noisy {std} 2^{exponent}", bounding, runs=_growth_runs, method=CUT_AND_CHARGED)
 
 
 def _growth_runs(run: Run) -> int:

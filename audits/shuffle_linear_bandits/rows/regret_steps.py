@@ -10,6 +10,7 @@ import numpy as np
 
 from audits.shuffle_linear_bandits.stale_rounds import adversarial, exact_stale, stale_at_most
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.aggregate_noise import GaussianNoise
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
@@ -17,9 +18,8 @@ from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy,
 from dpaudit.reference.algorithms.contextual.proved_regret import norm_exceeded
 from dpaudit.reference.algorithms.contextual.radius import exact_radius, noise_bound, regularity
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
-from dpaudit.suite.regret import proportion_interval
 from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.core.suite import Group, Run
+from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
 

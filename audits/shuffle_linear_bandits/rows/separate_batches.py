@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.claims import ApproxDP
 from dpaudit.coins import Coins
+from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.distributions import Counts, RandomisedResponse
 from dpaudit.kernel.ball import ball, upper_exact
 from dpaudit.kernel.t2.shuffle import exact_response_delta
-from dpaudit.distributions import Counts, RandomisedResponse
 from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.suite import Chain, evidence, inequality, over
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
 
-__all__ = ["message_laws", "rows"]
+__all__ = ["message_distributions", "rows"]
 
 rows = Group("Permutations and batches")
 
@@ -44,11 +44,11 @@ SAME: list[Rows] = [[_row(3, 2, 1), _row(1, 2, 5), _row(1, 1, 1)]] * 4
 OWN: list[Rows] = [[_row(3 + i, 2, 1), _row(1, 2 + i, 5), _row(1, 1, 1 + i)] for i in range(4)]
 
 
-def message_laws(
+def message_distributions(
     tables: Sequence[Rows], data: tuple[int, ...]
 ) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
-    """The laws of the list of messages: each user randomises and the messages are permuted; or the data are
-    permuted and place i applies table i, as Lemma B.4's proof does."""
+    """The distributions of the list of messages: each user randomises and the messages are permuted; or the
+    data are permuted and place i applies table i, as Lemma B.4's proof does."""
     after, before = Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
     orders = [*itertools.permutations(range(len(data)))]
     for order in orders:
@@ -63,7 +63,7 @@ def message_laws(
 
 
 def _distance(tables: Sequence[Rows], data: tuple[int, ...]) -> Fraction:
-    after, before = message_laws(tables, data)
+    after, before = message_distributions(tables, data)
     return sum((abs(after[y] - before[y]) for y in after | before), Fraction(0)) / 2
 
 
@@ -71,8 +71,8 @@ DATA = over(data=((0, 1), (0, 1, 2), (0, 0, 1), (2, 2, 2)))
 
 
 @inequality(rows, "CZ22-B.4eq", "after Lemma B.4: permute and randomise", over=DATA, measure="left - right")
-def same_law(data: tuple[int, ...]) -> tuple[Fraction, int]:
-    """Randomise-then-shuffle and shuffle-then-randomise give the same law, for one fixed randomiser
+def same_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
+    """Randomise-then-shuffle and shuffle-then-randomise give the same distribution, for one fixed randomiser
 
     Total variation distance of the lists of messages, exact, three inputs and three messages; 0 is claimed.
     """
@@ -88,8 +88,8 @@ def same_law(data: tuple[int, ...]) -> tuple[Fraction, int]:
     over=over(data=((0, 1), (0, 1, 2))),
     measure="left - right",
 )
-def other_law(data: tuple[int, ...]) -> tuple[Fraction, int]:
-    """The two orders give the same law when each user has a randomiser of her own
+def other_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
+    """The two orders give the same distribution when each user has a randomiser of her own
 
     The same enumeration with a table for each user, which the paper excludes.
     """
@@ -153,8 +153,8 @@ def separate(run: Run) -> list[Evidence]:
     Shuffled answers by randomised response (ε₀ = 1), the second batch's action chosen by what the first
     showed; all types of users and all neighbours, every path. ε = 1/2, δ the exact value of one batch.
 
-    Proof: the batches before the changed user's have one law; given them, so do those after it, so the loss
-    is hers
+    Proof: the batches before the changed user's have one distribution; given them, so do those after it, so
+    the loss is hers
     """
     return SEPARATE(run)
 

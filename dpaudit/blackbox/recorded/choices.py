@@ -1,7 +1,9 @@
 """What a pair of inputs costs where the one draw is the output: a choice by probabilities, a binomial count.
 
-The law of the output is then the law of the draw, and the loss of the pair is the largest log-ratio of the
-two laws' probabilities. For a binomial it lies at one of the ends: the log-ratio is linear in the count.
+The distribution of the output is then the distribution of the draw, and the loss of the pair is the largest
+log-ratio of the
+two distributions' probabilities. For a binomial it lies at one of the ends: the log-ratio is linear in the
+count.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpaudit.blackbox.recorded.outputs import leaves
-from dpaudit.blackbox.recorded.recording import Heard, Recording
+from dpaudit.blackbox.recorded.recording import RecordedCall, Recording
 from dpaudit.blackbox.recorded.trace import Draw, elements_of
 
 __all__ = ["chosen_epsilon"]
@@ -20,17 +22,17 @@ __all__ = ["chosen_epsilon"]
 
 def chosen_epsilon(recording: Recording) -> float | None:
     """The largest log-ratio of the outputs' probabilities, infinite where only one input gives an output;
-    ``None`` where the output is not one draw of a law with probabilities that differ."""
+    ``None`` where the output is not one draw of a distribution with probabilities that differ."""
     sides = (recording.first, recording.second)
     if not recording.repeats or not all(map(_is_the_draw, sides)) or not _followed(recording):
         return None
-    one, two = (_law(side.draws[0]) for side in sides)
+    one, two = (_distribution(side.draws[0]) for side in sides)
     if one is None or two is None or one == two:
         return None
     return max(_apart(one.get(value, -math.inf), two.get(value, -math.inf)) for value in {*one, *two})
 
 
-def _is_the_draw(side: Heard) -> bool:
+def _is_the_draw(side: RecordedCall) -> bool:
     """Whether the run drew once, heard to the end, and shows what it drew and nothing else."""
     if len(side.draws) != 1 or side.more or side.unheard or side.seedings:
         return False
@@ -46,7 +48,7 @@ def _followed(recording: Recording) -> bool:
     return response is not None and response.complete and bool(np.all(response.slopes == 1))
 
 
-def _law(draw: Draw) -> Mapping[object, float] | None:
+def _distribution(draw: Draw) -> Mapping[object, float] | None:
     """The log of the probability of each value; of a binomial those of its ends."""
     given = draw.parameters
     if draw.count != 1:
@@ -62,12 +64,12 @@ def _law(draw: Draw) -> Mapping[object, float] | None:
 
 def _summed(values: Sequence[object], probabilities: Sequence[float]) -> Mapping[object, float] | None:
     """Values that are listed twice have the sum of their probabilities; rows of a table are no values."""
-    law: dict[object, float] = {}
+    distribution: dict[object, float] = {}
     for value, p in zip(values, probabilities, strict=True):
         if isinstance(value, list):
             return None
-        law[value] = law.get(value, 0.0) + p
-    return {value: _log(p) for value, p in law.items()}
+        distribution[value] = distribution.get(value, 0.0) + p
+    return {value: _log(p) for value, p in distribution.items()}
 
 
 def _log(p: float) -> float:

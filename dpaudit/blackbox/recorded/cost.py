@@ -21,7 +21,7 @@ from dpaudit.blackbox.recorded.noise import LAPLACE, NORMAL, SHARES, Noise, nois
 from dpaudit.blackbox.recorded.recording import Recording
 from dpaudit.blackbox.recorded.trace import elements_of
 
-__all__ = ["Bare", "Price", "bare_combination", "chooses_unseen", "price_of", "significant", "why_unpriced"]
+__all__ = ["Bare", "Cost", "bare_combination", "chooses_unseen", "cost_of", "significant", "why_unpriced"]
 
 TOLERANCE = 1e-7
 
@@ -37,7 +37,7 @@ class Bare:
 
 
 @dataclass(frozen=True)
-class Price:
+class Cost:
     """What a pair costs: ``epsilon`` where all noise is Laplace, continuous or discrete, ``mu`` (the shift in
     deviations) where all is normal. ``parts``: (place, what it moves by, its noise) of each output that
     moves. ``chosen``: the output is one draw whose probabilities move."""
@@ -103,19 +103,21 @@ def bare_combination(recording: Recording) -> Bare | None:
     return Bare(kept, float(weights @ shift[fed]))
 
 
-def price_of(recording: Recording) -> Price | None:
-    """The cost of the pair; ``None`` where the recording does not give it: noise of other laws, noise shared
-    between outputs, laws that depend on the data other than by their location, seeds that anybody can read.
+def cost_of(recording: Recording) -> Cost | None:
+    """The cost of the pair; ``None`` where the recording does not give it: noise of other distributions,
+    noise shared
+    between outputs, distributions that depend on the data other than by their location, seeds that anybody
+    can read.
     """
     epsilon = chosen_epsilon(recording)
     if epsilon is not None:
-        return Price(epsilon, None, [], chosen=True)
+        return Cost(epsilon, None, [], chosen=True)
     found = _linear(recording)
     if found is None or recording.first.seedings or not _same_noise(recording):
         return None
     shift, slopes = found
     if np.any(np.count_nonzero(slopes, axis=0) > 1):
-        return _shared_price(recording, shift, slopes)
+        return _shared_cost(recording, shift, slopes)
     parts = []
     for place in np.flatnonzero(shift):
         noise = _noise_at(recording, slopes, int(place))
@@ -126,7 +128,7 @@ def price_of(recording: Recording) -> Price | None:
 
 
 def why_unpriced(recording: Recording) -> str:
-    """Why ``price_of`` gives nothing, in words."""
+    """Why ``cost_of`` gives nothing, in words."""
     shift, response = significant(recording), recording.response
     if any(seeding.drawn for seeding in recording.first.seedings):
         return "it draws the seed of a generator: the noise has no more values than the seed"
@@ -164,15 +166,15 @@ def _noise_at(recording: Recording, slopes: Floats, place: int) -> Noise | None:
     return noise_of(terms, [float(slopes[place, k]) for k in columns])
 
 
-def _added(parts: Sequence[tuple[int, float, Noise]]) -> Price | None:
+def _added(parts: Sequence[tuple[int, float, Noise]]) -> Cost | None:
     ratios = [abs(moves) / noise.spread for _, moves, noise in parts]
     kinds = {noise.kind == NORMAL for _, _, noise in parts}
     if kinds == {True}:
-        return Price(None, math.hypot(*ratios), parts)
-    return Price(math.fsum(ratios), None, parts) if kinds == {False} else None
+        return Cost(None, math.hypot(*ratios), parts)
+    return Cost(math.fsum(ratios), None, parts) if kinds == {False} else None
 
 
-def _shared_price(recording: Recording, shift: Floats, slopes: Floats) -> Price | None:
+def _shared_cost(recording: Recording, shift: Floats, slopes: Floats) -> Cost | None:
     """Outputs that share numbers: the cheapest shift of the numbers that explains the outputs.
 
     No pair of outputs loses more, by moving the noise. For Laplace noise the cost N is a norm of the shift,
@@ -193,14 +195,14 @@ def _shared_price(recording: Recording, shift: Floats, slopes: Floats) -> Price 
     if kinds == {NORMAL}:
         cheapest = np.linalg.lstsq(scaled, shift, rcond=None)[0]
         explained = np.abs(scaled @ cheapest - shift).max() <= 1e-6 * np.abs(shift).max()
-        return Price(None, float(np.linalg.norm(cheapest)), []) if explained else None
+        return Cost(None, float(np.linalg.norm(cheapest)), []) if explained else None
     both = np.hstack([scaled, -scaled])
     found = optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=shift, method="highs")
-    return Price(float(found.fun or 0.0), None, []) if found.status == 0 else None
+    return Cost(float(found.fun or 0.0), None, []) if found.status == 0 else None
 
 
 def _same_noise(recording: Recording) -> bool:
-    """Whether both runs drew from the same laws, apart from where these are centred."""
+    """Whether both runs drew from the same distributions, apart from where these are centred."""
     for one, two in zip(recording.first.draws, recording.second.draws, strict=True):
         for name in set(one.parameters) | set(two.parameters):
             same = np.array_equal(np.asarray(one.parameters.get(name)), np.asarray(two.parameters.get(name)))

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PrivacyClaim, Profile, PureDP, RenyiDP
-from dpaudit.core.exact import ExactLike, exact
+from dpaudit.blackbox.recorded.cost import Cost, bare_combination, chooses_unseen, cost_of, significant
 from dpaudit.blackbox.recorded.noise import LAPLACE, SHARES, Noise, constant_of, noise_of, term_of
-from dpaudit.blackbox.recorded.cost import Price, bare_combination, chooses_unseen, price_of, significant
 from dpaudit.blackbox.recorded.recording import Recording
 from dpaudit.blackbox.recorded.trace import Draw
+from dpaudit.core.claims import Adjacency, ApproxDP, GaussianDP, PrivacyClaim, Profile, PureDP, RenyiDP
+from dpaudit.core.exact import ExactLike, exact
 
-__all__ = ["Finding", "findings", "heard_in_words"]
+__all__ = ["Finding", "findings", "recorded_in_words"]
 
-#: A price above the claim by less than this share is rounding.
+#: A cost above the claim by less than this share is rounding.
 MARGIN = 1e-6
-#: Laws or draws of one kind that are named before the rest is counted.
+#: Distributions or draws of one kind that are named before the rest is counted.
 NAMED = 3
 
 
@@ -40,21 +40,21 @@ class Finding:
 
 def findings(recording: Recording, claim: PrivacyClaim | None = None) -> list[Finding]:
     """What to look at, the gravest first; with a ``claim``, also what the pair costs against it."""
-    price = price_of(recording) if claim is not None else None
+    cost = cost_of(recording) if claim is not None else None
     found = {
         "seed": _fixed_seeds(recording),
         "nothing": _nothing_drawn(recording),
         "constant": _constants(recording),
         "bare": _bare_outputs(recording),
         "shared": _shared_numbers(recording),
-        "law": _moved_laws(recording),
+        "law": _moved_distributions(recording),
         "share": _shares(recording),
-        "price": _against(price, claim, recording) if price is not None and claim is not None else [],
+        "price": _against(cost, claim, recording) if cost is not None and claim is not None else [],
     }
     return [Finding(kind, text) for kind, texts in found.items() for text in texts]
 
 
-def heard_in_words(recording: Recording) -> list[str]:
+def recorded_in_words(recording: Recording) -> list[str]:
     """The draws of the first run, equal ones together, and how many numbers feed how many outputs."""
     first = recording.first
     groups: Counter[tuple[str, str, str]] = Counter()
@@ -173,7 +173,7 @@ def _name(recording: Recording, place: int) -> str:
     return f"output{recording.first.shown[place][0]}"
 
 
-def _moved_laws(recording: Recording) -> list[str]:
+def _moved_distributions(recording: Recording) -> list[str]:
     """Spreads that depend on the data. That probabilities or the number of draws do is how many right
     mechanisms work."""
     if not recording.aligned:
@@ -183,7 +183,9 @@ def _moved_laws(recording: Recording) -> list[str]:
         spreads = {name: v for name, v in before.parameters.items() if name in ("scale", "sigma", "shape")}
         others = after.parameters
         if any(not np.array_equal(np.asarray(v), np.asarray(others.get(k))) for k, v in spreads.items()):
-            found.append(f"the law itself depends on the data in {before.place}: {before} and {after}")
+            found.append(
+                f"the distribution itself depends on the data in {before.place}: {before} and {after}"
+            )
     return _few(found)
 
 
@@ -210,38 +212,38 @@ def _shares(recording: Recording) -> list[str]:
     return _few(found)
 
 
-def _against(price: Price, claim: PrivacyClaim, recording: Recording) -> list[str]:
-    """The price of the pair where it is above the claim."""
-    over = _above(price, claim)
+def _against(cost: Cost, claim: PrivacyClaim, recording: Recording) -> list[str]:
+    """The cost of the pair where it is above the claim."""
+    over = _above(cost, claim)
     if not over:
         return []
-    parts = [f"{_name(recording, i)} moves by {abs(by):.4g} under {noise}" for i, by, noise in price.parts]
+    parts = [f"{_name(recording, i)} moves by {abs(by):.4g} under {noise}" for i, by, noise in cost.parts]
     shown = "; ".join(parts[:NAMED]) + (f"; {len(parts) - NAMED} more" if len(parts) > NAMED else "")
-    if price.chosen:
+    if cost.chosen:
         shown = f"the output is {recording.first.draws[0].family} in {recording.first.draws[0].place}, whose "
         shown += "probabilities depend on the data"
     shown = shown or "the values shown share their noise, and its cheapest shift explains them"
-    return [f"by its noise this pair costs {over}: {shown}", *_hints(price, claim)]
+    return [f"by its noise this pair costs {over}: {shown}", *_hints(cost, claim)]
 
 
-def _above(price: Price, claim: PrivacyClaim) -> str:
-    """The price in the claim's own terms, where it is above the claim; empty where it is not."""
+def _above(cost: Cost, claim: PrivacyClaim) -> str:
+    """The cost in the claim's own terms, where it is above the claim; empty where it is not."""
     if isinstance(claim, PureDP):
         allowed = float(exact(claim.epsilon))
-        if price.mu is not None:
+        if cost.mu is not None:
             return f"more than any epsilon, because normal noise is not pure; the claim is {allowed:.4g}"
-        cost = price.epsilon or 0.0
-        above = cost > allowed * (1 + MARGIN)
-        return f"epsilon {cost:.4g}, and the claim is {allowed:.4g}" if above else ""
-    if price.mu is None:
+        epsilon = cost.epsilon or 0.0
+        above = epsilon > allowed * (1 + MARGIN)
+        return f"epsilon {epsilon:.4g}, and the claim is {allowed:.4g}" if above else ""
+    if cost.mu is None:
         return ""
     if isinstance(claim, ApproxDP):
-        return _above_points([(claim.epsilon, claim.delta)], price.mu)
+        return _above_points([(claim.epsilon, claim.delta)], cost.mu)
     if isinstance(claim, Profile):
-        return _above_points(claim.points, price.mu)
-    rho = price.mu**2 / 2
+        return _above_points(claim.points, cost.mu)
+    rho = cost.mu**2 / 2
     if isinstance(claim, GaussianDP):
-        words, value = "mu", price.mu
+        words, value = "mu", cost.mu
     elif isinstance(claim, RenyiDP):
         words, value = f"a Rényi divergence of order {float(claim.order):g} of", float(claim.order) * rho
     else:
@@ -266,22 +268,22 @@ def _gaussian_delta(epsilon: float, mu: float) -> float:
     return float(below - math.exp(epsilon + special.log_ndtr(-mu / 2 - epsilon / mu)))
 
 
-def _hints(price: Price, claim: PrivacyClaim) -> list[str]:
-    """What would explain a price above the claim: a replaced record in two counts, or a scale upside down."""
-    if price.epsilon is None or not isinstance(claim, PureDP) or not price.parts:
+def _hints(cost: Cost, claim: PrivacyClaim) -> list[str]:
+    """What would explain a cost above the claim: a replaced record in two counts, or a scale upside down."""
+    if cost.epsilon is None or not isinstance(claim, PureDP) or not cost.parts:
         return []
     epsilon = float(exact(claim.epsilon))
-    moves = [by for _, by, _ in price.parts]
+    moves = [by for _, by, _ in cost.parts]
     opposite = len(moves) == 2 and math.isclose(moves[0], -moves[1], rel_tol=1e-6)
-    if opposite and claim.adjacency is Adjacency.REPLACE_ONE and math.isclose(price.epsilon, 2 * epsilon):
+    if opposite and claim.adjacency is Adjacency.REPLACE_ONE and math.isclose(cost.epsilon, 2 * epsilon):
         return [
             "a replaced record leaves one count and enters another: a histogram with noise of scale "
             "1/epsilon is epsilon-DP where records are added or removed (add-remove), and costs 2 epsilon "
             "under replace-one"
         ]
-    inverted = math.fsum(abs(by) * _inverted_rate(noise) for _, by, noise in price.parts)
+    inverted = math.fsum(abs(by) * _inverted_rate(noise) for _, by, noise in cost.parts)
     if math.isclose(inverted, epsilon, rel_tol=1e-2):
-        what = "ratio of the shares" if price.parts[0][2].ratio else "scale"
+        what = "ratio of the shares" if cost.parts[0][2].ratio else "scale"
         return [f"the {what} may be upside down: inverted, the pair would cost {inverted:.4g}"]
     return []
 

@@ -1,4 +1,4 @@
-"""From draws to noise: which law the numbers that are added to one shown number have together.
+"""From draws to noise: which distribution the numbers that are added to one shown number have together.
 
 A draw is read by the family and the parameters with which it was asked for. Known sums: one Laplace variate;
 normal variates; Pólya (negative binomial) variates of one ratio, as many shares added as taken away, of which
@@ -96,7 +96,8 @@ def _factor(values: NDArray[np.float64], mean: NDArray[np.float64]) -> float | N
 
 
 def term_of(draws: Sequence[Draw], mixed: Mapping[int, Mixture], index: int, element: int) -> Term | None:
-    """What kind of noise one drawn number is; ``None`` for any other law. ``mixed``: the ``mixtures``."""
+    """What kind of noise one drawn number is; ``None`` for any other distribution. ``mixed``: the
+    ``mixtures``."""
     draw = draws[index]
 
     def of(name: str, default: float | None = None) -> float | None:
@@ -134,7 +135,7 @@ def _entry(value: Any, draw: Draw, element: int) -> float | None:
 
 
 def noise_of(terms: Sequence[Term | None], slopes: Sequence[float]) -> Noise | None:
-    """The law of the sum of slope times number; ``None`` where it is none of the known ones."""
+    """The distribution of the sum of slope times number; ``None`` where it is none of the known ones."""
     kinds = {term.kind if term else "" for term in terms}
     sizes = [abs(slope) for slope in slopes]
     if len(kinds) != 1:

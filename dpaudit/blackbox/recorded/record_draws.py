@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.recorded.cost import Cost, cost_of, why_unpriced
+from dpaudit.blackbox.recorded.findings import findings, recorded_in_words
+from dpaudit.blackbox.recorded.recording import Recording, record_draws
+from dpaudit.blackbox.recorded.rewrite import port_of
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.blackbox.recorded.findings import findings, heard_in_words
-from dpaudit.blackbox.recorded.rewrite import port_of
-from dpaudit.blackbox.recorded.cost import Price, price_of, why_unpriced
-from dpaudit.blackbox.recorded.recording import Recording, record_draws
 
 __all__ = ["Listening", "listen"]
 
@@ -36,9 +36,9 @@ class Listening:
         return [found.text for found in findings(self.recording, self.claim)]
 
     @property
-    def price(self) -> Price | None:
+    def cost(self) -> Cost | None:
         """What the pair costs by its noise, where the recording shows it."""
-        return price_of(self.recording)
+        return cost_of(self.recording)
 
     @property
     def port(self) -> str:
@@ -48,15 +48,15 @@ class Listening:
     @property
     def headline(self) -> str:
         """What the pair costs by its noise, or why that is not known, and how much there is to look at."""
-        price, count = self.price, len(self.findings)
+        cost, count = self.cost, len(self.findings)
         found = f"{count} thing{'' if count == 1 else 's'} to look at" if count else "nothing to look at"
-        if price is None:
-            return f"NO VERDICT, {found}; no price: {why_unpriced(self.recording)}"
-        cost = f"epsilon {price.epsilon:.4g}" if price.mu is None else f"mu {price.mu:.4g}"
-        return f"NO VERDICT, {found}; by its noise the pair costs {cost}"
+        if cost is None:
+            return f"NO VERDICT, {found}; no cost: {why_unpriced(self.recording)}"
+        bound = f"epsilon {cost.epsilon:.4g}" if cost.mu is None else f"mu {cost.mu:.4g}"
+        return f"NO VERDICT, {found}; by its noise the pair costs {bound}"
 
     def __str__(self) -> str:
-        draws = [f"    {line}" for line in heard_in_words(self.recording)]
+        draws = [f"    {line}" for line in recorded_in_words(self.recording)]
         found = [f"  look: {text}" for text in self.findings]
         return "\n".join([self.headline, *found, "  heard on the first input:", *draws])
 
@@ -71,12 +71,12 @@ def listen(
     """Hear ``mechanism(data, rng)``, unchanged, on two neighbouring inputs, with the same generator on both.
 
     ``neighbours``: a pair, or several (a list, ``corners(...)``, ``Inputs(...)``), of which the first
-    ``PAIRS`` are heard and the one with the most findings, then the highest price, is given.
+    ``PAIRS`` are heard and the one with the most findings, then the highest cost, is given.
 
     Draws are heard from the ``rng`` that is given and from any other numpy generator that the function makes
-    or holds, ``numpy.random``, ``random``, ``secrets``, ``os.urandom``, and ``rvs`` of scipy's laws. The
-    function runs about two to five times for each number that it draws, at most some hundred times. What
-    the call raises is raised. With a ``claim``, the findings hold the price of the pair against it. All
+    or holds, ``numpy.random``, ``random``, ``secrets``, ``os.urandom``, and ``rvs`` of scipy's distributions.
+    The function runs about two to five times for each number that it draws, at most some hundred times. What
+    the call raises is raised. With a ``claim``, the findings hold the cost of the pair against it. All
     generators are left as they were.
     """
     pairs = _pairs(neighbours)
@@ -89,7 +89,7 @@ def listen(
         return mechanism(copy.deepcopy(data), np.random.default_rng(np.random.SeedSequence(seed)))
 
     heard = [Listening(item, claim) for item in record_draws(call, pairs, function=mechanism)]
-    return max(heard, key=lambda item: (len(item.findings), _cost(item.price)))
+    return max(heard, key=lambda item: (len(item.findings), _cost(item.cost)))
 
 
 def _pairs(neighbours: Any) -> list[tuple[Any, Any]]:
@@ -108,5 +108,5 @@ def _pairs(neighbours: Any) -> list[tuple[Any, Any]]:
     )
 
 
-def _cost(price: Price | None) -> float:
-    return 0.0 if price is None else float(price.epsilon or price.mu or 0.0)
+def _cost(cost: Cost | None) -> float:
+    return 0.0 if cost is None else float(cost.epsilon or cost.mu or 0.0)

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.blackbox.recorded.rng_proxies import Session, listening
 from dpaudit.blackbox.recorded.noise import Mixture, mixtures
 from dpaudit.blackbox.recorded.outputs import Leaf, leaves
-from dpaudit.blackbox.recorded.trace import Draw, Seeding, Tape, elements_of, number
+from dpaudit.blackbox.recorded.rng_proxies import Session, listening
+from dpaudit.blackbox.recorded.trace import Draw, Seeding, Trace, elements_of, number
 
-__all__ = ["Element", "Heard", "Recording", "Response", "record_draws"]
+__all__ = ["Element", "RecordedCall", "Recording", "Response", "record_draws"]
 
 #: Numbers that are changed one by one, and the seconds after which no more of them are.
 PROBED, SECONDS = 256, 2.0
@@ -44,7 +44,7 @@ Call = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Heard:
+class RecordedCall:
     """One run: its draws, the seeds that it chose, and what it showed."""
 
     draws: Sequence[Draw]
@@ -85,8 +85,8 @@ class Recording:
     """What a function drew on two inputs. ``repeats``: the first run came out the same when it was repeated;
     where it did not, there is no ``response``."""
 
-    first: Heard
-    second: Heard
+    first: RecordedCall
+    second: RecordedCall
     repeats: bool
     response: Response | None
     source: Any = field(default=None, repr=False, compare=False)
@@ -126,11 +126,11 @@ def record_draws(
 
 def _record(session: Session, call: Call, pair: tuple[Any, Any], function: Any, end: float) -> Recording:
     first, second = pair
-    one = _run(session, call, first, Tape())
+    one = _run(session, call, first, Trace())
     one = replace(one, seedings=_seedings(session, call, first, one))
-    two = _run(session, call, second, Tape(earlier=one.draws))
+    two = _run(session, call, second, Trace(earlier=one.draws))
     repeats = all(
-        _repeated(one, _run(session, call, first, Tape(earlier=one.draws)))
+        _repeated(one, _run(session, call, first, Trace(earlier=one.draws)))
         for _ in range(REPEATED if one.draws else UNHEARD_REPEATED)
     )
     response = None
@@ -139,13 +139,13 @@ def _record(session: Session, call: Call, pair: tuple[Any, Any], function: Any, 
     return Recording(one, two, repeats, response, function)
 
 
-def _run(session: Session, call: Call, data: Any, tape: Tape) -> Heard:
-    with session.run(tape):
+def _run(session: Session, call: Call, data: Any, trace: Trace) -> RecordedCall:
+    with session.run(trace):
         output = call(data)
-    return Heard(tape.draws, tape.seedings, leaves(output), tape.more, tape.unheard)
+    return RecordedCall(trace.draws, trace.seedings, leaves(output), trace.more, trace.unheard)
 
 
-def _seedings(session: Session, call: Call, data: Any, one: Heard) -> list[Seeding]:
+def _seedings(session: Session, call: Call, data: Any, one: RecordedCall) -> list[Seeding]:
     """The seeds of a run, with those marked as drawn that are others once its numbers are: numbers of
     generators are changed, and the system's randomness comes anew."""
     if not (one.seedings and one.draws):
@@ -154,7 +154,7 @@ def _seedings(session: Session, call: Call, data: Any, one: Heard) -> list[Seedi
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            other = _run(session, call, data, Tape(changes)).seedings
+            other = _run(session, call, data, Trace(changes)).seedings
     except Exception:  # as for any changed number
         return list(one.seedings)
     if len(other) != len(one.seedings):
@@ -163,7 +163,7 @@ def _seedings(session: Session, call: Call, data: Any, one: Heard) -> list[Seedi
     return [replace(own, drawn=not np.array_equal(own.seed, new.seed)) for own, new in pairs]
 
 
-def _repeated(one: Heard, again: Heard) -> bool:
+def _repeated(one: RecordedCall, again: RecordedCall) -> bool:
     return _alike(one.shown, again.shown) and len(one.draws) == len(again.draws)
 
 
@@ -173,7 +173,7 @@ def _alike(one: Sequence[Leaf], two: Sequence[Leaf]) -> bool:
     )
 
 
-def _respond(session: Session, call: Call, data: Any, base: Heard, *, end: float) -> Response:
+def _respond(session: Session, call: Call, data: Any, base: RecordedCall, *, end: float) -> Response:
     """Change numbers one by one and see what is shown; those that only set the mean of another draw are left
     alone."""
     means = {gamma for gamma, _ in base.mixtures.values()}
@@ -204,7 +204,7 @@ def _spread(counts: Sequence[int]) -> list[Element]:
 class _Probe:
     """Runs on one input with single numbers changed. ``reshaped``: one of them gave another form, or none."""
 
-    def __init__(self, session: Session, call: Call, data: Any, base: Heard) -> None:
+    def __init__(self, session: Session, call: Call, data: Any, base: RecordedCall) -> None:
         self._session, self._call, self._data, self._base = session, call, data, base
         self.reshaped = False
 
@@ -224,8 +224,8 @@ class _Probe:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                heard = _run(self._session, self._call, self._data, Tape(changes, earlier=self._base.draws))
-        except Exception:  # a number that the law cannot give may do anything
+                heard = _run(self._session, self._call, self._data, Trace(changes, earlier=self._base.draws))
+        except Exception:  # a number that the distribution cannot give may do anything
             heard = None
         if heard is None or [path for path, _ in heard.shown] != [path for path, _ in base]:
             self.reshaped = True

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.recorded.findings import heard_in_words
+from dpaudit.blackbox.recorded.findings import recorded_in_words
 from dpaudit.blackbox.recorded.recording import Recording
 from dpaudit.blackbox.recorded.trace import Place
 
 __all__ = ["port_of"]
 
-#: From a family to its law and to its parameters: (name in the law, names in the call, default).
-_LAWS: dict[str, tuple[str, tuple[tuple[str, tuple[str, ...], str], ...]]] = {
+#: From a family to its distribution and to its parameters: (name in the distribution, names in the call,
+#: default).
+_DISTRIBUTIONS: dict[str, tuple[str, tuple[tuple[str, tuple[str, ...], str], ...]]] = {
     "laplace": ("Laplace", (("scale", ("scale",), "1"),)),
     "normal": ("Gaussian", (("sigma", ("scale",), "1"),)),
     "norm": ("Gaussian", (("sigma", ("scale",), "1"),)),
@@ -53,7 +54,7 @@ _Span = tuple[int, int, int, int]
 
 def port_of(recording: Recording) -> str:
     """The text of the port; where the source cannot be had, a list of the sites."""
-    heard = "".join(f"# heard: {line}\n" for line in heard_in_words(recording))
+    heard = "".join(f"# heard: {line}\n" for line in recorded_in_words(recording))
     found = _source_of(recording.source)
     if found is None:
         return f"{heard}# The source of this function cannot be read: write one site for each draw above.\n"
@@ -61,7 +62,11 @@ def port_of(recording: Recording) -> str:
     shown = dict(_shown(recording, first, indent))
     changer = _Changer(_sites(recording, first, indent), shown, _added_later(tree, shown))
     changed = ast.fix_missing_locations(changer.visit(tree))
-    imports = f"from dpaudit.distributions import {', '.join(sorted(changer.laws))}\n\n\n" if changer.laws else "\n"
+    imports = (
+        f"from dpaudit.distributions import {', '.join(sorted(changer.distributions))}\n\n\n"
+        if changer.distributions
+        else "\n"
+    )
     left = len(changer.sites) - changer.placed
     notes = [f"# to do: {note}\n" for note in changer.notes]
     if left:
@@ -117,7 +122,7 @@ class _Changer(ast.NodeTransformer):
         self, sites: Mapping[_Span, str], shown: Mapping[_Span, bool], later: Mapping[str, ast.Call]
     ) -> None:
         self.sites, self.shown, self.later = sites, shown, later
-        self.laws: set[str] = set()
+        self.distributions: set[str] = set()
         self.notes: list[str] = []
         self.placed = 0
         self._name, self._depth = "", 0
@@ -163,12 +168,14 @@ class _Changer(ast.NodeTransformer):
         if isinstance(noise, ast.Name):
             noise = self.later.get(noise.id, noise)
         span = _node_span(noise)
-        law = self._law(noise, span) if isinstance(noise, ast.Call) and self.shown.get(span) else None
-        if law is None or not isinstance(noise, ast.Call):
+        distribution = (
+            self._distribution(noise, span) if isinstance(noise, ast.Call) and self.shown.get(span) else None
+        )
+        if distribution is None or not isinstance(noise, ast.Call):
             return None
         centre, value = self._centre(noise, span), self.visit(value)
         return self._call(
-            "release", [value if centre is None else ast.BinOp(value, ast.Add(), centre), law], span
+            "release", [value if centre is None else ast.BinOp(value, ast.Add(), centre), distribution], span
         )
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -176,24 +183,24 @@ class _Changer(ast.NodeTransformer):
         if span not in self.sites:
             self.generic_visit(node)
             return node
-        law = self._law(node, span)
-        if law is None:
-            self.notes.append(f"{self.sites[span]} in line {span[0]} has no law here yet")
+        distribution = self._distribution(node, span)
+        if distribution is None:
+            self.notes.append(f"{self.sites[span]} in line {span[0]} has no distribution here yet")
             self.placed += 1
             return node
         centre = self._centre(node, span)
         if self.shown.get(span) and centre is not None:
-            return self._call("release", [centre, law], span)
+            return self._call("release", [centre, distribution], span)
         if self.shown.get(span):
             self.notes.append(
                 f"the noise of line {span[0]} is shown with something that is not found here: in the place "
-                "of draw, release what it is added to, with its law"
+                "of draw, release what it is added to, with its distribution"
             )
         size = _given(node, self.sites[span]).get("size")
         if size is not None:  # an array of independent numbers
             zeros = ast.Call(ast.Attribute(ast.Name("np"), "zeros"), [size], [])
-            law = ast.Call(ast.Attribute(law, "shift"), [zeros], [])
-        drawn = self._call("draw", [law], span)
+            distribution = ast.Call(ast.Attribute(distribution, "shift"), [zeros], [])
+        drawn = self._call("draw", [distribution], span)
         return drawn if centre is None else ast.BinOp(centre, ast.Add(), drawn)
 
     def _centre(self, node: ast.Call, span: _Span) -> ast.expr | None:
@@ -201,17 +208,17 @@ class _Changer(ast.NodeTransformer):
         centre = next((given[name] for name in _CENTRES if name in given), None)
         return None if isinstance(centre, ast.Constant) and not centre.value else centre
 
-    def _law(self, node: ast.Call, span: _Span) -> ast.Call | None:
+    def _distribution(self, node: ast.Call, span: _Span) -> ast.Call | None:
         family = self.sites[span]
-        if family not in _LAWS or any(isinstance(item, ast.Starred) for item in node.args):
+        if family not in _DISTRIBUTIONS or any(isinstance(item, ast.Starred) for item in node.args):
             return None
-        name, parameters = _LAWS[family]
+        name, parameters = _DISTRIBUTIONS[family]
         given = _given(node, family)
         keywords = []
         for own, theirs, default in parameters:
             value = next((given[key] for key in theirs if key in given), ast.Constant(default))
             keywords.append(ast.keyword(own, value))
-        self.laws.add(name)
+        self.distributions.add(name)
         return ast.Call(ast.Name(name), [], keywords)
 
     def _call(self, primitive: str, arguments: list[Any], span: _Span) -> ast.Call:

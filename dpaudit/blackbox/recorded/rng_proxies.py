@@ -2,7 +2,8 @@
 
 For the time of a run ``listening`` puts listeners in the places where a function looks for randomness:
 ``numpy.random`` (its functions, ``default_rng``, the two classes of generators), ``random`` and
-``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of scipy's laws; names of these that a module has
+``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of scipy's distributions; names of these that a
+module has
 imported; and generators that the function holds in closures, globals, attributes and containers. A listener
 shares the bit generator of the one that it stands for: the numbers are the same. Afterwards all is as before,
 states included. What compiled code draws past them is noticed by the state, not listed.
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from dpaudit.blackbox.recorded.trace import Tape
+from dpaudit.blackbox.recorded.trace import Trace
 
 __all__ = ["Session", "listening"]
 
@@ -38,14 +39,14 @@ _HELD = 2000
 #: Generators that a function makes without a seed get one by this key and their number.
 _FRESH = 2**31 + 4
 
-#: The tape that listens now, and the thread that it listens to: others draw unheard.
-_TAPES: list[Tape] = []
+#: The trace that listens now, and the thread that it listens to: others draw unheard.
+_TAPES: list[Trace] = []
 #: One session at a time: two that end in another order than they began would leave listeners behind.
 _LOCK = threading.RLock()
 
 
-def _tape() -> Tape | None:
-    """The tape that listens to this thread."""
+def _trace() -> Trace | None:
+    """The trace that listens to this thread."""
     return _TAPES[-1] if _TAPES and _TAPES[-1].thread == threading.get_ident() else None
 
 
@@ -69,14 +70,14 @@ def _signature(original: Any) -> inspect.Signature:
 
 
 def _heard(source: str, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``original`` as a function or method that is written down where a tape listens."""
+    """``original`` as a function or method that is written down where a trace listens."""
 
     @functools.wraps(original)
     def listener(*arguments: Any, **named: Any) -> Any:
-        tape = _tape()
-        if tape is None:
+        trace = _trace()
+        if trace is None:
             return original(*arguments, **named)
-        return tape.hear(
+        return trace.hear(
             "secrets" if arguments and isinstance(arguments[0], random.SystemRandom) else source,
             name,
             lambda: _named(original, arguments, named),
@@ -129,7 +130,8 @@ def _ear_for(generator: Any) -> Any:
 
 
 class Session:
-    """Listeners are in place; each run is written down on a tape of its own and begins in the same states."""
+    """Listeners are in place; each run is written down on a trace of its own and begins in the same
+    states."""
 
     def __init__(self) -> None:
         self._states: list[tuple[Any, Any]] = []
@@ -141,19 +143,19 @@ class Session:
         return ear
 
     @contextmanager
-    def run(self, tape: Tape) -> Iterator[None]:
-        """Write down on ``tape`` what is drawn meanwhile."""
+    def run(self, trace: Trace) -> Iterator[None]:
+        """Write down on ``trace`` what is drawn meanwhile."""
         python = random.getstate()
         for ear, state in self._states:
             if type(ear) is _EAR:
                 ear.bit_generator.state = state
             else:
                 ear.set_state(state)
-            tape.follow(_bits(ear))
-        _TAPES.append(tape)
+            trace.follow(_bits(ear))
+        _TAPES.append(trace)
         try:
             yield
-            tape.compare_states()
+            trace.compare_states()
         finally:
             _TAPES.pop()
             random.setstate(python)
@@ -220,16 +222,16 @@ def _default_rng() -> Callable[..., Any]:
 
     @functools.wraps(original)
     def default_rng(seed: Any = None) -> Any:
-        tape = _tape()
-        if tape is None:
+        trace = _trace()
+        if trace is None:
             return original(seed)
         if isinstance(seed, int | np.integer | list | tuple | np.ndarray):
-            tape.hear_seed("default_rng", seed)
+            trace.hear_seed("default_rng", seed)
         if seed is None:  # from the system's randomness, which is as good as any seed and better to repeat
-            seed = np.random.SeedSequence(0, spawn_key=(_FRESH, tape.made))
-            tape.made += 1
+            seed = np.random.SeedSequence(0, spawn_key=(_FRESH, trace.made))
+            trace.made += 1
         ear = _ear_for(original(seed))
-        tape.follow(ear.bit_generator)
+        trace.follow(ear.bit_generator)
         return ear
 
     return default_rng
@@ -239,12 +241,12 @@ def _seeding(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def seed(*arguments: Any, **named: Any) -> Any:
         given = next(iter((*arguments, *named.values())), None)
-        tape = _tape()
-        if tape is None:
+        trace = _trace()
+        if trace is None:
             return original(*arguments, **named)
         if given is not None:
-            tape.hear_seed(name, given)
-        return tape.reseed(lambda: original(*arguments, **named))
+            trace.hear_seed(name, given)
+        return trace.reseed(lambda: original(*arguments, **named))
 
     return seed
 
@@ -265,10 +267,10 @@ def _listen_to_scipy(undo: ExitStack) -> None:
 
     @functools.wraps(original)
     def rvs(self: Any, *arguments: Any, **named: Any) -> Any:
-        tape = _tape()
-        if tape is None:
+        trace = _trace()
+        if trace is None:
             return original(self, *arguments, **named)
-        return tape.hear(
+        return trace.hear(
             "scipy",
             self.name or type(self).__name__,
             lambda: _scipy_parameters(self, arguments, named),
@@ -278,9 +280,11 @@ def _listen_to_scipy(undo: ExitStack) -> None:
     _set(infrastructure.rv_generic, "rvs", rvs, undo)
 
 
-def _scipy_parameters(law: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-    order = [*(law.shapes or "").replace(" ", "").split(","), "loc"]
-    order += [] if named.get("discrete") or not hasattr(law, "pdf") else ["scale"]
+def _scipy_parameters(
+    distribution: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    order = [*(distribution.shapes or "").replace(" ", "").split(","), "loc"]
+    order += [] if named.get("discrete") or not hasattr(distribution, "pdf") else ["scale"]
     order = [name for name in order if name]
     found = {**dict(zip(order, arguments, strict=False)), **named}
     return {"loc": 0, **({"scale": 1} if "scale" in order else {}), **found}

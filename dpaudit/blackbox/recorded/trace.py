@@ -1,7 +1,7 @@
 """What was heard in one run: every draw with its family, its parameters and its place in the source.
 
 A draw is listed once, where the function asks for it: what a generator asks itself for on the way (the
-uniforms behind ``random.gauss``, the generator behind a scipy law) is part of it.
+uniforms behind ``random.gauss``, the generator behind a scipy distribution) is part of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Draw", "Place", "Seeding", "Tape", "elements_of", "number"]
+__all__ = ["Draw", "Place", "Seeding", "Trace", "elements_of", "number"]
 
 #: Modules whose own frames are not the caller's.
 _PASSED = ("dpaudit.blackbox.recorded", "numpy", "scipy", "random", "secrets", "uuid")
-#: Parameters that say how many values to draw and in which form, not from which law.
+#: Parameters that say how many values to draw and in which form, not from which distribution.
 _FORM = frozenset({"size", "dtype", "out", "method", "random_state", "shuffle", "axis", "discrete"})
 #: Draws that are kept; a run that draws more is heard to the end and counted only.
 KEPT = 4096
@@ -79,7 +79,7 @@ class Seeding:
 
 
 @dataclass
-class Tape:
+class Trace:
     """What is heard. ``changes`` maps (draw, element) to a number that is added to what comes out there."""
 
     changes: Mapping[tuple[int, int], float] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Tape:
         if self._inside:
             return draw()
         self.compare_states()
-        said, place = _laws_of(parameters()), _caller()
+        said, place = _distributions_of(parameters()), _caller()
         self._inside = True
         try:
             values = draw()
@@ -190,7 +190,7 @@ def _copied(values: Any) -> Any:
     return values.copy() if isinstance(values, np.ndarray | list) else values
 
 
-def _laws_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _distributions_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _copied(value) for name, value in parameters.items() if name not in _FORM}
 
 

@@ -1,6 +1,11 @@
 """Testing by betting: e-processes, which may be stopped at any time and combined by averaging."""
 
-from dpaudit.blackbox.statistics.betting import PairBetting, epsilon_grid, epsilon_lower_bound, nested_lower_bound
+from dpaudit.blackbox.statistics.betting import (
+    PairBetting,
+    epsilon_grid,
+    epsilon_lower_bound,
+    nested_lower_bound,
+)
 from dpaudit.blackbox.statistics.blocks import Failure, StepLimitError, Steps, Workers, run_in_blocks
 from dpaudit.blackbox.statistics.capital import Capital, log_average
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, cell_stakes
@@ -16,7 +21,11 @@ from dpaudit.blackbox.statistics.fit import (
 from dpaudit.blackbox.statistics.loss import delta_bounds, delta_log_wealth, hockey_stick
 from dpaudit.blackbox.statistics.means import difference_log_wealth, mean_bounds, mean_log_wealth
 from dpaudit.blackbox.statistics.proportions import excess_p_value, proportion_bounds
-from dpaudit.blackbox.statistics.tails import sub_exponential_log_wealth, sub_gaussian_log_wealth, tail_log_wealth
+from dpaudit.blackbox.statistics.tails import (
+    sub_exponential_log_wealth,
+    sub_gaussian_log_wealth,
+    tail_log_wealth,
+)
 
 __all__ = [
     "Capital",

@@ -18,8 +18,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics.capital import Capital
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["PairBetting", "epsilon_grid", "epsilon_lower_bound", "nested_lower_bound"]
 

@@ -18,9 +18,9 @@ from typing import Any, Generic, TypeVar
 from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 
+from dpaudit.blackbox.statistics.cluster import TlsScheduler, connect, packed, run_packed
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.raised import held_by
-from dpaudit.blackbox.statistics.cluster import TlsScheduler, connect, packed, run_packed
 
 __all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 

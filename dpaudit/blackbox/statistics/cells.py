@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics.capital import log_average
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["CellBetting", "CellBlock", "cell_stakes", "log_gains"]
 

@@ -1,16 +1,17 @@
-"""Goodness of fit: does a sampler draw from the law that it declares, independently?
+"""Goodness of fit: does a sampler draw from the distribution that it declares, independently?
 
-Each draw goes through the declared distribution function; if the law is right the results are independent
+Each draw goes through the declared distribution function; if the distribution is right the results are
+independent
 and uniform on [0, 1] (at an atom, uniform over its jump: the randomised transform). Three e-processes look
 at them, each valid at any time, and are averaged:
 
 * cells: a Krichevsky-Trofimov predictor guesses the next cell from the past counts, at resolutions of 2 to
   128 cells and on a partition that is fine in the tails; its likelihood ratio to the null grows wherever
-  the law differs (scale, location, lattice, tail);
+  the distribution differs (scale, location, lattice, tail);
 * order: the same predictor guesses the next cell from the cell of an earlier draw (shared noise, stuck or
   antithetic generators);
-* repeats: a continuous law never gives the same number twice (reused noise, seeds set in the loop, a coarse
-  lattice).
+* repeats: a continuous distribution never gives the same number twice (reused noise, seeds set in the loop, a
+  coarse lattice).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.base import BaseMeasure, Law
 from dpaudit.blackbox.statistics.capital import log_average
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = [
     "FitPaths",
@@ -37,7 +38,7 @@ __all__ = [
 RESOLUTIONS = tuple(2**r for r in range(1, 8))
 ORDER_RESOLUTIONS = (2, 4, 8, 16)
 TAIL_DEPTH = 24
-#: The chance that two draws of a continuous law coincide in floats is far below this.
+#: The chance that two draws of a continuous distribution coincide in floats is far below this.
 FLOAT_ATOM = 2.0**-40
 REPEAT_RATES = np.array([0.001, 0.01, 0.1, 0.5])
 
@@ -55,28 +56,31 @@ class FitPaths:
         return max(self.parts, key=lambda name: float(np.max(self.parts[name], initial=0.0)))
 
 
-def probability_transform(draws: ArrayLike, law: Law, *, rng: np.random.Generator) -> NDArray[np.float64]:
-    """F(x) for a law with a density, F(x-) + V P(X = x) with V uniform for a discrete one. Same shape as
-    ``draws``.
+def probability_transform(
+    draws: ArrayLike, distribution: Distribution, *, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """F(x) for a distribution with a density, F(x-) + V P(X = x) with V uniform for a discrete one. Same
+    shape as ``draws``.
     """
     x = np.asarray(draws)
     if x.dtype.kind not in "biuf" or not np.all(np.isfinite(x)):
         raise InvalidParameterError(
             "draws must be finite numbers, got others; count NaN and infinities as a failure first."
         )
-    upper = np.asarray(law.cdf(x), dtype=float)
+    upper = np.asarray(distribution.cdf(x), dtype=float)
     if upper.shape != x.shape:
         raise InvalidParameterError(
-            f"draws must fit the law's shape {law.batch_shape}, got {x.shape}; put the draws first."
+            f"draws must fit the distribution's shape {distribution.batch_shape}, got {x.shape}; put "
+            "the draws first."
         )
-    if law.base_measure is BaseMeasure.COUNTING:
-        upper = upper - rng.random(x.shape) * np.exp(law.logp(x))
+    if distribution.base_measure is BaseMeasure.COUNTING:
+        upper = upper - rng.random(x.shape) * np.exp(distribution.logp(x))
     clipped: NDArray[np.float64] = np.clip(upper, 0.0, 1.0)
     return clipped
 
 
-def fit_log_wealth(draws: ArrayLike, law: Law, *, rng: np.random.Generator) -> FitPaths:
-    """Log-wealth against "the draws are independent and follow ``law``", after each draw in C order.
+def fit_log_wealth(draws: ArrayLike, distribution: Distribution, *, rng: np.random.Generator) -> FitPaths:
+    """Log-wealth against "the draws are independent and follow ``distribution``", after each draw in C order.
 
     ``draws``: shape (n,), or (n, d) for d coordinates that should be independent. A draw off the support
     refutes at once.
@@ -86,14 +90,14 @@ def fit_log_wealth(draws: ArrayLike, law: Law, *, rng: np.random.Generator) -> F
         raise InvalidParameterError(
             f"draws must have shape (n,) or (n, d) with n > 0, got {x.shape}; reshape them."
         )
-    uniform = probability_transform(x, law, rng=rng)
-    impossible = np.where(np.isneginf(np.asarray(law.logp(x))).ravel(), np.inf, 0.0)
+    uniform = probability_transform(x, distribution, rng=rng)
+    impossible = np.where(np.isneginf(np.asarray(distribution.logp(x))).ravel(), np.inf, 0.0)
     lags = (1,) if x.ndim == 1 or x.shape[1] == 1 else (1, x.shape[1])
     parts = {
         "cells": uniform_log_wealth(uniform.ravel()),
         "order": order_log_wealth(uniform.ravel(), lags=lags),
     }
-    if law.base_measure is BaseMeasure.LEBESGUE:
+    if distribution.base_measure is BaseMeasure.LEBESGUE:
         parts["repeats"] = repeat_log_wealth(x.ravel())
     parts = {name: path + np.maximum.accumulate(impossible) for name, path in parts.items()}
     return FitPaths(

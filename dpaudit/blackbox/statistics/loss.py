@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics.means import mean_bounds, mean_log_wealth
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["delta_bounds", "delta_log_wealth", "hockey_stick"]
 

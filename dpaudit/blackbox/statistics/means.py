@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics.capital import Capital
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["difference_log_wealth", "mean_bounds", "mean_log_wealth"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics.capital import Capital, log_average
+from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["sub_exponential_log_wealth", "sub_gaussian_log_wealth", "tail_log_wealth"]
 

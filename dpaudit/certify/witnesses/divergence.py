@@ -1,8 +1,9 @@
 """Witnesses against Renyi and concentrated DP: integer noise against itself, shifted by one query's change.
 
-``divergence``: a noise law of the rule ``integer-noise`` (``family`` with its parameters), a ``shift`` D, an
-``order`` a > 1, and a ``modulus`` m where only the residue is seen. With p the law of what is seen and any
-finite set of outcomes,
+``divergence``: a noise distribution of the rule ``integer-noise`` (``family`` with its parameters), a
+``shift`` D, an
+``order`` a > 1, and a ``modulus`` m where only the residue is seen. With p the distribution of what is seen
+and any finite set of outcomes,
 
     R_a(p || p_D) >= log(sum over the set of p(x)^a p_D(x)^(1-a)) / (a - 1),
 
@@ -22,16 +23,16 @@ from typing import Any, Literal
 
 from flint import arb
 
+from dpaudit.certify.build import integer_noise
 from dpaudit.core.claims import Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import ExactLike, exact, exact_str
 from dpaudit.kernel.ball import ball, lower_short, precision
 from dpaudit.kernel.kernel_t0 import Parameters
-from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_law
+from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_distribution
 from dpaudit.kernel.t1.lattice import LogConcave, Reflected, bulk, tail_below
 from dpaudit.kernel.t2.families import FAMILIES
-from dpaudit.certify.build import integer_noise
 
 __all__ = ["divergence_bound", "divergence_witness"]
 
@@ -91,7 +92,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
         )
     values = {name: value for name, value in body.items() if name != "view"}
     parameters = Parameters(values, rule="witness (divergence)")
-    law = read_law(parameters, FAMILIES)
+    distribution = read_distribution(parameters, FAMILIES)
     shift = parameters.integer("shift", low=1, high=MAX_SHIFT)
     order = parameters.number("order")
     modulus = parameters.integer("modulus", low=2, high=MAX_WINDOW) if "modulus" in values else None
@@ -101,7 +102,11 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
     own = not isinstance(claim, RenyiDP) or order == exact(claim.order)
     parameters.need(own, f"order must be the claim's, got {order}; write it for the claim.")
     with precision(BITS):
-        pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, order, modulus)
+        pairs = (
+            _pairs(distribution, shift, order)
+            if modulus is None
+            else _residues(distribution, shift, order, modulus)
+        )
         divergence = _divergence(pairs, order)
         parameters.need(
             divergence.is_finite(),
@@ -121,16 +126,16 @@ def _divergence(pairs: list[tuple[arb, arb]], order: Fraction) -> arb:
     return total.log() / (a - 1)
 
 
-def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[arb, arb]]:
+def _pairs(distribution: LogConcave, shift: int, order: Fraction) -> list[tuple[arb, arb]]:
     """Masses (p(x), p(x - D)). The summand peaks near -(a - 1) D, as for a Gaussian; the window reaches there
     as far as masses do.
     """
-    low, high, _, _ = bulk(law, TAIL)
+    low, high, _, _ = bulk(distribution, TAIL)
     low -= _reach(low, high, shift, order)
-    if law.first is not None:
-        low = max(low, law.first)
+    if distribution.first is not None:
+        low = max(low, distribution.first)
     _check_window(high - low + shift)
-    masses = law.masses(low - shift, high)
+    masses = distribution.masses(low - shift, high)
     return list(zip(masses[shift:], masses, strict=False))
 
 
@@ -139,26 +144,26 @@ def _reach(low: int, high: int, shift: int, order: Fraction) -> int:
     return min(int((order - 1) * shift), 2 * (high - low)) + shift
 
 
-def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[arb, arb]]:
+def _residues(distribution: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[arb, arb]]:
     """Masses (P(y), P(y - D)) of the residues y, the second as far up as the mass outside the window
     allows."""
-    low, high, below, above = _wide(law, shift, order)
+    low, high, below, above = _wide(distribution, shift, order)
     _check_window(high - low + 1)
     wrapped = [arb(0)] * modulus
-    for offset, mass in enumerate(law.masses(low, high)):
+    for offset, mass in enumerate(distribution.masses(low, high)):
         wrapped[(low + offset) % modulus] += mass
     outside = arb((below + above).upper())
     return [(wrapped[y], wrapped[(y - shift) % modulus] + outside) for y in range(modulus)]
 
 
-def _wide(law: LogConcave, shift: int, order: Fraction) -> tuple[int, int, arb, arb]:
+def _wide(distribution: LogConcave, shift: int, order: Fraction) -> tuple[int, int, arb, arb]:
     """A window as far out as the summand is felt, on both sides, for what is left out on either of them is
     added to every P(y - D); the bulk alone where such small masses are not known."""
-    low, high, below, above = bulk(law, TAIL)
+    low, high, below, above = bulk(distribution, TAIL)
     reach = _reach(low, high, shift, order)
-    first = low - reach if law.first is None else max(low - reach, law.first)
-    last = high + reach if law.last is None else min(high + reach, law.last)
-    under, over = tail_below(law, first), tail_below(Reflected(law), -last)
+    first = low - reach if distribution.first is None else max(low - reach, distribution.first)
+    last = high + reach if distribution.last is None else min(high + reach, distribution.last)
+    under, over = tail_below(distribution, first), tail_below(Reflected(distribution), -last)
     if under is None or over is None or last - first + 1 > MAX_WINDOW:
         return low, high, below, above
     return first, last, under, over

@@ -1,10 +1,10 @@
 """The two inputs of a transcript: what the program was given, and the neighbour that it was held against.
 
-A witness without them is a table of laws that nobody can run again. They are written like outcomes (numbers,
-texts, lists, dicts; a dataclass as its fields, a pandas table as its values, labels and dtypes), an
+A witness without them is a table of distributions that nobody can run again. They are written like outcomes
+(numbers, texts, lists, dicts; a dataclass as its fields, a pandas table as its values, labels and dtypes), an
 array as its runs of equal records, [record, length],
 since most inputs under audit are one record on a plain background. What a file cannot show is that they are
-neighbours in the domain of the claim, and that the program has these laws on them.
+neighbours in the domain of the claim, and that the program has these distributions on them.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from flint import arb
 
+from dpaudit.certify.witnesses.inputs import same_written
 from dpaudit.core.claims import Claim
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.exact import decode_value
-from dpaudit.kernel.ball import lower_short
-from dpaudit.distributions.base import BaseMeasure
 from dpaudit.core.views import Audience, Principal, View
-from dpaudit.certify.witnesses.inputs import same_written
+from dpaudit.distributions.base import BaseMeasure
+from dpaudit.kernel.ball import lower_short
 
 __all__ = ["LEAKS", "audience_of", "prefix_mass", "prefix_masses", "require_leak"]
 
@@ -91,10 +91,10 @@ def prefix_masses(sites: Sequence[_Site]) -> tuple[arb, arb]:
 
 
 def _has_density(site: _Site) -> bool:
-    law = getattr(site, "law", None)
-    if law is None:  # a channel, whose answers are finitely many
+    distribution = getattr(site, "law", None)
+    if distribution is None:  # a channel, whose answers are finitely many
         return getattr(getattr(site, "kernel", None), "answers", None) is None
-    return bool(law.base_measure is BaseMeasure.LEBESGUE)
+    return bool(distribution.base_measure is BaseMeasure.LEBESGUE)
 
 
 def audience_of(names: Any) -> Audience:

@@ -2,12 +2,14 @@
 
 An *event* is a sequence of shown values. A *tree* describes how one input can produce it:
 
-* ``Draw(site, law, branches)``: a hidden draw with atoms; each branch is a value and the tree that follows;
-* ``See(site, to, law, then)``: the next value of the event is shown, drawn from ``law``;
+* ``Draw(site, distribution, branches)``: a hidden draw with atoms; each branch is a value and the tree that
+  follows;
+* ``See(site, to, distribution, then)``: the next value of the event is shown, drawn from ``distribution``;
 * ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it shows something
   else (``False``).
 
-Write p(tree) for the density of the event. ``See`` multiplies by the law's density at the event's value,
+Write p(tree) for the density of the event. ``See`` multiplies by the distribution's density at the event's
+value,
 ``Draw`` sums over its branches weighted with their probabilities, ``End`` is 1 or 0. Two bounds follow:
 leaving branches out can only lower p, so the listed ones give a lower bound; adding for each ``Draw`` the
 mass that no branch lists, times the largest value that the rest of the event could take, gives an upper
@@ -26,13 +28,13 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
+from dpaudit.certify.witnesses.one_program import OneProgram, key_of
 from dpaudit.core.claims import Accounting, ApproxDP, Claim, PureDP
 from dpaudit.core.errors import CertificateError, NotTractableError
 from dpaudit.core.exact import decode_value, encode_value, exact
-from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
-from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
 from dpaudit.core.views import Audience, Principal, View
-from dpaudit.certify.witnesses.one_program import OneProgram, key_of
+from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
+from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
 
 __all__ = ["Draw", "End", "Event", "See", "Tree", "mixture_body", "mixture_bound"]
 
@@ -52,18 +54,18 @@ class End:
 
 @dataclass(frozen=True, kw_only=True)
 class See:
-    """The next value of the event is drawn from ``law`` and shown to ``to``."""
+    """The next value of the event is drawn from ``distribution`` and shown to ``to``."""
 
     site: str
     to: Audience
-    law: Law
+    distribution: Distribution
     then: Tree
 
     def to_json(self) -> dict[str, Any]:
         return {
             "see": self.site,
             "to": sorted(p.name for p in self.to),
-            "law": self.law.to_json(),
+            "law": self.distribution.to_json(),
             "then": self.then.to_json(),
         }
 
@@ -73,12 +75,12 @@ class Draw:
     """A hidden draw: ``branches`` pairs each listed value with what follows."""
 
     site: str
-    law: Law
+    distribution: Distribution
     branches: Sequence[tuple[Any, Tree]]
 
     def to_json(self) -> dict[str, Any]:
         branches = [{"value": encode_value(value), "then": tree.to_json()} for value, tree in self.branches]
-        return {"draw": self.site, "law": self.law.to_json(), "branches": branches}
+        return {"draw": self.site, "law": self.distribution.to_json(), "branches": branches}
 
 
 Tree = Draw | See | End
@@ -187,8 +189,8 @@ class _Reader:
         return low, least, high
 
     def _survey(self, node: Any, shown: int, depth: int = 0) -> None:
-        """Note the kind of the law at each position, on every path: mixing densities with probabilities
-        has no meaning.
+        """Note the kind of the distribution at each position, on every path: mixing densities with
+        probabilities has no meaning.
         """
         self.nodes -= 1
         if self.nodes < 0 or depth > MAX_DEPTH:
@@ -200,7 +202,7 @@ class _Reader:
             for branch in node["branches"]:
                 self._survey(branch["then"], shown, depth + 1)
         elif "see" in node:
-            measure = law_from_json(node["law"]).base_measure
+            measure = distribution_from_json(node["law"]).base_measure
             if self.measures.setdefault(shown, measure) is not measure:
                 raise CertificateError(
                     f"shown value {shown} must be of one kind (density or probability) on all paths; it is "
@@ -230,14 +232,15 @@ class _Reader:
             )
         if shown >= len(values):
             return arb(0)
-        density = law_from_json(node["law"]).logp_ball(values[shown]).exp()
+        density = distribution_from_json(node["law"]).logp_ball(values[shown]).exp()
         return density * self._value(node["then"], values, shown + 1, upper=upper)
 
     def _draw(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> arb:
-        law = law_from_json(node["law"])
-        if law.base_measure is not BaseMeasure.COUNTING:
+        distribution = distribution_from_json(node["law"])
+        if distribution.base_measure is not BaseMeasure.COUNTING:
             raise CertificateError(
-                f"draw {node['draw']!r}: a hidden law must have atoms to be summed out, {law.name} has "
+                f"draw {node['draw']!r}: a hidden distribution must have atoms to be summed out, "
+                f"{distribution.name} has "
                 "none; force or show it."
             )
         listed = [decode_value(branch["value"]) for branch in node["branches"]]
@@ -245,19 +248,24 @@ class _Reader:
             raise CertificateError(
                 f"draw {node['draw']!r}: the branches must have distinct values; merge them."
             )
-        weights = [law.logp_ball(value).exp() for value in listed]
+        weights = [distribution.logp_ball(value).exp() for value in listed]
         total = arb(0)
         for weight, branch in zip(weights, node["branches"], strict=True):
             total += weight * self._value(branch["then"], values, shown, upper=upper)
-        return total + self._remainder(law, listed, weights, shown, len(values)) if upper else total
+        return total + self._remainder(distribution, listed, weights, shown, len(values)) if upper else total
 
     def _remainder(
-        self, law: Law, listed: Sequence[Any], weights: Sequence[arb], shown: int, length: int
+        self,
+        distribution: Distribution,
+        listed: Sequence[Any],
+        weights: Sequence[arb],
+        shown: int,
+        length: int,
     ) -> arb:
         """The mass that no branch lists, which could produce the event with density at most 1 (for
         probabilities).
         """
-        if _covers(law, listed):
+        if _covers(distribution, listed):
             return arb(0)
         if any(self.measures.get(position) is BaseMeasure.LEBESGUE for position in range(shown, length)):
             raise CertificateError(
@@ -268,12 +276,12 @@ class _Reader:
         return ball(max(missing, Fraction(0)))
 
 
-def _covers(law: Law, listed: Sequence[Any]) -> bool:
-    """Whether the listed values are all the atoms of a law with finitely many."""
+def _covers(distribution: Distribution, listed: Sequence[Any]) -> bool:
+    """Whether the listed values are all the atoms of a distribution with finitely many."""
     try:
-        # One more than listed is enough to see that some are missing; a huge law from a file is not
+        # One more than listed is enough to see that some are missing; a huge distribution from a file is not
         # enumerated.
-        atoms = {key_of(value) for value, _ in islice(law.atoms(), len(listed) + 1)}
+        atoms = {key_of(value) for value, _ in islice(distribution.atoms(), len(listed) + 1)}
     except NotTractableError:
         return False
     return atoms <= {key_of(value) for value in listed}

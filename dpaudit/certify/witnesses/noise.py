@@ -1,7 +1,8 @@
-"""Witnesses against claims about noise: one point, re-computed in balls from the law alone.
+"""Witnesses against claims about noise: one point, re-computed in balls from the distribution alone.
 
 ``tilt``: a number t at which K(t) = log E exp(tX) is above v t^2 / 2. The bound is the lower end of 2 K(t) /
-t^2, which every variance proxy must reach; ``None`` where K(t) is infinite. For a class of bounded laws the
+t^2, which every variance proxy must reach; ``None`` where K(t) is infinite. For a class of bounded
+distributions the
 worst one near t = 0 stands in. ``tail-mass``: an event; the bound is the lower end of its probability.
 
 The body names the noise as the rules ``cumulant`` and ``tail`` do.
@@ -17,7 +18,7 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact
 from dpaudit.kernel.ball import lower_short
 from dpaudit.kernel.kernel_t0 import Parameters, shown
-from dpaudit.kernel.t2.noise_law import read_noise, subject
+from dpaudit.kernel.t2.noise_distribution import read_noise, subject
 from dpaudit.kernel.t2.proxies import ratio
 from dpaudit.kernel.t2.tail import enclosed_tail, read_tail
 

@@ -3,8 +3,8 @@ is the same one.
 
 Each event of a mixture brings a tree of its own for either input. A *history* is what has happened so far:
 the hidden draws with their values and what was shown. After one history a program has one next site, with one
-law and one audience, or it ends. An end that does not reach the event is no statement about the program (it
-may stand for all that cannot become the event any more) and agrees with everything.
+distribution and one audience, or it ends. An end that does not reach the event is no statement about the
+program (it may stand for all that cannot become the event any more) and agrees with everything.
 
 ∎ Trees that agree are parts of one tree, in which distinct events have no path in common, so that their
 probabilities add up to at most 1.
@@ -57,8 +57,9 @@ class OneProgram:
             first, second = (f"{item[0]} {str(item[1])[:40]!r}" for item in (other, site))
             raise CertificateError(
                 "the events of a mixture must come from one program: after the same history on the "
-                f"{self._side} side it must go on with one site and law, got {first} and {second} with "
-                "different laws or audiences; re-create the witness."
+                f"{self._side} side it must go on with one site and distribution, got {first} and "
+                f"{second} with "
+                "different distributions or audiences; re-create the witness."
             )
 
 

@@ -158,12 +158,12 @@ def _ray(
 
 def _possible(route: Route, at: Numbers) -> bool:
     """Whether a path has positive probability: strictly inside wherever noise with a density decides."""
-    blurring = {f"n{i}" for i, (law, _) in enumerate(route.draws) if law in CONTINUOUS}
+    blurring = {f"n{i}" for i, (distribution, _) in enumerate(route.draws) if distribution in CONTINUOUS}
     for form, strict in route.rows.values():
         value = _value(form, at)
         if value > 0 or (value == 0 and (strict or blurring & {name for name, _ in form[0]})):
             return False
-    discrete = [f"n{i}" for i, (law, _) in enumerate(route.draws) if law not in CONTINUOUS]
+    discrete = [f"n{i}" for i, (distribution, _) in enumerate(route.draws) if distribution not in CONTINUOUS]
     return all(at.get(name, ZERO).denominator == 1 for name in discrete)
 
 
@@ -189,8 +189,8 @@ def _straight(group: Sequence[Route], moved: Numbers, shifts: Numbers) -> Fracti
     scales, forms = _noise(route)
     used = [name for name in scales if any(name in dict(form[0]) for form in forms)]
     _need(shifts.keys() <= set(used), "moves noise that is not shown")
-    laws = {f"n{i}": law for i, (law, _) in enumerate(route.draws)}
-    _need(all(laws.get(name) != "exponential" for name in used), "has one-sided noise")
+    distributions = {f"n{i}": distribution for i, (distribution, _) in enumerate(route.draws)}
+    _need(all(distributions.get(name) != "exponential" for name in used), "has one-sided noise")
     _need(all(change(form, {**moved, **shifts}) == 0 for form in forms), "shows something else")
     lines = [[dict(form[0]).get(name, ZERO) for name in used] for form in forms]
     _need(_rank(lines) == len(used), "hides noise")

@@ -1,15 +1,17 @@
-"""Re-computing a witness: its loss in balls, from the recorded laws and values alone.
+"""Re-computing a witness: its loss in balls, from the recorded distributions and values alone.
 
-Forms. In each, site names only label; what counts are laws, values and who sees them.
+Forms. In each, site names only label; what counts are distributions, values and who sees them.
 
-``transcript``: both inputs, and the sites that the view sees, each with its law on both sides and the value
+``transcript``: both inputs, and the sites that the view sees, each with its distribution on both sides and
+the value
 that came out (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
-p(value) - log p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
+p(value) - log p'(value). Sites whose distribution is the same on both sides contribute nothing and are left
+out.
 
 ``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour
 shows differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
 infinite, the bound ``None``; of an (epsilon, delta) claim the bound is the prefix's probability, of which all
-random sites must be listed, whether their laws moved or not.
+random sites must be listed, whether their distributions moved or not.
 
 ``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its
 hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's
@@ -24,13 +26,15 @@ an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) 
 
 ``program-event``: an outcome in the tree of a program's decisions (``program_event``).
 
-``program-laws``: the trees of a program of finite data and draws, for all data (``program_laws``).
+``program-distributions``: the trees of a program of finite data and draws, for all data
+(``program_distributions``).
 
 ``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
 
-What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
-those of the program, that no site was left out, and that near a forced value of a continuous law the program
-takes the same branches.
+What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the distributions
+are
+those of the program, that no site was left out, and that near a forced value of a continuous distribution the
+program takes the same branches.
 """
 
 from __future__ import annotations
@@ -40,6 +44,17 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.witnesses.divergence import divergence_bound
+from dpaudit.certify.witnesses.inputs import require_inputs
+from dpaudit.certify.witnesses.leak import prefix_mass, prefix_masses, require_leak
+from dpaudit.certify.witnesses.mixture import mixture_bound
+from dpaudit.certify.witnesses.noise import NoiseClaim, recompute_noise
+from dpaudit.certify.witnesses.program_distributions import program_distributions_bound
+from dpaudit.certify.witnesses.program_event import program_event_bound
+from dpaudit.certify.witnesses.release import release_after, release_bound
+from dpaudit.certify.witnesses.tables import tables_bound
+from dpaudit.certify.witnesses.transcript import AnySite, KnownDistributions, WitnessSession, WitnessSite
+from dpaudit.certify.witnesses.window_event import window_event_bound
 from dpaudit.core.claims import (
     Accounting,
     AccountingClaim,
@@ -54,21 +69,10 @@ from dpaudit.core.claims import (
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact, read_exact, require_written_so
+from dpaudit.core.views import EVERYTHING, PUBLIC, View
+from dpaudit.distributions.base import BaseMeasure
 from dpaudit.kernel.ball import arb, lower_exact, precision
 from dpaudit.kernel.kernel_t0 import legible, shown
-from dpaudit.distributions.base import BaseMeasure
-from dpaudit.core.views import EVERYTHING, PUBLIC, View
-from dpaudit.certify.witnesses.divergence import divergence_bound
-from dpaudit.certify.witnesses.inputs import require_inputs
-from dpaudit.certify.witnesses.leak import prefix_mass, prefix_masses, require_leak
-from dpaudit.certify.witnesses.mixture import mixture_bound
-from dpaudit.certify.witnesses.noise import NoiseClaim, recompute_noise
-from dpaudit.certify.witnesses.program_event import program_event_bound
-from dpaudit.certify.witnesses.program_laws import program_laws_bound
-from dpaudit.certify.witnesses.release import release_after, release_bound
-from dpaudit.certify.witnesses.tables import tables_bound
-from dpaudit.certify.witnesses.transcript import AnySite, KnownLaws, WitnessSession, WitnessSite
-from dpaudit.certify.witnesses.window_event import window_event_bound
 
 __all__ = ["recompute"]
 
@@ -97,8 +101,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     """Re-compute a witness against ``claim``: a lower bound on its quantity, ``None`` for an infinite one.
 
     Raises ``CertificateError``, with the reason, if the witness is malformed, is for another view or
-    quantity, rests on something that the view does not see, states a larger bound than the recorded laws and
-    values give, or is of a form that cannot speak about the claim.
+    quantity, rests on something that the view does not see, states a larger bound than the recorded
+    distributions and values give, or is of a form that cannot speak about the claim.
     """
     if isinstance(claim, NoiseClaim):
         return recompute_noise(witness, claim)
@@ -115,8 +119,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound: Fraction | None = _window_event_bound(witness, claim, view)
         elif witness.form == "program-event":
             bound = program_event_bound(witness.body, claim)
-        elif witness.form == "program-laws":
-            bound = program_laws_bound(witness.body, claim)
+        elif witness.form == "program-distributions":
+            bound = program_distributions_bound(witness.body, claim)
         elif witness.form == "mixture":
             bound = mixture_bound(witness.body["events"], claim, view)
         elif witness.form == "divergence":
@@ -183,7 +187,7 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
         and claim.model is Model.IDEAL
     ):
         raise CertificateError(
-            "a window event must be for a pure, replace-one, event-level claim on real laws, got "
+            "a window event must be for a pure, replace-one, event-level claim on real distributions, got "
             f"{claim.in_words()}."
         )
     if not view.sees(frozenset([PUBLIC])):
@@ -233,7 +237,7 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
 def _read_sites(data: Any, view: View) -> list[AnySite]:
     if not isinstance(data, list) or len(data) > MAX_SITES:
         raise CertificateError(f"a witness's sites must be a list of at most {MAX_SITES}; re-create it.")
-    read = KnownLaws()
+    read = KnownDistributions()
     sites: list[AnySite] = [
         WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item, read=read)
         for item in data
@@ -250,19 +254,23 @@ def _read_sites(data: Any, view: View) -> list[AnySite]:
                 f"site {site.site!r} must be seen by the view {view}, it goes to "
                 f"{sorted(map(str, site.to))}; leave it out or sum it out."
             )
-        if isinstance(site, WitnessSite) and site.law.base_measure is not site.law_neighbour.base_measure:
+        if (
+            isinstance(site, WitnessSite)
+            and site.distribution.base_measure is not site.distribution_neighbour.base_measure
+        ):
             raise CertificateError(
-                f"site {site.site!r}: both laws must be of one kind (density or probabilities), they "
+                f"site {site.site!r}: both distributions must be of one kind (density or "
+                "probabilities), they "
                 "differ; write it as a leak."
             )
     return sites
 
 
 def _require_positive_box(site: AnySite) -> None:
-    """A forced value of a continuous law counts only inside the support, where the loss is continuous; one
-    outside the neighbour's is infinite.
+    """A forced value of a continuous distribution counts only inside the support, where the loss is
+    continuous; one outside the neighbour's is infinite.
     """
-    if isinstance(site, WitnessSession) or site.law.base_measure is not BaseMeasure.LEBESGUE:
+    if isinstance(site, WitnessSession) or site.distribution.base_measure is not BaseMeasure.LEBESGUE:
         if not site.log_densities()[0] > arb("-inf"):
             raise CertificateError(
                 f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force "
@@ -270,8 +278,8 @@ def _require_positive_box(site: AnySite) -> None:
             )
         return
     around = [_nudged(site.value, -1), _nudged(site.value, 1)]
-    here = [site.law.logp_ball(value).is_finite() for value in around]
-    there = {bool(site.law_neighbour.logp_ball(value).is_finite()) for value in around}
+    here = [site.distribution.logp_ball(value).is_finite() for value in around]
+    there = {bool(site.distribution_neighbour.logp_ball(value).is_finite()) for value in around}
     if not all(here) or len(there) != 1:
         raise CertificateError(
             f"site {site.site!r}: a forced value must lie inside the support, not at an end of it, got "

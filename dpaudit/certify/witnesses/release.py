@@ -1,7 +1,10 @@
-"""One release under both inputs, with nothing random before it: what its two laws say about any claim.
+"""One release under both inputs, with nothing random before it: what its two distributions say about any
+claim.
 
-``release``: a site with its law P on the recorded input and Q on the neighbour. Where no randomness comes
-before it, on either input, both are the laws of what the adversary sees there, whatever the program does
+``release``: a site with its distribution P on the recorded input and Q on the neighbour. Where no randomness
+comes
+before it, on either input, both are the distributions of what the adversary sees there, whatever the program
+does
 afterwards: an event of that release is an event of the transcript, and a divergence can only grow by what is
 seen besides. So each number below is a lower bound for the program.
 
@@ -11,8 +14,8 @@ Rényi divergence of order a is a m^2/2, and delta(e) = Phi(m/2 - e/m) - exp(e) 
 probability of a half-space (Dong, Roth and Su 2022; Balle and Wang 2018). All are equalities.
 
 Any other pair is cut into a finite one: ``parts`` names coordinates, and for each of them ``points`` (a range
-of integers, or of indices) or ``cuts`` of the line; both laws give each piece its mass. With masses p_i, q_i
-of disjoint pieces (which need not have mass 1 together: what is left out is dropped),
+of integers, or of indices) or ``cuts`` of the line; both distributions give each piece its mass. With masses
+p_i, q_i of disjoint pieces (which need not have mass 1 together: what is left out is dropped),
 
 * delta(e) >= the sum over any pieces of p_i - exp(e) q_i;
 * mu >= t - s, where Phi(t) is at most P(S) and Phi(s) at least Q(S), for any union S of pieces;
@@ -20,17 +23,20 @@ of disjoint pieces (which need not have mass 1 together: what is left out is dro
   and merging outcomes never raises a divergence); rho is at least that over a;
 * epsilon >= log(P(S) / Q(S)).
 
-Coordinates are independent under either law. Their Rényi divergences add up. For events their product is
+Coordinates are independent under either distribution. Their Rényi divergences add up. For events their
+product is
 formed coordinate by coordinate, and pieces of nearly the same ratio are merged, which is post-processing of
 both sides alike. ∎
 
 ``prefix-release``, for (epsilon, delta): random sites with probabilities come first, all of them seen, and
-came out in one way, of probability p on the recorded input and q on the neighbour. The release has laws P and
+came out in one way, of probability p on the recorded input and q on the neighbour. The release has
+distributions P and
 Q given that. With S any set of its outcomes the event is that way and then S, so that delta(e) is at least
 p P(S) - exp(e) q Q(S): p times the bound above at e + log(q / p) for Gaussian noise, and a sum over pieces of
 p p_i - exp(e) q q_i otherwise.
 
-What a file cannot show is that nothing else random precedes the site, and that the laws are the program's.
+What a file cannot show is that nothing else random precedes the site, and that the distributions are the
+program's.
 """
 
 from __future__ import annotations
@@ -47,17 +53,17 @@ import numpy as np
 from flint import ctx
 from scipy import special
 
+from dpaudit.certify.witnesses.leak import audience_of
 from dpaudit.core.claims import ApproxDP, Claim
 from dpaudit.core.errors import CertificateError, NotTractableError
 from dpaudit.core.exact import dyadic, exact, read_exact
+from dpaudit.core.views import View
+from dpaudit.distributions import CountVector, Gaussian, Shifted, WrappedMod
+from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
+from dpaudit.distributions.scalar import Floats
 from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.kernel.kernel_t0 import notion_of
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.distributions import CountVector, Gaussian, Shifted, WrappedMod
-from dpaudit.distributions.base import BaseMeasure, Law, law_from_json
-from dpaudit.distributions.scalar import Floats
-from dpaudit.core.views import View
-from dpaudit.certify.witnesses.leak import audience_of
 
 __all__ = ["Pieces", "gaussian_square", "pieces_of", "release_after", "release_bound"]
 
@@ -71,18 +77,18 @@ Pieces = list[tuple[arb, arb]]
 def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | None:
     """The lower bound on the claim's quantity that a ``release`` body gives; ``None`` for an infinite one.
 
-    Raises ``CertificateError`` for a malformed body, a site that the view does not see, laws of two kinds, or
-    pieces that say nothing.
+    Raises ``CertificateError`` for a malformed body, a site that the view does not see, distributions of two
+    kinds, or pieces that say nothing.
     """
-    law, other = _laws(body["site"], view)
+    distribution, other = _distributions(body["site"], view)
     order = _order_of(body, claim)
-    square = gaussian_square(law, other)
+    square = gaussian_square(distribution, other)
     if square is not None:
         return _gaussian_bound(square, claim, order)
     parts = body["parts"]
     _require_different(parts)
     try:
-        coordinates = [pieces_of(law, other, part) for part in parts]
+        coordinates = [pieces_of(distribution, other, part) for part in parts]
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
     return _pieces_bound(coordinates, claim, order)
@@ -99,14 +105,17 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
         raise CertificateError("a release after other sites must be for an approx-dp claim, without order.")
     if not (here > 0 and there > 0):
         raise CertificateError("the sites before a release must be possible on both inputs; cut it before.")
-    law, other = _laws(body["site"], view)
+    distribution, other = _distributions(body["site"], view)
     epsilon = ball(exact(claim.epsilon))
-    square = gaussian_square(law, other)
+    square = gaussian_square(distribution, other)
     if square is not None:
         delta = here * _gaussian_delta(square, epsilon + (there / here).log()) if square else arb(0)
         return max(lower_short(delta), Fraction(0))
     _require_different(body["parts"])
-    written = (*(json.dumps(item) for item in (law.to_json(), other.to_json(), body["parts"])), ctx.prec)
+    written = (
+        *(json.dumps(item) for item in (distribution.to_json(), other.to_json(), body["parts"])),
+        ctx.prec,
+    )
     try:
         if here * _largest_ratio(*written) <= epsilon.exp() * there:
             return Fraction(0)  # no piece gains anything, and no union of them does
@@ -118,25 +127,25 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
 
 
 @lru_cache(maxsize=16)
-def _coordinates_of(law: str, other: str, parts: str, bits: int) -> list[Pieces]:
+def _coordinates_of(distribution: str, other: str, parts: str, bits: int) -> list[Pieces]:
     """The pieces of each coordinate of a release at the working precision ``bits``, which is the current one:
-    a search looks at one pair of laws after many ways that its outcomes before it came out."""
-    one, two = (law_from_json(json.loads(text)) for text in (law, other))
+    a search looks at one pair of distributions after many ways that its outcomes before it came out."""
+    one, two = (distribution_from_json(json.loads(text)) for text in (distribution, other))
     return [pieces_of(one, two, part) for part in json.loads(parts)]
 
 
 @lru_cache(maxsize=16)
-def _product_of(law: str, other: str, parts: str, bits: int) -> Pieces:
+def _product_of(distribution: str, other: str, parts: str, bits: int) -> Pieces:
     """The pieces of a release, as ``_coordinates_of`` has them."""
-    return _product(_coordinates_of(law, other, parts, bits))
+    return _product(_coordinates_of(distribution, other, parts, bits))
 
 
 @lru_cache(maxsize=16)
-def _largest_ratio(law: str, other: str, parts: str, bits: int) -> arb:
+def _largest_ratio(distribution: str, other: str, parts: str, bits: int) -> arb:
     """A ball that no ratio of masses of a piece of the product, or of a union of such pieces, is above; not
     finite where a piece may be impossible on the neighbour."""
     largest = arb(1)
-    for pieces in _coordinates_of(law, other, parts, bits):
+    for pieces in _coordinates_of(distribution, other, parts, bits):
         highest = arb(0)
         for p, q in pieces:
             if not p.is_zero():
@@ -164,15 +173,17 @@ def _require_different(parts: Any) -> None:
         )
 
 
-def _laws(site: Any, view: View) -> tuple[Law, Law]:
+def _distributions(site: Any, view: View) -> tuple[Distribution, Distribution]:
     if not isinstance(site, dict) or site.keys() != {"site", "to", "law", "law_neighbour"}:
-        raise CertificateError("a release must be one site with both laws; re-create the witness.")
+        raise CertificateError("a release must be one site with both distributions; re-create the witness.")
     if not view.sees(audience_of(site["to"])):
         raise CertificateError(f"the release must be seen by the view {view}; it is no witness there.")
-    law, other = law_from_json(site["law"]), law_from_json(site["law_neighbour"])
-    if law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
-        raise CertificateError("both laws of a release must be of one kind and shape; write it as a leak.")
-    return law, other
+    distribution, other = distribution_from_json(site["law"]), distribution_from_json(site["law_neighbour"])
+    if distribution.base_measure is not other.base_measure or distribution.batch_shape != other.batch_shape:
+        raise CertificateError(
+            "both distributions of a release must be of one kind and shape; write it as a leak."
+        )
+    return distribution, other
 
 
 def _order_of(body: dict[str, Any], claim: Claim) -> Fraction:
@@ -190,19 +201,19 @@ def _order_of(body: dict[str, Any], claim: Claim) -> Fraction:
     return stated
 
 
-def gaussian_square(law: Law, other: Law) -> Fraction | None:
-    """|D|^2 / variance of one Gaussian noise at two places; ``None`` for other laws."""
-    base = law.base if isinstance(law, Shifted) else law
+def gaussian_square(distribution: Distribution, other: Distribution) -> Fraction | None:
+    """|D|^2 / variance of one Gaussian noise at two places; ``None`` for other distributions."""
+    base = distribution.base if isinstance(distribution, Shifted) else distribution
     if not isinstance(base, Gaussian) or base != (other.base if isinstance(other, Shifted) else other):
         return None
-    if law.batch_shape != other.batch_shape:
+    if distribution.batch_shape != other.batch_shape:
         return None
-    gaps = [a - b for a, b in zip(_offsets(law), _offsets(other), strict=True)]
+    gaps = [a - b for a, b in zip(_offsets(distribution), _offsets(other), strict=True)]
     return sum((gap**2 for gap in gaps), Fraction(0)) / base.sigma2
 
 
-def _offsets(law: Law) -> list[Fraction]:
-    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
+def _offsets(distribution: Distribution) -> list[Fraction]:
+    offset = distribution.offset if isinstance(distribution, Shifted | WrappedMod) else Fraction(0)
     return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
 
 
@@ -226,12 +237,12 @@ def _gaussian_bound(square: Fraction, claim: Claim, order: Fraction) -> Fraction
 # Finite pairs
 
 
-def pieces_of(law: Law, other: Law, part: Any) -> Pieces:
-    """The masses of the pieces of one coordinate under both laws."""
+def pieces_of(distribution: Distribution, other: Distribution, part: Any) -> Pieces:
+    """The masses of the pieces of one coordinate under both distributions."""
     coordinate, points, cuts = part.get("coordinate"), part.get("points"), part.get("cuts")
     if part.keys() != {"coordinate", "points", "cuts"} or (points is None) == (cuts is None):
         raise CertificateError("a part must have a coordinate and either points or cuts; re-create it.")
-    one, two = (_marginal(item, coordinate) for item in (law, other))
+    one, two = (_marginal(item, coordinate) for item in (distribution, other))
     if points is not None:
         return _at_points(one, two, points)
     places = [read_exact(cut, name="cut") for cut in cuts]
@@ -240,24 +251,24 @@ def pieces_of(law: Law, other: Law, part: Any) -> Pieces:
     return [*zip(_cells(one, places), _cells(two, places), strict=True)]
 
 
-def _marginal(law: Law, coordinate: Any) -> Law:
-    """The law of one coordinate of independent copies; the law itself for ``None``."""
+def _marginal(distribution: Distribution, coordinate: Any) -> Distribution:
+    """The distribution of one coordinate of independent copies; the distribution itself for ``None``."""
     if coordinate is None:
-        return law
-    offsets = _offsets(law)
-    base = law.base if isinstance(law, Shifted | WrappedMod) else None
+        return distribution
+    offsets = _offsets(distribution)
+    base = distribution.base if isinstance(distribution, Shifted | WrappedMod) else None
     known = type(coordinate) is int and 0 <= coordinate < len(offsets)  # "0" would be a second 0
     if base is None or base.batch_shape or not known:
         raise CertificateError("a coordinate must be one of independent copies of a scalar; re-create it.")
     offset = offsets[coordinate]
-    if isinstance(law, WrappedMod):
-        return WrappedMod(law.base, modulus=law.modulus, offset=int(offset))
+    if isinstance(distribution, WrappedMod):
+        return WrappedMod(distribution.base, modulus=distribution.modulus, offset=int(offset))
     return base.shift(offset)
 
 
-def _at_points(one: Law, two: Law, points: Any) -> Pieces:
+def _at_points(one: Distribution, two: Distribution, points: Any) -> Pieces:
     if one.base_measure is not BaseMeasure.COUNTING or two.base_measure is not BaseMeasure.COUNTING:
-        raise CertificateError("points need laws with probabilities, not densities; use cuts.")
+        raise CertificateError("points need distributions with probabilities, not densities; use cuts.")
     if one.batch_shape or two.batch_shape or not _both_scalar(one, two):
         raise CertificateError("points need one scalar outcome, or two counts; name a coordinate.")
     ends = [read_exact(end, name="points") for end in points]
@@ -270,45 +281,49 @@ def _at_points(one: Law, two: Law, points: Any) -> Pieces:
     return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
 
 
-def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
+def _masses(distribution: Distribution, low: int, high: int, bits: int) -> list[arb]:
     """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
     current one. Coordinates often have one noise at places of their own, and it is the noise's masses that
     are kept."""
     moved = 0
-    if isinstance(law, Shifted) and isinstance(law.offset, Fraction) and law.offset.denominator == 1:
-        moved, law = int(law.offset), law.base
-    known = _known_masses(law, bits)
+    if (
+        isinstance(distribution, Shifted)
+        and isinstance(distribution.offset, Fraction)
+        and distribution.offset.denominator == 1
+    ):
+        moved, distribution = int(distribution.offset), distribution.base
+    known = _known_masses(distribution, bits)
     found: list[arb] = []
     for x in range(low - moved, high - moved + 1):
         mass = known.get(x)
         if mass is None:
-            mass = known[x] = law.logp_ball(_outcome_at(law, x)).exp()
+            mass = known[x] = distribution.logp_ball(_outcome_at(distribution, x)).exp()
         found.append(mass)
     return found
 
 
 @lru_cache(maxsize=8)
-def _known_masses(law: Law, bits: int) -> dict[int, arb]:
-    """The masses of a law that were computed with so many ``bits``."""
+def _known_masses(distribution: Distribution, bits: int) -> dict[int, arb]:
+    """The masses of a distribution that were computed with so many ``bits``."""
     return {}
 
 
-def _outcome_at(law: Law, point: int) -> Any:
+def _outcome_at(distribution: Distribution, point: int) -> Any:
     """The outcome that a point stands for: the integer, or for counts of two symbols the counts with so many
     of the second."""
-    return np.array([law.users - point, point]) if isinstance(law, CountVector) else point
+    return np.array([distribution.users - point, point]) if isinstance(distribution, CountVector) else point
 
 
-def _both_scalar(one: Law, two: Law) -> bool:
+def _both_scalar(one: Distribution, two: Distribution) -> bool:
     """Whether both outcomes are one number: an integer, or of counts of two symbols the second."""
     if isinstance(one, CountVector) and isinstance(two, CountVector):
         return one.outcomes == two.outcomes == 2 and one.users == two.users
     return not one.event_ndim and not two.event_ndim
 
 
-def _cells(law: Law, cuts: Sequence[Fraction]) -> list[arb]:
+def _cells(distribution: Distribution, cuts: Sequence[Fraction]) -> list[arb]:
     """P(X <= c_1), P(c_1 < X <= c_2), ..., P(X > c_n), each from the side on which it is small."""
-    below, above = [law.cdf_ball(cut) for cut in cuts], [law.sf_ball(cut) for cut in cuts]
+    below, above = [distribution.cdf_ball(cut) for cut in cuts], [distribution.sf_ball(cut) for cut in cuts]
     found = [below[0]]
     for i in range(1, len(cuts)):
         left, right = below[i] - below[i - 1], above[i - 1] - above[i]

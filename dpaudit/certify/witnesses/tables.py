@@ -26,6 +26,7 @@ from typing import Any
 
 from flint import arb
 
+from dpaudit.certify.witnesses.inputs import require_inputs, written_inputs
 from dpaudit.core.claims import (
     ApproxDP,
     Claim,
@@ -41,7 +42,6 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import decode_value, encode_value, exact, exact_str, read_exact
 from dpaudit.kernel.ball import ball, lower_short, precision
 from dpaudit.kernel.kernel_t0 import shown
-from dpaudit.certify.witnesses.inputs import require_inputs, written_inputs
 
 __all__ = ["Interval", "Outcome", "tables_bound", "tables_witness"]
 
@@ -128,12 +128,12 @@ def _above(bound: Fraction | None, other: Fraction | None) -> bool:
 def tables_bound(body: dict[str, Any], claim: Claim) -> Fraction | None:
     """The lower bound on the claim's quantity that the tables give; ``None`` for an infinite one.
 
-    Raises ``CertificateError`` for malformed tables, for tables that no two laws fit into, and for a claim
-    about a float program.
+    Raises ``CertificateError`` for malformed tables, for tables that no two distributions fit into, and for a
+    claim about a float program.
     """
     if not isinstance(claim, PrivacyClaim) or claim.model is not Model.IDEAL:
         raise CertificateError(
-            "tables of probabilities are evidence on a privacy claim about ideal laws, got "
+            "tables of probabilities are evidence on a privacy claim about ideal distributions, got "
             f"{claim.in_words()}; claim model='ideal'."
         )
     fields = {"view", "inputs", "outcomes", "left_out"}
@@ -191,13 +191,14 @@ def _read(body: dict[str, Any]) -> tuple[list[Row], Fraction]:
     if len(seen) != len(data):
         raise CertificateError("the outcomes of a table must be distinct; merge equal ones.")
     for side, mass, name in zip(sides, left_out, ("recorded", "neighbour"), strict=True):
-        _require_law(side, mass, name)
+        _require_distribution(side, mass, name)
     recorded, neighbour = sides
     return [(p[0], q[1]) for p, q in zip(recorded, neighbour, strict=True)], left_out[1]
 
 
-def _require_law(side: Sequence[Interval], left_out: Fraction, name: str) -> None:
-    """Some law must lie in the table: probabilities that add up to 1 together with what is left out."""
+def _require_distribution(side: Sequence[Interval], left_out: Fraction, name: str) -> None:
+    """Some distribution must lie in the table: probabilities that add up to 1 together with what is left
+    out."""
     least, most = (sum((ends[i] for ends in side), Fraction(0)) for i in (0, 1))
     if not least <= 1 <= most + left_out:
         raise CertificateError(

@@ -1,4 +1,4 @@
-"""The sites of a transcript: each with its law on both inputs and the value that came out."""
+"""The sites of a transcript: each with its distribution on both inputs and the value that came out."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ from typing import Any, ClassVar
 
 from flint import arb
 
-import dpaudit.distributions  # noqa: F401  # importing it registers every law that a witness may name
-from dpaudit.core.errors import CertificateError
-from dpaudit.core.exact import decode_value, encode_value
-from dpaudit.distributions.base import Law, law_from_json
-from dpaudit.core.views import Audience, View
+import dpaudit.distributions  # noqa: F401  # importing it registers every distribution that a witness may name
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.leak import audience_of
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.exact import decode_value, encode_value
+from dpaudit.core.views import Audience, View
+from dpaudit.distributions.base import Distribution, distribution_from_json
 
-__all__ = ["AnySite", "KnownLaws", "WitnessSession", "WitnessSite", "leak_body", "transcript_body"]
+__all__ = ["AnySite", "KnownDistributions", "WitnessSession", "WitnessSite", "leak_body", "transcript_body"]
 
-LawReader = Callable[[dict[str, Any]], Law]
+DistributionReader = Callable[[dict[str, Any]], Distribution]
 
-#: Most laws that are kept in memory while a witness is read.
+#: Most distributions that are kept in memory while a witness is read.
 MAX_KNOWN = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessSite:
-    """One random site of a transcript: who sees it, its law on both inputs, and the value that came out.
-    ``fields`` are those of a file."""
+    """One random site of a transcript: who sees it, its distribution on both inputs, and the value that came
+    out. ``fields`` are those of a file."""
 
     fields: ClassVar[frozenset[str]] = frozenset({"site", "to", "law", "law_neighbour", "value"})
 
     site: str
     to: Audience
-    law: Law
-    law_neighbour: Law
+    distribution: Distribution
+    distribution_neighbour: Distribution
     value: Any
 
     def swapped(self) -> WitnessSite:
         """The same site with the roles of the two inputs exchanged."""
-        return replace(self, law=self.law_neighbour, law_neighbour=self.law)
+        return replace(
+            self, distribution=self.distribution_neighbour, distribution_neighbour=self.distribution
+        )
 
     def log_densities(self) -> tuple[arb, arb]:
         """Balls for log p(value) and log p'(value)."""
-        return self.law.logp_ball(self.value), self.law_neighbour.logp_ball(self.value)
+        return self.distribution.logp_ball(self.value), self.distribution_neighbour.logp_ball(self.value)
 
     def loss_ball(self) -> arb:
         """An enclosure of log p(value) - log p'(value)."""
@@ -55,19 +57,21 @@ class WitnessSite:
         return {
             "site": self.site,
             "to": sorted(p.name for p in self.to),
-            "law": self.law.to_json(),
-            "law_neighbour": self.law_neighbour.to_json(),
+            "law": self.distribution.to_json(),
+            "law_neighbour": self.distribution_neighbour.to_json(),
             "value": encode_value(self.value),
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any], *, read: LawReader = law_from_json) -> WitnessSite:
-        """The site that a file shows; ``read`` reads its laws."""
+    def from_json(
+        cls, data: dict[str, Any], *, read: DistributionReader = distribution_from_json
+    ) -> WitnessSite:
+        """The site that a file shows; ``read`` reads its distributions."""
         return cls(
             site=str(data["site"]),
             to=audience_of(data["to"]),
-            law=read(data["law"]),
-            law_neighbour=read(data["law_neighbour"]),
+            distribution=read(data["law"]),
+            distribution_neighbour=read(data["law_neighbour"]),
             value=decode_value(data["value"]),
         )
 
@@ -75,7 +79,7 @@ class WitnessSite:
 @dataclass(frozen=True, kw_only=True)
 class WitnessSession:
     """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes,
-    which have one joint law. ``fields`` are those of a file.
+    which have one joint distribution. ``fields`` are those of a file.
     """
 
     fields: ClassVar[frozenset[str]] = frozenset(
@@ -148,20 +152,21 @@ class WitnessSession:
 AnySite = WitnessSite | WitnessSession
 
 
-class KnownLaws:
-    """Reads laws, and those that it has read before from memory: a run of releases repeats two of them."""
+class KnownDistributions:
+    """Reads distributions, and those that it has read before from memory: a run of releases repeats two of
+    them."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Law] = {}
+        self._known: dict[str, Distribution] = {}
 
-    def __call__(self, data: dict[str, Any]) -> Law:
+    def __call__(self, data: dict[str, Any]) -> Distribution:
         text = json.dumps(data)  # tells 1, 1.0 and true apart, which are equal as values
-        law = self._known.get(text)
-        if law is None:
+        distribution = self._known.get(text)
+        if distribution is None:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
-            law = self._known[text] = law_from_json(data)
-        return law
+            distribution = self._known[text] = distribution_from_json(data)
+        return distribution
 
 
 def transcript_body(sites: Iterable[AnySite], *, view: View, inputs: tuple[Any, Any]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A witness of one release as it stands, from its laws on both inputs: no coordinate, no cell is chosen."""
+"""A witness of one release as it stands, from its distributions on both inputs: no coordinate, no cell is
+chosen."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.evidence import Witness
+from dpaudit.distributions.base import Distribution
 from dpaudit.kernel.ball import precision
-from dpaudit.distributions.base import Law
-from dpaudit.certify.witnesses.release import release_bound
 
 __all__ = ["whole_release_witness"]
 
@@ -19,18 +20,24 @@ LEAST = Fraction(1, 10**300)
 
 
 def whole_release_witness(
-    claim: PrivacyClaim, *, laws: Sequence[Law], site: str, to: str, inputs: dict[str, Any], words: str
+    claim: PrivacyClaim,
+    *,
+    distributions: Sequence[Distribution],
+    site: str,
+    to: str,
+    inputs: dict[str, Any],
+    words: str,
 ) -> Witness:
     """The bound on ``claim`` of the release named ``site``, shown to the principal ``to``, with the two
-    ``laws`` on the two ``inputs`` (``written_inputs``); ``words`` describe it.
+    ``distributions`` on the two ``inputs`` (``written_inputs``); ``words`` describe it.
 
-    Raises ``CertificateError`` where the laws have no bound of this form.
+    Raises ``CertificateError`` where the distributions have no bound of this form.
     """
-    law, neighbour = (one.to_json() for one in laws)
+    distribution, neighbour = (one.to_json() for one in distributions)
     body: dict[str, Any] = {
         "view": claim.view.to_json(),
         "inputs": inputs,
-        "site": {"site": site, "to": [to], "law": law, "law_neighbour": neighbour},
+        "site": {"site": site, "to": [to], "law": distribution, "law_neighbour": neighbour},
         "parts": [],
         "order": None,
     }

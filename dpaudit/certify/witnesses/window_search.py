@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from dpaudit.certify.witnesses.window_event import event_rows
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.exact import exact_str
-from dpaudit.certify.witnesses.window_event import event_rows
 
 __all__ = ["with_proof"]
 

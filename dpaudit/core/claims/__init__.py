@@ -1,8 +1,8 @@
 """Claims: what somebody says about a mechanism, as frozen values with exact parameters.
 
 A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view,
-adversary, turnout and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP claim),
-and ``bound`` the claimed value.
+adversary, participation and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP
+claim), and ``bound`` the claimed value.
 """
 
 from dpaudit.core.claims.accounting import (

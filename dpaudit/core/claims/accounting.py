@@ -1,6 +1,6 @@
 """The accounting of a proof: what all releases that one record can touch cost together, in one notion.
 
-An accounting is read with everything in view. Its total is stated where prices of touches add up: epsilon,
+An accounting is read with everything in view. Its total is stated where costs of touches add up: epsilon,
 rho, the Rényi divergence of one order, or mu, whose squares add.
 """
 
@@ -26,14 +26,14 @@ __all__ = [
 @dataclass(frozen=True, kw_only=True)
 class AccountingClaim(Claim):
     """The proof's own accounting: the releases that the change of one record can touch cost no more in total
-    than is stated. ``declared`` lists them in words; ``adjacency``, ``unit`` and ``turnout`` are those of the
-    claim that the proof is about.
+    than is stated. ``declared`` lists them in words; ``adjacency``, ``unit`` and ``participation`` are those
+    of the claim that the proof is about.
     """
 
     declared: str
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     unit: Unit = Unit.EVENT
-    turnout: str = "everybody"
+    participation: str = "everybody"
 
     def __post_init__(self) -> None:
         self._set("adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))

@@ -53,7 +53,7 @@ class Adversary(Enum):
 
 
 class Model(Enum):
-    """Whether the claim is about real-number laws, or about the float program as it runs."""
+    """Whether the claim is about real-number distributions, or about the float program as it runs."""
 
     IDEAL = "ideal"
     AS_RUN = "as_run"

@@ -41,7 +41,7 @@ class PrivacyClaim(Claim):
     """What every privacy claim states besides its numbers.
 
     ``domain`` describes the data in words. An audit of a program derives them from the data that it declares,
-    if they are not stated. ``turnout`` is the least share or number of users who take part.
+    if they are not stated. ``participation`` is the least share or number of users who take part.
     ``view`` is who looks: a ``View``, or one principal such as ``SERVER``, who sees what is public too.
     """
 
@@ -50,7 +50,7 @@ class PrivacyClaim(Claim):
     unit: Unit = Unit.EVENT
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adversary: Adversary = Adversary.OBLIVIOUS
-    turnout: str = "everybody"
+    participation: str = "everybody"
     model: Model = Model.IDEAL
 
     def __post_init__(self) -> None:

@@ -170,7 +170,7 @@ class MessageSize(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class SameDistribution(Statement):
-    """Two programs, or a program and a law, have the same output law."""
+    """Two programs, or a program and a distribution, have the same output distribution."""
 
     type: ClassVar[str] = "same-distribution"
     quantity: ClassVar[str] = "distance"

@@ -3,8 +3,8 @@
 The common parent (``serve_starts``) imports the modules that it is told to, forks, and says when a child has
 ended; it does nothing else, and no code of a suite runs in it. A child is in a session of its own and holds
 nothing of its siblings: the ends of its pipes come with the request, and the common parent closes them after
-the fork. Where a process cannot be forked, ``Nursery.start`` gives ``None``, and the caller starts one in the
-ordinary way.
+the fork. Where a process cannot be forked, ``ForkServer.start`` gives ``None``, and the caller starts one in
+the ordinary way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import IO, NoReturn
 
 from dpaudit.core.processes.serving import is_single_threaded
 
-__all__ = ["CAN_FORK", "Forked", "Nursery", "serve_starts"]
+__all__ = ["CAN_FORK", "ForkServer", "Forked", "serve_starts"]
 
 #: Whether this system can fork, and hand open files to another process.
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
@@ -71,7 +71,7 @@ class Forked:
                 os.kill(self.pid, signal.SIGKILL)
 
 
-class Nursery:
+class ForkServer:
     """The common parent of processes, seen by who asks for them. Safe to use from several threads.
 
     ``command`` starts it: words to which the number of a socket for ``serve_starts`` is added. ``OSError``

@@ -1,29 +1,33 @@
 """Certified privacy-loss distributions: composition by exact integer convolution, rounded to one side only.
 
-A *loss law* describes a pair (P, Q) through the mass that P gives to each value of the loss L = log(P/Q). It
+A *loss distribution* describes a pair (P, Q) through the mass that P gives to each value of the loss L =
+log(P/Q). It
 lives on the grid i * step, with non-negative integer masses in units of 2^-bits and a mass at infinity; its
 delta is
 
     delta(e) = mass(inf) + sum over i * step > e of mass(i) (1 - exp(e - i * step)),
 
-which grows with every mass and every loss. An *upper* law is built so that its delta is at least the true one
-at every e, also after composition; a *lower* law so that it is at most. What is done to an atom with masses p
-= P(x), q = Q(x), loss L in the cell [i, i+1):
+which grows with every mass and every loss. An *upper* distribution is built so that its delta is at least the
+true one
+at every e, also after composition; a *lower* distribution so that it is at most. What is done to an atom with
+masses p = P(x), q = Q(x), loss L in the cell [i, i+1):
 
 * upper: split in two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1 -
   exp(-f)) / (1 - exp(-step)), f = L - i * step. The atom is a post-processing of the two (merge them), so the
   split pair is at least as easy to tell apart, alone and inside any product; merging commutes with products.
-  A continuous law is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step) Q_c) / (1 -
+  A continuous distribution is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step)
+  Q_c) / (1 -
   exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022, there from float deltas);
 * lower: p goes to i. A smaller loss with the same mass lowers delta.
 
 Then masses are rounded to integers, up or down. Products (independent, and by fact F4 adaptive, steps)
-convolve: the product of two integer polynomials is exact, and is rounded back to ``bits`` in the law's
+convolve: the product of two integer polynomials is exact, and is rounded back to ``bits`` in the
+distribution's
 direction. Truncation moves the lowest masses up to the lowest kept loss and the highest to infinity (upper),
 or drops the highest and the lowest (lower).
 
-Fact F4 (Zhu, Dong, Wang 2022, Theorem 10). If for every prefix the pair of conditional laws of step t is
-dominated by (P_t, Q_t), the transcript is dominated by the product of the (P_t, Q_t). ∎
+Fact F4 (Zhu, Dong, Wang 2022, Theorem 10). If for every prefix the pair of conditional distributions of step
+t is dominated by (P_t, Q_t), the transcript is dominated by the product of the (P_t, Q_t). ∎
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from dpaudit.kernel.errors import InvalidParameterError
 
 __all__ = [
     "Grid",
-    "LossLaw",
+    "LossDistribution",
     "check_points",
     "compose",
     "from_atoms",
@@ -51,10 +55,10 @@ __all__ = [
     "power",
 ]
 
-#: Most grid points of one law: 2^22 integers of 128 bits are 64 MB.
+#: Most grid points of one distribution: 2^22 integers of 128 bits are 64 MB.
 MAX_POINTS = 1 << 22
 
-#: A law keeps the sums above every so many of its points.
+#: A distribution keeps the sums above every so many of its points.
 BLOCK = 64
 
 
@@ -96,7 +100,7 @@ class Grid:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossLaw:
+class LossDistribution:
     """Masses ``poly[j]`` at loss (``low`` + j) * step, and ``infinite`` at infinity, in units of 2^-bits."""
 
     grid: Grid
@@ -106,16 +110,16 @@ class LossLaw:
 
     @property
     def points(self) -> int:
-        """How many grid points the law spans."""
+        """How many grid points the distribution spans."""
         return int(self.poly.degree()) + 1
 
     def units(self) -> int:
-        """All masses together, in units of 2^-bits: 1, up to rounding in the law's direction."""
+        """All masses together, in units of 2^-bits: 1, up to rounding in the distribution's direction."""
         return int(self.poly(1)) + self.infinite
 
     def delta(self, epsilon: Fraction) -> arb:
-        """A ball for delta at ``epsilon`` of this law; its upper (lower) end bounds the true delta for an
-        upper (lower) law.
+        """A ball for delta at ``epsilon`` of this distribution; its upper (lower) end bounds the true delta
+        for an upper (lower) distribution.
         """
         with precision(self.grid.precision):
             e = ball(epsilon)
@@ -150,8 +154,8 @@ class LossLaw:
         return total, weighted
 
     def renyi(self, order: Fraction) -> arb:
-        """A ball for the Renyi divergence of ``order`` above 1 of this law, infinite with mass at infinity;
-        its upper end bounds that of every pair that an upper law dominates.
+        """A ball for the Renyi divergence of ``order`` above 1 of this distribution, infinite with mass at
+        infinity; its upper end bounds that of every pair that an upper distribution dominates.
 
         log(sum m exp((a - 1) l)) / (a - 1): the integral of E^(a-2) a (a - 1) delta(log E) over all E > 0.
         """
@@ -165,13 +169,14 @@ class LossLaw:
             return (total * start / arb(2) ** self.grid.bits).log() / ball(order - 1)
 
 
-def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
-    """The law with ``masses`` at the grid points i * step, and ``infinite`` at infinity, in units."""
+def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossDistribution:
+    """The distribution with ``masses`` at the grid points i * step, and ``infinite`` at infinity, in
+    units."""
     if not masses:
         masses = {0: 0}
     low, high = min(masses), max(masses)
     check_points(high - low + 1)
-    return LossLaw(
+    return LossDistribution(
         grid=grid,
         low=low,
         poly=fmpz_poly([masses.get(i, 0) for i in range(low, high + 1)]),
@@ -180,18 +185,19 @@ def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
 
 
 def check_points(points: int) -> None:
-    """Refuse a law of too many grid points, by ``InvalidParameterError``."""
+    """Refuse a distribution of too many grid points, by ``InvalidParameterError``."""
     if points > MAX_POINTS:
         raise InvalidParameterError(
-            f"a loss law must have at most {MAX_POINTS} grid points, got {points}; use a larger step."
+            f"a loss distribution must have at most {MAX_POINTS} grid points, got {points}; use a "
+            "larger step."
         )
 
 
-def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | int = 0) -> LossLaw:
-    """The law of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where Q
-    vanishes or is not listed.
+def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | int = 0) -> LossDistribution:
+    """The distribution of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where
+    Q vanishes or is not listed.
 
-    Atoms need not be sorted. An upper law needs all of P: what is left out of the atoms must be in
+    Atoms need not be sorted. An upper distribution needs all of P: what is left out of the atoms must be in
     ``infinite``.
     """
     masses: dict[int, int] = {}
@@ -211,8 +217,9 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | 
         return from_masses(grid, masses, grid.units(lost))
 
 
-def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
-    """The law of a pair with P masses (balls) at losses that are known exactly; parts need not be sorted."""
+def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossDistribution:
+    """The distribution of a pair with P masses (balls) at losses that are known exactly; parts need not be
+    sorted."""
     masses: dict[int, int] = {}
     with precision(grid.precision):
         for p, loss in parts:
@@ -225,7 +232,7 @@ def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
 
 
 class _Cells:
-    """Atoms of an upper law split over the ends of their cells without a logarithm.
+    """Atoms of an upper distribution split over the ends of their cells without a logarithm.
 
     A float proposes the cell i. The split that keeps both masses is b = (p - exp(i step) q) / (1 -
     exp(-step)) at i + 1 and p - b at i; that neither is negative says that the loss is in the cell.
@@ -285,9 +292,9 @@ def from_cells(
     low: int,
     high: int,
     atoms: Sequence[tuple[arb, arb]] = (),
-) -> LossLaw:
-    """The law of a pair whose loss has a density between ``low`` * step and ``high`` * step, and ``atoms`` (P
-    mass, Q mass) besides.
+) -> LossDistribution:
+    """The distribution of a pair whose loss has a density between ``low`` * step and ``high`` * step, and
+    ``atoms`` (P mass, Q mass) besides.
 
     ``p_upto(x)`` and ``q_upto(x)`` enclose P(L <= x) and Q(L <= x), atoms left out. What lies below ``low``
     is moved up to it (upper) or dropped (lower); what lies above ``high`` goes to infinity (upper) or down to
@@ -321,11 +328,12 @@ def from_cells(
         return from_masses(grid, masses, beyond if grid.upper else 0)
 
 
-def compose(left: LossLaw, right: LossLaw) -> LossLaw:
-    """The law of the product pair, truncated. Both laws must be on the same grid."""
+def compose(left: LossDistribution, right: LossDistribution) -> LossDistribution:
+    """The distribution of the product pair, truncated. Both distributions must be on the same grid."""
     if left.grid != right.grid:
         raise InvalidParameterError(
-            f"both loss laws must be on the same grid, got {left.grid} and {right.grid}; build them alike."
+            f"both loss distributions must be on the same grid, got {left.grid} and {right.grid}; "
+            "build them alike."
         )
     grid, unit = left.grid, 1 << left.grid.bits
     check_points(left.points + right.points)
@@ -336,7 +344,7 @@ def compose(left: LossLaw, right: LossLaw) -> LossLaw:
     return _truncated(grid, left.low + right.low, left.poly * right.poly, infinite)
 
 
-def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossLaw:
+def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossDistribution:
     """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to
     units of 2^-bits.
     """
@@ -353,7 +361,7 @@ def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossL
     else:
         kept = kept + fmpz_poly([moved_high]).left_shift(last - first - 1)
     # No mass is negative: the quotient by a constant rounds every one of them down.
-    return LossLaw(grid=grid, low=low + first, poly=kept // unit, infinite=infinite)
+    return LossDistribution(grid=grid, low=low + first, poly=kept // unit, infinite=infinite)
 
 
 def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
@@ -366,12 +374,12 @@ def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
     return count, int(total)
 
 
-def power(law: LossLaw, times: int) -> LossLaw:
-    """The law of ``times`` >= 1 independent copies, by squaring."""
+def power(distribution: LossDistribution, times: int) -> LossDistribution:
+    """The distribution of ``times`` >= 1 independent copies, by squaring."""
     if times < 1:
-        raise InvalidParameterError(f"times must be 1 or more, got {times}; leave the law out.")
-    result: LossLaw | None = None
-    square = law
+        raise InvalidParameterError(f"times must be 1 or more, got {times}; leave the distribution out.")
+    result: LossDistribution | None = None
+    square = distribution
     while True:
         if times & 1:
             result = square if result is None else compose(result, square)

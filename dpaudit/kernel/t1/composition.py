@@ -7,11 +7,13 @@ outcomes add up, order by order; where they hold but with probability b (``Curve
 each of ``orders`` (those of the premises, if none are listed) the sum converts to delta. ``parallel``: the
 pointwise maximum of the premises' curves.
 
-Proof of the sums. Let release i have outcomes in a range G_i but with probability b_i under its first law
-P_i, for every prefix. Some release is out of range with probability at most sum b_i under the first law of
+Proof of the sums. Let release i have outcomes in a range G_i but with probability b_i under its first
+distribution
+P_i, for every prefix. Some release is out of range with probability at most sum b_i under the first
+distribution of
 the transcript. On the transcripts that stay in range, sum P^a P'^(1-a) factorises by prefixes, each factor at
-most exp((a-1) r_i); so the restricted law has Renyi divergence at most sum r_i, and F5 of ``renyi`` converts
-it. ∎
+most exp((a-1) r_i); so the restricted distribution has Renyi divergence at most sum r_i, and F5 of ``renyi``
+converts it. ∎
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.kernel_t0 import MAX_COUNT, Guarantee, Parameters, Setting, moves, zcdp
-from dpaudit.kernel.t1.certpld import Grid, LossLaw
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution
 from dpaudit.kernel.t1.pairs import GaussianPair, composed, read_grid
 from dpaudit.kernel.t1.readout import GaussianDelta, delta_bound, renyi_bound
 from dpaudit.kernel.t1.renyi_sums import converted, read_orders, summed_cut, summed_renyi
@@ -48,12 +50,14 @@ def add_compositions(
             return Curves(profile=profile, renyi=renyi, cut=cut, orders=orders)
         # Composed only when a delta is asked for: it is the one expensive step of a derivation.
 
-        def directed(finer: Grid) -> tuple[LossLaw, LossLaw]:
-            laws = composed(parts, finer, gaussian_pair)
-            return laws[0], laws[-1]
+        def directed(finer: Grid) -> tuple[LossDistribution, LossDistribution]:
+            distributions = composed(parts, finer, gaussian_pair)
+            return distributions[0], distributions[-1]
 
         def profile_on_grid(epsilon: Fraction) -> arb:
-            first, *others = (law.delta(epsilon) for law in composed(parts, grid, gaussian_pair))
+            first, *others = (
+                distribution.delta(epsilon) for distribution in composed(parts, grid, gaussian_pair)
+            )
             return others[0].max(first) if others else first
 
         return Curves(profile=profile_on_grid, directed=directed, renyi=renyi, cut=cut, orders=orders)

@@ -6,7 +6,8 @@ d).
 
 Fact F1. Let p be log-concave and d > 0. (i) p(x)/p(x - d) does not increase in x. (ii) H_E(p || p_d) = F(t) -
 E F(t - d), F the cdf, t the last x with p(x) > E p(x - d). (iii) H_E(p || p_d) does not decrease in d. (iv)
-H_E(p_d || p) is (ii) for the law of -X. Proof. (i) p(x)/p(x-d) is the product of the d ratios p(y)/p(y-1), y
+H_E(p_d || p) is (ii) for the distribution of -X. Proof. (i) p(x)/p(x-d) is the product of the d ratios
+p(y)/p(y-1), y
 = x-d+1, ..., x, none of which increases in y; with the conventions a/0 = inf on the left of the support it
 stays so, there being no internal zeros. (ii) The best event {x: p(x) > E p_d(x)} is {x <= t} by (i). (iii) By
 (ii), H_E(p || p_d) = max over t of F(t) - E F(t - d), for any half-line is an event; and F(t - d) falls in d
@@ -46,38 +47,38 @@ def positive_part(value: arb) -> arb:
     return arb(0) if value <= 0 else arb(0).union(value.upper())
 
 
-def lattice_delta(law: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
+def lattice_delta(distribution: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
     """delta at ``epsilon`` >= 0 over all integer shifts up to ``shift`` >= 0 in size, in both directions;
     a ball with about 60 correct bits.
     """
     if shift == 0:
         return arb(0)
-    forth = enclose(lambda: hockey_stick(law, shift=shift, epsilon=epsilon))
-    if law.symmetric:
+    forth = enclose(lambda: hockey_stick(distribution, shift=shift, epsilon=epsilon))
+    if distribution.symmetric:
         return forth
-    back = enclose(lambda: hockey_stick(Reflected(law), shift=shift, epsilon=epsilon))
+    back = enclose(lambda: hockey_stick(Reflected(distribution), shift=shift, epsilon=epsilon))
     return forth.max(back)
 
 
-def hockey_stick(law: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
+def hockey_stick(distribution: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
     """H_E(p || p_shift) at the working precision, ``shift`` > 0 (F1): the sum of p(x) - E p(x - shift)
     over x <= t, and a tail (F6).
     """
     e = ball(epsilon).exp()
-    last, undecided = threshold(lambda x: _gap(law, x, shift, e), law)
+    last, undecided = threshold(lambda x: _gap(distribution, x, shift, e), distribution)
     total = arb(0)
     for x in undecided:
-        total += positive_part(_gap(law, x, shift, e))
-    return total + _sum_to(law, last, shift, e)
+        total += positive_part(_gap(distribution, x, shift, e))
+    return total + _sum_to(distribution, last, shift, e)
 
 
-def _gap(law: LogConcave, x: int, shift: int, e: arb) -> arb:
-    return law.mass(x) - e * law.mass(x - shift)
+def _gap(distribution: LogConcave, x: int, shift: int, e: arb) -> arb:
+    return distribution.mass(x) - e * distribution.mass(x - shift)
 
 
-def threshold(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, list[int]]:
+def threshold(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, list[int]]:
     """The last x where the falling sign of ``gap`` is decided positive, and the undecided x after it."""
-    low, high = _bracket(gap, law)
+    low, high = _bracket(gap, distribution)
     while high - low > 1:
         middle = (low + high) // 2
         if gap(middle) > 0:
@@ -88,7 +89,7 @@ def threshold(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, list[int
     while not gap(high) <= 0:
         undecided.append(high)
         high += 1
-        if len(undecided) > 1000 or (law.last is not None and high > law.last):
+        if len(undecided) > 1000 or (distribution.last is not None and high > distribution.last):
             break
     if len(undecided) > 1000:
         raise UndecidedError(
@@ -97,16 +98,16 @@ def threshold(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, list[int
     return low, undecided
 
 
-def _bracket(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, int]:
+def _bracket(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, int]:
     """x values with a positive gap, and without a decided positive one to its right.
 
-    Looked for from the centre outward: masses far out take the longest. At ``law.first`` the gap is positive,
-    for the shifted law has no mass there."""
-    low, step = law.centre, 1
-    while low != law.first and not gap(low) > 0:
+    Looked for from the centre outward: masses far out take the longest. At ``distribution.first`` the gap is
+    positive, for the shifted distribution has no mass there."""
+    low, step = distribution.centre, 1
+    while low != distribution.first and not gap(low) > 0:
         low, step = low - step, 2 * step
-        if law.first is not None:
-            low = max(low, law.first)
+        if distribution.first is not None:
+            low = max(low, distribution.first)
         if step > MAX_REACH:
             raise UndecidedError(
                 f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
@@ -114,8 +115,8 @@ def _bracket(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, int]:
     high, step = low + 1, 1
     while gap(high) > 0:
         low, high, step = high, high + step, 2 * step
-        if law.last is not None and high > law.last:
-            return low, law.last + 1
+        if distribution.last is not None and high > distribution.last:
+            return low, distribution.last + 1
         if step > MAX_REACH:
             raise UndecidedError(
                 f"the threshold must lie within {MAX_REACH} of the centre; use a smaller shift."
@@ -123,19 +124,19 @@ def _bracket(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, int]:
     return low, high
 
 
-def _sum_to(law: LogConcave, last: int, shift: int, e: arb) -> arb:
+def _sum_to(distribution: LogConcave, last: int, shift: int, e: arb) -> arb:
     """Sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts; the cut tail is between
     0 and the mass of p there.
     """
     width = 16
     while True:
-        low = last - width if law.first is None else max(last - width, law.first)
-        tail = tail_below(law, low)
-        if tail is not None and tail <= law.mass(last) * arb(2) ** (-ctx.prec):
-            return _window(law, low, last, shift, e) + tail
+        low = last - width if distribution.first is None else max(last - width, distribution.first)
+        tail = tail_below(distribution, low)
+        if tail is not None and tail <= distribution.mass(last) * arb(2) ** (-ctx.prec):
+            return _window(distribution, low, last, shift, e) + tail
         width *= 2
 
 
-def _window(law: LogConcave, low: int, last: int, shift: int, e: arb) -> arb:
-    masses = law.masses(low - shift, last)
+def _window(distribution: LogConcave, low: int, last: int, shift: int, e: arb) -> arb:
+    masses = distribution.masses(low - shift, last)
     return sum(masses[shift:], arb(0)) - e * sum(masses[: last - low + 1], arb(0))

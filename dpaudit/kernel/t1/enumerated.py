@@ -1,6 +1,8 @@
-"""T1: rule ``enumerated``: a program on finitely many data sets, by the enclosed laws of what is seen.
+"""T1: rule ``enumerated``: a program on finitely many data sets, by the enclosed distributions of what is
+seen.
 
-Statement. Let ``lower[i][y]`` <= P_i(y) <= ``upper[i][y]`` for the law P_i of what is seen on data set i, and
+Statement. Let ``lower[i][y]`` <= P_i(y) <= ``upper[i][y]`` for the distribution P_i of what is seen on data
+set i, and
 let ``neighbours`` be the pairs i, j of neighbours. Over all of them, in both directions, with E = e^e and
 order a > 1,
 
@@ -14,7 +16,8 @@ its own lower and upper end: an epsilon that is rational is found as this number
 
 Conditions. Every adjacency, unit and view. ``domain`` says which data sets these are, and must be the claim's
 in the same words; everybody takes part; the data are fixed in advance, so that the claim's adversary is
-oblivious. That the words name these data sets, that no pair of neighbours is missing, and that the laws lie
+oblivious. That the words name these data sets, that no pair of neighbours is missing, and that the
+distributions lie
 in the tables are one assumption. An outcome that is chosen in view of this mechanism's is another mechanism.
 
 Proof. For each y the summand rises in P_i(y) and falls in P_j(y); neighbours are listed, so the largest value
@@ -50,7 +53,7 @@ Direction = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class _Laws:
+class _Distributions:
     """Upper and lower ends of the chances on each data set, ``pure`` (``None`` for infinity), and the
     neighbours in both directions."""
 
@@ -75,25 +78,27 @@ def add_enumerated(tier: Tier) -> None:
     @tier.rule("enumerated")
     def _enumerated(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         domain = _domain(p, setting)
-        laws = _by_weights(p) if "weights" in p else _by_tables(p)
+        distributions = _by_weights(p) if "weights" in p else _by_tables(p)
         curves = Curves(
-            profile=lambda epsilon: laws.largest(_delta, epsilon),
-            renyi=None if laws.pure is None else lambda order: laws.largest(_renyi, order),
+            profile=lambda epsilon: distributions.largest(_delta, epsilon),
+            renyi=None if distributions.pure is None else lambda order: distributions.largest(_renyi, order),
         )
         more = f" ({p.text('records')})" if "records" in p else ""
         words = (
             f"the claim speaks about these data sets: {domain}{more}; all their pairs of neighbours are "
             f"listed; the data are fixed in advance, and everybody takes part; what the view sees of the "
-            f"program has these laws on them: {p.text('program')}"
+            f"program has these distributions on them: {p.text('program')}"
         )
-        return Guarantee(pure=laws.pure, curves=curves).assuming(words)
+        return Guarantee(pure=distributions.pure, curves=curves).assuming(words)
 
 
 def _domain(p: Parameters, setting: Setting) -> str:
     """What the data sets are, after the claim was seen to speak of no others."""
     domain = p.text("domain")
-    everybody = f"everybody must take part in what was enumerated, got the turnout {setting.turnout!r}"
-    p.need(setting.turnout == "everybody", f"{everybody}; claim it for everybody.")
+    everybody = (
+        f"everybody must take part in what was enumerated, got the participation {setting.participation!r}"
+    )
+    p.need(setting.participation == "everybody", f"{everybody}; claim it for everybody.")
     if setting.data is not None:
         claimed, adversary = setting.data
         wanted = f"the claim's domain must be the one that was enumerated, {domain[:80]!r}"
@@ -103,7 +108,7 @@ def _domain(p: Parameters, setting: Setting) -> str:
     return domain
 
 
-def _by_tables(p: Parameters) -> _Laws:
+def _by_tables(p: Parameters) -> _Distributions:
     high, low = _table(p, "upper"), _table(p, "lower")
     p.need(
         len(high) == len(low) and {*map(len, high)} == {*map(len, low)} and len({*map(len, high)}) == 1,
@@ -111,20 +116,23 @@ def _by_tables(p: Parameters) -> _Laws:
     )
     for below, above in zip(low, high, strict=True):
         ordered = all(0 <= a <= b <= 1 for a, b in zip(below, above, strict=True))
-        p.need(ordered and sum(below) <= 1 <= sum(above), "a law must lie in each row; rebuild the tables.")
+        p.need(
+            ordered and sum(below) <= 1 <= sum(above),
+            "a distribution must lie in each row; rebuild the tables.",
+        )
     directions = _directions(p, len(high))
     pure = _log_ratio([(high[i], low[j]) for i, j in directions])
     upper, lower = ([partial(balls, row) for row in rows] for rows in (high, low))
-    return _Laws(upper, lower, pure, directions)
+    return _Distributions(upper, lower, pure, directions)
 
 
-def _by_weights(p: Parameters) -> _Laws:
+def _by_weights(p: Parameters) -> _Distributions:
     rows = read_weights(p, inputs=MAX_WEIGHT_INPUTS, outputs=MAX_WEIGHT_OUTCOMES, terms=MAX_ENTRIES)
     directions = _directions(p, len(rows))
     few = len(directions) * len(rows[0][0]) <= MAX_RATIOS
     p.need(few, f"neighbours and outcomes must give at most {MAX_RATIOS} log-ratios; write tables.")
     chances = [partial(shares, row) for row in rows]
-    return _Laws(chances, chances, weights_log_ratio(rows, directions), directions)
+    return _Distributions(chances, chances, weights_log_ratio(rows, directions), directions)
 
 
 def _directions(p: Parameters, rows: int) -> list[Direction]:

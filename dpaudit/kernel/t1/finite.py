@@ -13,8 +13,8 @@ otherwise replaced by one of the others at random: e0-DP, attained.
 Conditions. One record in, one message out: neighbours replace one record (the number of messages shows when a
 record is added or removed), per event.
 
-Proof. Neighbours are two inputs; for a finite law the best event is {P > E Q}. Randomised response has two
-probabilities, of ratio e^e0. ∎
+Proof. Neighbours are two inputs; for a finite distribution the best event is {P > E Q}. Randomised response
+has two probabilities, of ratio e^e0. ∎
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose, precision, upper_short
 from dpaudit.kernel.kernel_t0 import EVENT, REPLACE_ONE, Guarantee, Parameters, Setting
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_atoms
 from dpaudit.kernel.t1.divergence import positive_part
 from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.tier import Curves, Tier
@@ -117,11 +117,11 @@ def _delta(rows: Chances, epsilon: Fraction) -> arb:
     return worst
 
 
-def _pair(rows: Chances, grid: Grid) -> LossLaw:
-    laws = []
+def _pair(rows: Chances, grid: Grid) -> LossDistribution:
+    distributions = []
     with precision(grid.precision):
         table = [row() for row in rows]
     for left, right in permutations(table, 2):
         atoms = [(p, q) for p, q in zip(left, right, strict=True) if not p.is_zero()]
-        laws.append(from_atoms(grid, atoms))
-    return maximum(*laws)
+        distributions.append(from_atoms(grid, atoms))
+    return maximum(*distributions)

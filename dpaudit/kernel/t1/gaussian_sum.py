@@ -5,7 +5,8 @@ discrete Gaussians with p(k) ~ exp(-k^2 / 2v), v the ``variance`` parameter of e
 with rho = D^2/(2nv) + min(M, max(a, b)), where the second term is 0 for n = 1 and otherwise, with
 w = exp(-2 pi^2 v), as computed below, of the order of n w.
 
-Proof. *The law.* By Poisson summation the characteristic function of one part is proportional to sum_j
+Proof. *The distribution.* By Poisson summation the characteristic function of one part is proportional to
+sum_j
 exp(-v (t - 2 pi j)^2 / 2), j in Z. Multiply n of them; for j in Z^n with J = sum j_i and W(j) = sum (j_i -
 J/n)^2 the exponent is -(nv/2)(t - 2 pi J/n)^2 - 2 pi^2 v W(j). Adding 1 to all j_i keeps W and moves t by
 2 pi, so integrating over one period and summing over j is integrating over the line and summing over classes
@@ -56,8 +57,8 @@ from dpaudit.kernel.kernel_t0 import (
     Parameters,
     Setting,
     moved,
+    participation,
     shared_noise,
-    turnout,
 )
 from dpaudit.kernel.t1.tier import Tier
 
@@ -79,7 +80,7 @@ def add_gaussian_sum(tier: Tier) -> None:
         assumed = (
             shared_noise(p, setting, f"noise of at least {count} parts is added")
             if count > 1
-            else turnout(setting)
+            else participation(setting)
         )
         rho = shift**2 / (2 * count * variance)
         if count == 1 or shift == 0:

@@ -1,8 +1,8 @@
 """T1 and T2, rule ``integer-noise``: log-concave noise on an integer query, for every shift up to its
 sensitivity.
 
-Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave law p on the
-integers: Skellam, a sum of independent discrete Gaussians (the noise of ``count`` honest parties), or
+Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave distribution p on
+the integers: Skellam, a sum of independent discrete Gaussians (the noise of ``count`` honest parties), or
 binomial. Then for every epsilon, delta of q + Z is at most the larger of H_E(p || p_D) and H_E(p_D || p), and
 it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair. For
 Skellam noise the Renyi divergence of every order is at most that of the shift D.
@@ -12,7 +12,8 @@ are independent of the noise only average) and F3 (post-processing: reduction mo
 ``divergence``. Which direction a step of an adaptive composition takes may depend on the past, so the maximum
 of the two is composed (fact F4 of ``certpld``). ∎
 
-The laws are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu, Steinke
+The distributions are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu,
+Steinke
 2021 (sums of discrete Gaussians, here exactly and not through a bound on the distance to one); Cheu, Joseph,
 Mao, Peng 2022 (binomial).
 """
@@ -32,10 +33,10 @@ from dpaudit.kernel.kernel_t0 import (
     Parameters,
     Setting,
     moved,
+    participation,
     shared_noise,
-    turnout,
 )
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_atoms
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk
 from dpaudit.kernel.t1.profiles import maximum
@@ -43,7 +44,7 @@ from dpaudit.kernel.t1.recurrences import MAX_VARIANCE, Binomial, Skellam
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t1.tier import Curve, Curves, Tier
 
-__all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_law"]
+__all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_distribution"]
 
 #: Points of the longest convolution: whoever checks a certificate computes it again.
 MAX_POINTS = 4000
@@ -52,7 +53,7 @@ MAX_COUNT = 10_000
 MAX_TRIALS = 10**15
 MAX_SHIFT = 10**6
 
-#: How a family of laws is read from a node; tier T2 adds those with special functions.
+#: How a family of distributions is read from a node; tier T2 adds those with special functions.
 Reader = Callable[[Parameters], LogConcave]
 
 
@@ -91,8 +92,8 @@ FAMILIES: dict[str, Reader] = {
 }
 
 
-def read_law(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
-    """The noise law that a node's ``family`` and its parameters name."""
+def read_distribution(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
+    """The noise distribution that a node's ``family`` and its parameters name."""
     return families[p.choice("family", sorted(families))](p)
 
 
@@ -101,47 +102,54 @@ def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
 
     @tier.rule("integer-noise")
     def _integer_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-        shift, law = int(moved(p, setting, most=MAX_SHIFT)), read_law(p, families)
+        shift, distribution = int(moved(p, setting, most=MAX_SHIFT)), read_distribution(p, families)
         curves = Curves(
-            profile=lambda epsilon: lattice_delta(law, shift=shift, epsilon=epsilon),
-            renyi=renyi_curve(law, shift),
-            pair=lambda grid: lattice_pair(law, shift, grid),
+            profile=lambda epsilon: lattice_delta(distribution, shift=shift, epsilon=epsilon),
+            renyi=renyi_curve(distribution, shift),
+            pair=lambda grid: lattice_pair(distribution, shift, grid),
         )
         return Guarantee(
-            pure=None if shift else Fraction(0), curves=curves, assumptions=noise_conditions(p, setting, law)
+            pure=None if shift else Fraction(0),
+            curves=curves,
+            assumptions=noise_conditions(p, setting, distribution),
         )
 
 
-def renyi_curve(law: LogConcave, shift: int) -> Curve | None:
+def renyi_curve(distribution: LogConcave, shift: int) -> Curve | None:
     """Exact divergences where their sums have proved tails; of all shifts the largest counts, for they are
     increasing functions of f-divergences.
     """
-    if not isinstance(law, Skellam):
+    if not isinstance(distribution, Skellam):
         return None
-    variance = law.variance
+    variance = distribution.variance
     return lambda order: skellam_renyi(variance, shift=shift, order=order)
 
 
-def noise_conditions(p: Parameters, setting: Setting, law: LogConcave) -> tuple[str, ...]:
-    """One discrete Gaussian is drawn by one party; the other laws may be sums of many parties' shares."""
-    if isinstance(law, DiscreteGaussianSum) and law.count == 1:
-        return turnout(setting)
+def noise_conditions(p: Parameters, setting: Setting, distribution: LogConcave) -> tuple[str, ...]:
+    """One discrete Gaussian is drawn by one party; the other distributions may be sums of many parties'
+    shares."""
+    if isinstance(distribution, DiscreteGaussianSum) and distribution.count == 1:
+        return participation(setting)
     return shared_noise(p, setting, "at least the stated noise is added")
 
 
-def lattice_pair(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
-    """The upper loss law that dominates all shifts up to ``shift`` in size, in both directions."""
-    forth = _one_direction(law, shift, grid)
-    return forth if law.symmetric else maximum(forth, _one_direction(Reflected(law), shift, grid))
+def lattice_pair(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
+    """The upper loss distribution that dominates all shifts up to ``shift`` in size, in both directions."""
+    forth = _one_direction(distribution, shift, grid)
+    return (
+        forth
+        if distribution.symmetric
+        else maximum(forth, _one_direction(Reflected(distribution), shift, grid))
+    )
 
 
-def _one_direction(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
+def _one_direction(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
     """p against p_shift: loss log p(x)/p(x - shift), which falls in x. The tails left out: below to
     infinity, above to the last loss.
     """
     with precision(grid.precision):
-        low, high, below, above = bulk(law, 2 * grid.tail)
-        masses = law.masses(low - shift, high)
+        low, high, below, above = bulk(distribution, 2 * grid.tail)
+        masses = distribution.masses(low - shift, high)
         atoms: list[tuple[arb, arb]] = [(masses[j], masses[j - shift]) for j in range(shift, len(masses))]
         last_p, last_q = atoms[-1]
         end = arb(above.upper())

@@ -1,14 +1,17 @@
-"""Log-concave laws on the integers, in balls: the noises whose "for all shifts up to D" is one shift.
+"""Log-concave distributions on the integers, in balls: the noises whose "for all shifts up to D" is one
+shift.
 
-A law gives single masses (``mass``), runs of masses (``masses``) and its ends. Everything is an enclosure at
+A distribution gives single masses (``mass``), runs of masses (``masses``) and its ends. Everything is an
+enclosure at
 the working precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), no internal zeros):
 
 * discrete Gaussian, p(k) ~ exp(-k^2 / 2v): log p is a concave quadratic;
-* sums of independent log-concave laws are log-concave (Hoggar 1974).
+* sums of independent log-concave distributions are log-concave (Hoggar 1974).
 
-Skellam and binomial laws, whose single masses are special functions, are in tier T2.
+Skellam and binomial distributions, whose single masses are special functions, are in tier T2.
 
-Fact F6 (tail of a log-concave law). If p(k)/p(k+1) = r < 1, then the mass strictly below k is at most p(k) r
+Fact F6 (tail of a log-concave distribution). If p(k)/p(k+1) = r < 1, then the mass strictly below k is at
+most p(k) r
 / (1 - r). Proof. Ratios p(j)/p(j+1) do not increase as j decreases, so p(k-i) <= p(k) r'^i with r' =
 p(k-1)/p(k) <= r. Sum over i >= 1. ∎
 """
@@ -40,8 +43,8 @@ MAX_RUN = 4_000_000
 
 
 class LogConcave(ABC):
-    """A log-concave law on the integers; ``first`` and ``last`` are the ends of its support (``None``:
-    infinite).
+    """A log-concave distribution on the integers; ``first`` and ``last`` are the ends of its support
+    (``None``: infinite).
     """
 
     first: int | None = None
@@ -77,43 +80,43 @@ def check_run(low: int, high: int) -> None:
         )
 
 
-def tail_below(law: LogConcave, k: int) -> arb | None:
+def tail_below(distribution: LogConcave, k: int) -> arb | None:
     """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet
     below the mode.
     """
-    if law.first is not None and k <= law.first:
+    if distribution.first is not None and k <= distribution.first:
         return arb(0)
-    edge, inner = law.mass(k), law.mass(k + 1)
+    edge, inner = distribution.mass(k), distribution.mass(k + 1)
     ratio = edge / inner
     return arb(0).union(edge * ratio / (1 - ratio)) if ratio < 1 else None
 
 
-def survival(law: LogConcave, k: int) -> arb:
+def survival(distribution: LogConcave, k: int) -> arb:
     """P(X >= k), with a small relative radius."""
-    width, mirror = 64, Reflected(law)
+    width, mirror = 64, Reflected(distribution)
     while True:
-        end = k + width if law.last is None else min(k + width, law.last)
+        end = k + width if distribution.last is None else min(k + width, distribution.last)
         tail = tail_below(mirror, -end)
-        total = sum(law.masses(k, end), arb(0)) if k <= end else arb(0)
+        total = sum(distribution.masses(k, end), arb(0)) if k <= end else arb(0)
         if tail is not None and tail <= total * arb(2) ** (-ctx.prec):
             return total + tail
         width *= 2
 
 
-def bulk(law: LogConcave, bits: int) -> tuple[int, int, arb, arb]:
+def bulk(distribution: LogConcave, bits: int) -> tuple[int, int, arb, arb]:
     """A range (low, high) and the masses below and above it (balls), each at most 2^-``bits``."""
-    low, below = _reach(law, bits)
-    high, above = _reach(Reflected(law), bits)
+    low, below = _reach(distribution, bits)
+    high, above = _reach(Reflected(distribution), bits)
     return low, -high, below, above
 
 
-def _reach(law: LogConcave, bits: int) -> tuple[int, arb]:
+def _reach(distribution: LogConcave, bits: int) -> tuple[int, arb]:
     width = 4
     while True:
-        low = law.centre - width
-        if law.first is not None:
-            low = max(low, law.first)
-        tail = tail_below(law, low)
+        low = distribution.centre - width
+        if distribution.first is not None:
+            low = max(low, distribution.first)
+        tail = tail_below(distribution, low)
         if tail is not None and tail <= arb(2) ** -bits:
             return low, tail
         check_run(0, width)
@@ -122,23 +125,25 @@ def _reach(law: LogConcave, bits: int) -> tuple[int, arb]:
 
 @dataclass(frozen=True)
 class Reflected(LogConcave):
-    """The law of -X."""
+    """The distribution of -X."""
 
-    law: LogConcave
+    distribution: LogConcave
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", None if self.law.last is None else -self.law.last)
-        object.__setattr__(self, "last", None if self.law.first is None else -self.law.first)
+        object.__setattr__(self, "first", None if self.distribution.last is None else -self.distribution.last)
+        object.__setattr__(
+            self, "last", None if self.distribution.first is None else -self.distribution.first
+        )
 
     @property
     def centre(self) -> int:
-        return -self.law.centre
+        return -self.distribution.centre
 
     def masses(self, low: int, high: int) -> list[arb]:
-        return self.law.masses(-high, -low)[::-1]
+        return self.distribution.masses(-high, -low)[::-1]
 
     def mass(self, k: int) -> arb:
-        return self.law.mass(-k)
+        return self.distribution.mass(-k)
 
 
 @lru_cache(maxsize=64)

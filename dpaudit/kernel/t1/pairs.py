@@ -6,7 +6,8 @@ n_i times. Then delta of all outcomes together is at most delta of the product o
 the order in which the runs come may depend on the past.
 
 Proof. Domination means (Blackwell) that for every prefix some random map turns a draw from P_i into a draw
-from the step's law on one input, and a draw from Q_i into one on the other. Draw n_i independent copies for
+from the step's distribution on one input, and a draw from Q_i into one on the other. Draw n_i independent
+copies for
 each i beforehand; run the program, and at each touched release of class i apply the map to the next unused
 copy. This turns the product of the P_i into the transcript on one input, the product of the Q_i into that on
 the other. So the transcript is a post-processing of the product. ∎ (Zhu, Dong, Wang 2022, Theorem 10, for a
@@ -33,7 +34,7 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.kernel_t0 import BeyondTierError, CertificateError, Guarantee, Parameters, grid_of
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_cells, from_losses, power
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, compose, from_cells, from_losses, power
 from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t1.tier import curves_of
 
@@ -45,45 +46,50 @@ MAX_COPIES = 1 << 20
 
 
 def read_grid(parameters: Parameters) -> Grid | None:
-    """The grid of a node that composes by loss laws; ``None`` if it gives none."""
+    """The grid of a node that composes by loss distributions; ``None`` if it gives none."""
     found = grid_of(parameters)
     return None if found is None else Grid(step=found[0], bits=found[1], tail=found[2])
 
 
-#: From mu squared and a grid to the upper loss law of N(0, 1) against N(mu, 1); tier T2 has it.
-GaussianPair = Callable[[Fraction, Grid], LossLaw]
+#: From mu squared and a grid to the upper loss distribution of N(0, 1) against N(mu, 1); tier T2 has it.
+GaussianPair = Callable[[Fraction, Grid], LossDistribution]
 
 
 def composed(
     parts: list[tuple[Guarantee, int]], grid: Grid, gaussian_pair: GaussianPair | None = None
-) -> list[LossLaw]:
-    """The product of the dominating pairs, each as often as given: one law, or one for each direction."""
+) -> list[LossDistribution]:
+    """The product of the dominating pairs, each as often as given: one distribution, or one for each
+    direction."""
     parts = [(guarantee, count) for guarantee, count in parts if count]
     if len(parts) > MAX_PAIRS or any(count > MAX_COPIES for _, count in parts):
         raise CertificateError(
-            f"a composition by loss laws must have at most {MAX_PAIRS} premises, each at most {MAX_COPIES} "
+            f"a composition by loss distributions must have at most {MAX_PAIRS} premises, each at "
+            f"most {MAX_COPIES} "
             "times."
         )
-    steps, mu_squared = list[list[LossLaw]](), Fraction(0)
+    steps, mu_squared = list[list[LossDistribution]](), Fraction(0)
     for guarantee, count in parts:
         curves = curves_of(guarantee)
         if curves.pair is None and curves.directed is None and guarantee.gdp_squared is not None:
             mu_squared += guarantee.gdp_squared * count
         else:
-            steps.append([power(law, count) for law in _pairs(guarantee, grid)])
+            steps.append([power(distribution, count) for distribution in _pairs(guarantee, grid)])
     if mu_squared:
         if gaussian_pair is None:
-            raise BeyondTierError("T2", "the loss law of Gaussian noise")
+            raise BeyondTierError("T2", "the loss distribution of Gaussian noise")
         steps.append([gaussian_pair(mu_squared, grid)])
     if not steps:
         steps.append([response_pair(Fraction(0), grid)])
-    # A step with one law has it in both directions.
-    directions = range(max(len(laws) for laws in steps))
-    return [reduce(compose, [laws[min(way, len(laws) - 1)] for laws in steps]) for way in directions]
+    # A step with one distribution has it in both directions.
+    directions = range(max(len(distributions) for distributions in steps))
+    return [
+        reduce(compose, [distributions[min(way, len(distributions) - 1)] for distributions in steps])
+        for way in directions
+    ]
 
 
-def _pairs(guarantee: Guarantee, grid: Grid) -> list[LossLaw]:
-    """The premise's upper law, or one for each direction."""
+def _pairs(guarantee: Guarantee, grid: Grid) -> list[LossDistribution]:
+    """The premise's upper distribution, or one for each direction."""
     curves = curves_of(guarantee)
     if curves.directed is not None:
         return [*curves.directed(grid)]
@@ -94,19 +100,20 @@ def _pairs(guarantee: Guarantee, grid: Grid) -> list[LossLaw]:
     if guarantee.pure is not None:
         return [response_pair(guarantee.pure, grid)]
     raise CertificateError(
-        "every premise of a composition by loss laws must have a dominating pair, a GDP bound or a pure "
+        "every premise of a composition by loss distributions must have a dominating pair, a GDP "
+        "bound or a pure "
         "bound; use another mechanism."
     )
 
 
-def response_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
+def response_pair(epsilon: Fraction, grid: Grid) -> LossDistribution:
     """Randomised response: losses epsilon and -epsilon."""
     with precision(grid.precision):
         high, low = 1 / (1 + ball(-epsilon).exp()), 1 / (1 + ball(epsilon).exp())
         return from_losses(grid, [(high, epsilon), (low, -epsilon)])
 
 
-def laplace_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
+def laplace_pair(epsilon: Fraction, grid: Grid) -> LossDistribution:
     """Laplace noise of scale b against its shift by epsilon * b.
 
     P(L = epsilon) = 1/2, P(L = -epsilon) = exp(-epsilon)/2, and P(L <= x) = exp((x - epsilon)/2)/2 in

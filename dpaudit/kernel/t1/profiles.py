@@ -4,12 +4,13 @@
 Statement. Let d(e) bound delta at every e >= 0, for all neighbours in both directions, and let H(E) = H_E(P
 || P') for one of these pairs, E > 0. Then H is at most every chord of points (E_j, h_j) with E_j = 0 (h = 1),
 E_j = e^e >= 1 (h = d(e)) and E_j = e^-e (h = 1 - E_j + E_j d(e)); beyond the last point it is at most the
-last h. The upper law whose delta is a polygon of such chords dominates all pairs.
+last h. The upper distribution whose delta is a polygon of such chords dominates all pairs.
 
 Proof. H falls and is convex, a supremum of linear functions P(S) - E P'(S); so a chord of two points that are
 not below H is not below H between them. H(0) = 1; and H_E(P || P') = 1 - E + E H_{1/E}(P' || P) for E < 1, by
 taking complements of events. A polygon with slopes s_j and a level c at the end is c + sum over its knots of
-(s_{j+1} - s_j) (E_j - E)_+: the law with P mass E_j (s_{j+1} - s_j) at loss log E_j and c at infinity.
+(s_{j+1} - s_j) (E_j - E)_+: the distribution with P mass E_j (s_{j+1} - s_j) at loss log E_j and c at
+infinity.
 Rounding these masses up, a negative one to 0, can only raise it. ∎ (Zhu, Dong, Wang 2022, Proposition 8.)
 
 Which points are knots costs tightness, never truth: the lower convex hull is chosen by the middles of balls.
@@ -26,7 +27,7 @@ from flint import arb, fmpz
 
 from dpaudit.kernel.ball import ball, integer, precision
 from dpaudit.kernel.errors import InvalidParameterError
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, check_points, from_masses
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, check_points, from_masses
 from dpaudit.kernel.t1.readout import probability
 from dpaudit.kernel.t1.tier import Curve
 
@@ -48,9 +49,9 @@ class _Knot:
     index: int
 
 
-def profile_pair(profile: Curve, pure: Fraction | None, grid: Grid) -> LossLaw:
-    """The upper law of the pair; ``profile`` is a curve from e >= 0 to a ball that bounds delta, 0 from
-    ``pure`` on if that is given."""
+def profile_pair(profile: Curve, pure: Fraction | None, grid: Grid) -> LossDistribution:
+    """The upper distribution of the pair; ``profile`` is a curve from e >= 0 to a ball that bounds delta, 0
+    from ``pure`` on if that is given."""
     known: dict[int, Fraction] = {}
 
     def height(index: int) -> Fraction:
@@ -78,8 +79,9 @@ def _places(height: Callable[[int], Fraction], pure: Fraction | None, step: Frac
     return sorted(places | {near + (last - near) * j // BEYOND for j in range(BEYOND + 1)})
 
 
-def _polygon(heights: dict[int, Fraction], grid: Grid) -> LossLaw:
-    """The law whose delta is the polygon of the lower hull of the points and of their mirror images."""
+def _polygon(heights: dict[int, Fraction], grid: Grid) -> LossDistribution:
+    """The distribution whose delta is the polygon of the lower hull of the points and of their mirror
+    images."""
     knots = [_Knot(arb(0), arb(1), 0)]
     for index in sorted({-index for index in heights} | heights.keys()):
         e, h = (ball(grid.step) * index).exp(), ball(heights[abs(index)])
@@ -106,42 +108,44 @@ def _hull(knots: Sequence[_Knot]) -> list[_Knot]:
     return kept
 
 
-def maximum(*laws: LossLaw) -> LossLaw:
-    """An upper law whose delta is at least that of all these upper laws at every e: one pair that dominates
-    them.
+def maximum(*distributions: LossDistribution) -> LossDistribution:
+    """An upper distribution whose delta is at least that of all these upper distributions at every e: one
+    pair that dominates them.
 
     The pointwise maximum of delta curves, convex in E = e^epsilon and linear between grid points, is again
     one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) /
     (1 - e^-step), and the lowest point takes what is left of the total.
     """
-    grid = laws[0].grid
-    if not grid.upper or any(law.grid != grid for law in laws):
-        raise InvalidParameterError("all loss laws must be upper laws on the same grid; build them alike.")
-    low = min(law.low for law in laws)
-    high = max(law.low + law.points for law in laws)
+    grid = distributions[0].grid
+    if not grid.upper or any(distribution.grid != grid for distribution in distributions):
+        raise InvalidParameterError(
+            "all loss distributions must be upper distributions on the same grid; build them alike."
+        )
+    low = min(distribution.low for distribution in distributions)
+    high = max(distribution.low + distribution.points for distribution in distributions)
     check_points(high - low + 1)
     with precision(grid.precision):
-        curve = _curve(laws[0], low, high)
-        for law in laws[1:]:
-            curve = [a.max(b) for a, b in zip(curve, _curve(law, low, high), strict=True)]
+        curve = _curve(distributions[0], low, high)
+        for distribution in distributions[1:]:
+            curve = [a.max(b) for a, b in zip(curve, _curve(distribution, low, high), strict=True)]
         up, down = ball(grid.step).exp() - 1, 1 - (-ball(grid.step)).exp()
         masses: dict[int, int] = {}
         for j in range(1, len(curve) - 1):
             mass = (curve[j + 1] - curve[j]) / up - (curve[j] - curve[j - 1]) / down
             masses[low + j] = max(0, integer(mass.upper().ceil()))
-    infinite = max(law.infinite for law in laws)
-    total = max(law.units() for law in laws)
+    infinite = max(distribution.infinite for distribution in distributions)
+    total = max(distribution.units() for distribution in distributions)
     masses[low] = max(0, total - infinite - sum(masses.values()))
     return from_masses(grid, masses, infinite)
 
 
-def _curve(law: LossLaw, low: int, high: int) -> list[arb]:
+def _curve(distribution: LossDistribution, low: int, high: int) -> list[arb]:
     """delta in units at the grid points low, ..., high (balls)."""
-    decay = (-ball(law.grid.step)).exp()
-    masses = {law.low + j: mass for j, mass in enumerate(law.poly.coeffs())}
+    decay = (-ball(distribution.grid.step)).exp()
+    masses = {distribution.low + j: mass for j, mass in enumerate(distribution.poly.coeffs())}
     values: list[arb] = []
     # masses above the point, and the finite ones discounted to it
-    total, weighted = fmpz(law.infinite), arb(0)
+    total, weighted = fmpz(distribution.infinite), arb(0)
     for j in range(high, low - 1, -1):
         values.append(arb(total) - weighted)
         mass = masses.get(j, fmpz(0))

@@ -1,7 +1,7 @@
 """T1: Skellam and binomial masses without special functions, from ratios of neighbours and the sum 1.
 
-A law is known from the ratios of neighbouring masses, up to a factor; that the masses add up to 1 gives the
-factor, once what lies beyond a table is bounded. Only positive numbers are added and multiplied.
+A distribution is known from the ratios of neighbouring masses, up to a factor; that the masses add up to 1
+gives the factor, once what lies beyond a table is bounded. Only positive numbers are added and multiplied.
 
 * Binomial(n, p): p(k+1)/p(k) = (n - k)/(k + 1) p/(1 - p), a rational number. Ratios fall in k, so that beyond
 the
@@ -124,42 +124,44 @@ class Binomial(LogConcave):
         return [known.get(k, arb(0)) for k in range(low, high + 1)]
 
 
-def _step(law: Binomial, k: int) -> arb:
+def _step(distribution: Binomial, k: int) -> arb:
     """p(k + 1) / p(k)."""
-    return ball(Fraction(law.trials - k, k + 1) * law.probability / (1 - law.probability))
+    return ball(
+        Fraction(distribution.trials - k, k + 1) * distribution.probability / (1 - distribution.probability)
+    )
 
 
-def _onward(law: Binomial, start: int, mass: arb, end: int) -> list[arb]:
+def _onward(distribution: Binomial, start: int, mass: arb, end: int) -> list[arb]:
     """The masses after ``start``, whose mass is given, towards ``end``, within the support, in that order."""
     check_run(min(start, end), max(start, end))
     masses = []
-    for k in range(start, min(end, law.trials)):
-        mass = mass * _step(law, k)
+    for k in range(start, min(end, distribution.trials)):
+        mass = mass * _step(distribution, k)
         masses.append(mass)
     for k in range(start, max(end, 0), -1):
-        mass = mass / _step(law, k - 1)
+        mass = mass / _step(distribution, k - 1)
         masses.append(mass)
     return masses
 
 
 @lru_cache(maxsize=16)
 def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int, list[arb]]:
-    """The least outcome of a table, and the masses from there on: all but 2^-``bits`` of the law."""
-    law = Binomial(trials, probability)
-    mode = law.centre
-    up, above = _side(law, mode, 1, bits)
-    down, below = _side(law, mode, -1, bits)
+    """The least outcome of a table, and the masses from there on: all but 2^-``bits`` of the distribution."""
+    distribution = Binomial(trials, probability)
+    mode = distribution.centre
+    up, above = _side(distribution, mode, 1, bits)
+    down, below = _side(distribution, mode, -1, bits)
     relative = [*down[::-1], arb(1), *up]
     total = sum(relative, arb(0)) + arb(0).union(above + below)
     return mode - len(down), [mass / total for mass in relative]
 
 
-def _side(law: Binomial, mode: int, direction: int, bits: int) -> tuple[list[arb], arb]:
+def _side(distribution: Binomial, mode: int, direction: int, bits: int) -> tuple[list[arb], arb]:
     """Masses relative to the mode's on one side, and a bound on what is left out beyond them."""
     masses: list[arb] = []
     k, mass = mode, arb(1)
-    while (k < law.trials) if direction > 0 else (k > 0):
-        ratio = _step(law, k) if direction > 0 else 1 / _step(law, k - 1)
+    while (k < distribution.trials) if direction > 0 else (k > 0):
+        ratio = _step(distribution, k) if direction > 0 else 1 / _step(distribution, k - 1)
         if ratio < 1 and mass * ratio / (1 - ratio) < arb(2) ** -bits:
             return masses, mass * ratio / (1 - ratio)
         mass, k = mass * ratio, k + direction

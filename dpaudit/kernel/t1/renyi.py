@@ -8,12 +8,13 @@ a(a-1)D^2, and the theta sum of a shifted lattice is largest at shift 0 (Poisson
 coefficients are positive). ∎
 
 By F1 of ``divergence`` the pair with shift D dominates all smaller ones in the Blackwell order, so R_a, an
-increasing function of an f-divergence, is largest at the largest shift; both laws are symmetric, so both
-directions agree.
+increasing function of an f-divergence, is largest at the largest shift; both distributions are symmetric, so
+both directions agree.
 
 Fact F5 (vectors). Let kappa = max over 1 <= D <= g, both directions, of R_a(p || p_D) / D^2. For independent
 coordinates and every integer shift vector with |D_j| <= g, R_a is the sum of R_a(p || p_{D_j}) <= kappa sum
-D_j^2. So an l2 bound R gives kappa R^2, whatever the worst direction is. ∎ For laws on a bounded support
+D_j^2. So an l2 bound R gives kappa R^2, whatever the worst direction is. ∎ For distributions on a bounded
+support
 (binomial) replace p by its restriction to a range [low, high] on the side of P: with G = {all coordinates in
 range}, H_E(P || Q) <= P(not G) + H_E(P restricted to G || Q), and the bound of H_E by exp((a-1)(R_a - e)) /
 (a-1) (1 - 1/a)^a holds for measures of mass at most 1, since (1 - exp(e - L))_+ <= exp((a-1)(L - e)) / (a-1)

@@ -11,7 +11,8 @@ exp(-asinh(n/v)): insert u_n <= u_{n-1} into 1/u_{n-1} = 2n/v + u_n, either way.
 * right, x >= D: g(x+1)/g(x) = u_x (u_x/u_{x-D})^(a-1) <= U_x; the sum over x > n is at most g(n) U_n / (1 -
   U_n). ∎
 
-By F1 of ``divergence`` the shift D is the worst up to D, in either direction, for the law is symmetric.
+By F1 of ``divergence`` the shift D is the worst up to D, in either direction, for the distribution is
+symmetric.
 """
 
 from __future__ import annotations

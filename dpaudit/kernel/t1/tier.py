@@ -2,12 +2,15 @@
 
 Curves are functions, because they are computed only when a claim asks for them: ``profile`` from epsilon to
 an upper bound on delta, ``renyi`` from an order above 1 to one on the Renyi divergence (balls, whose upper
-ends count), ``pair`` from a grid to the upper loss law of a dominating pair. ``None`` says "no such bound".
+ends count), ``pair`` from a grid to the upper loss distribution of a dominating pair. ``None`` says "no such
+bound".
 
-Two more for compositions. ``directed`` goes from a grid to two upper laws, where one dominates the pairs (run
+Two more for compositions. ``directed`` goes from a grid to two upper distributions, where one dominates the
+pairs (run
 on the larger data, run on the smaller) and the other the pairs the other way round: neighbours by addition or
 removal of a record keep their direction in every step. ``cut`` goes from an order to (b, r): out of some
-range of outcomes lies probability at most b, and the Renyi divergence of what lies inside, the first law
+range of outcomes lies probability at most b, and the Renyi divergence of what lies inside, the first
+distribution
 being restricted to it, is at most r (F5 of ``renyi``). ``orders`` are those worth trying in conversions.
 """
 
@@ -20,7 +23,7 @@ from fractions import Fraction
 from flint import arb
 
 from dpaudit.kernel.kernel_t0 import HIGHER, Decorator, Derivation, Guarantee, Parameters, Rule, Setting
-from dpaudit.kernel.t1.certpld import Grid, LossLaw
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution
 
 __all__ = ["Curves", "Extension", "Tier", "curves_of"]
 
@@ -34,8 +37,8 @@ class Curves:
 
     profile: Curve | None = None
     renyi: Curve | None = None
-    pair: Callable[[Grid], LossLaw] | None = None
-    directed: Callable[[Grid], tuple[LossLaw, LossLaw]] | None = None
+    pair: Callable[[Grid], LossDistribution] | None = None
+    directed: Callable[[Grid], tuple[LossDistribution, LossDistribution]] | None = None
     cut: Callable[[Fraction], tuple[arb, arb]] | None = None
     orders: tuple[Fraction, ...] = ()
 

@@ -2,7 +2,8 @@
 an l2 bound on its change.
 
 Statement. Let q have values in Z^d, moving between neighbours by an integer vector with sum of squares at
-most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave law. For
+most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave distribution.
+For
 every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range in which each coordinate of the noise
 falls but with probability b), ``times`` adaptive releases satisfy
 
@@ -41,7 +42,7 @@ from flint import arb
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
-from dpaudit.kernel.t1.integer_noise import Reader, noise_conditions, read_law
+from dpaudit.kernel.t1.integer_noise import Reader, noise_conditions, read_distribution
 from dpaudit.kernel.t1.lattice import LogConcave, bulk
 from dpaudit.kernel.t1.renyi import kappa
 from dpaudit.kernel.t1.renyi_sums import converted, read_orders
@@ -56,11 +57,11 @@ BITS = 96
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cutoff``
-    for the Renyi sums.
+    """``times`` releases of ``dimension`` coordinates, each with noise ``distribution`` cut at mass
+    2^-``cutoff`` for the Renyi sums.
     """
 
-    law: LogConcave
+    distribution: LogConcave
     dimension: int
     squares: Fraction
     reach: int
@@ -71,7 +72,7 @@ class VectorNoise:
     def cut(self, order: Fraction) -> tuple[arb, arb]:
         """The probability that some coordinate is out of range, and the divergence of ``order`` in range."""
         with precision(BITS):
-            outside, logs = _in_range(self.law, self.cutoff, self.reach)
+            outside, logs = _in_range(self.distribution, self.cutoff, self.reach)
             worst = kappa(logs, reach=self.reach, order=order)
             return self.times * self.dimension * outside, self.times * self._divergence(worst, order)
 
@@ -85,15 +86,16 @@ class VectorNoise:
 
 
 @lru_cache(maxsize=2)  # the same for all orders; a range may be long
-def _in_range(law: LogConcave, cutoff: int, reach: int) -> tuple[arb, list[arb]]:
+def _in_range(distribution: LogConcave, cutoff: int, reach: int) -> tuple[arb, list[arb]]:
     """The probability that a coordinate is out of range, and the logs of the masses from ``reach`` below the
     range to ``reach`` above it, at ``BITS``.
 
-    Where the support ends, the range is moved in by the reach, so that the shifted law has mass there.
+    Where the support ends, the range is moved in by the reach, so that the shifted distribution has mass
+    there.
     """
-    first, last, below, above = bulk(law, cutoff)
-    low = first if law.first is None else max(first, law.first + reach)
-    high = last if law.last is None else min(last, law.last - reach)
+    first, last, below, above = bulk(distribution, cutoff)
+    low = first if distribution.first is None else max(first, distribution.first + reach)
+    high = last if distribution.last is None else min(last, distribution.last - reach)
     if low >= high:
         raise InvalidParameterError("the noise must be wider than the shift; use more trials.")
     if (high - low) * reach > MAX_TERMS:
@@ -101,17 +103,17 @@ def _in_range(law: LogConcave, cutoff: int, reach: int) -> tuple[arb, list[arb]]
             f"width times reach must be at most {MAX_TERMS}, got {(high - low) * reach}; use a coarser scale."
         )
     whole = (low, high) == (first, last)
-    outside = below + above if whole else 1 - sum(law.masses(low, high), arb(0))
-    return outside, [p.log() for p in law.masses(low - reach, high + reach)]
+    outside = below + above if whole else 1 - sum(distribution.masses(low, high), arb(0))
+    return outside, [p.log() for p in distribution.masses(low - reach, high + reach)]
 
 
 def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
-    """The rule ``vector-noise`` for these families of laws."""
+    """The rule ``vector-noise`` for these families of distributions."""
 
     @tier.rule("vector-noise")
     def _vector_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         noise = VectorNoise(
-            law=read_law(p, families),
+            distribution=read_distribution(p, families),
             dimension=p.integer("dimension", low=1, high=10**12),
             squares=p.positive("l2_squared", zero=True),
             reach=p.integer("largest", low=1, high=MAX_REACH),
@@ -121,4 +123,4 @@ def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
         )
         orders = read_orders(p)
         curves = Curves(profile=converted(noise.cut, orders), cut=noise.cut, orders=orders)
-        return Guarantee(curves=curves, assumptions=noise_conditions(p, setting, noise.law))
+        return Guarantee(curves=curves, assumptions=noise_conditions(p, setting, noise.distribution))

@@ -1,7 +1,8 @@
 """The privacy blanket of a randomiser given by its table: amplification by shuffling for one concrete local
 mechanism.
 
-Lemma (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3). Let R_x be the output law on input x, c(y) = min_x
+Lemma (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3). Let R_x be the output distribution on input x, c(y) =
+min_x
 R_x(y), gamma = sum of c, w = c / gamma the blanket, and U the set of outputs with c(y) = 0. For n users and
 inputs x, x' of the changed one,
 
@@ -18,7 +19,8 @@ Computation. The sum of the L_i is the sum of n independent copies of V = L with
 otherwise. s -> s_+ is convex, so E[s_+] grows when a value of V is split over the two neighbouring grid
 points with the same mean (Jensen, one copy at a time): the bound stays a bound, with an error of second order
 in the step. It also grows with every mass and value; so masses are rounded up, the convolution is that of
-upper loss laws (``certpld``), and the mass at infinity there is charged with n times the largest value. ∎
+upper loss distributions (``certpld``), and the mass at infinity there is charged with n times the largest
+value. ∎
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from flint import arb, fmpz_poly
 
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, power
 from dpaudit.kernel.t1.divergence import positive_part
 
 __all__ = ["blanket_delta"]
@@ -79,7 +81,7 @@ def _hidden(covered: Sequence[tuple[Fraction, arb]], gamma: Fraction, users: int
         raise InvalidParameterError(
             f"one copy must span at most {MAX_POINTS} grid points, got {high - low}; use a larger step."
         )
-    one = LossLaw(
+    one = LossDistribution(
         grid=grid, low=low, poly=fmpz_poly([masses.get(i, 0) for i in range(low, high + 1)]), infinite=0
     )
     whole = power(one, users)

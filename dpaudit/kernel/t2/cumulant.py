@@ -9,7 +9,7 @@ Proof. The steps of ``proxies``. ∎
 Readings. "Sub-Gaussian with proxy v" is the inequality for all t. "Sub-exponential with proxy v and scale h"
 is the inequality for |t| <= 1/h; with |t| < 1/h instead it says the same (``proxies``, last paragraph).
 
-Source: Boucheron, Lugosi, Massart 2013, chapter 2; the proxies of the single laws are in ``noise``.
+Source: Boucheron, Lugosi, Massart 2013, chapter 2; the proxies of the single distributions are in ``noise``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting, need, number_of
 from dpaudit.kernel.t1.tier import Tier
-from dpaudit.kernel.t2.noise_law import read_noise, subject
+from dpaudit.kernel.t2.noise_distribution import read_noise, subject
 from dpaudit.kernel.t2.proxies import is_proxy
 
 __all__ = ["NoiseBound", "add_cumulant", "noise_bound"]

@@ -8,7 +8,7 @@ from dpaudit.kernel.kernel_t0 import BeyondTierError, Parameters
 from dpaudit.kernel.t1 import integer_noise
 from dpaudit.kernel.t1.integer_noise import Reader
 from dpaudit.kernel.t1.lattice import LogConcave
-from dpaudit.kernel.t2.special_laws import Binomial, Skellam
+from dpaudit.kernel.t2.special_distributions import Binomial, Skellam
 
 __all__ = ["FAMILIES"]
 

@@ -1,4 +1,4 @@
-"""T2: Gaussian DP, from mu to delta and to a loss law, by the complementary error function.
+"""T2: Gaussian DP, from mu to delta and to a loss distribution, by the complementary error function.
 
 mu-GDP to the profile (Dong, Roth, Su 2022, Corollary 2.13): delta(e) <= Phi(mu/2 - e/mu) - e^e Phi(-mu/2 -
 e/mu). The pair N(0, 1) against N(mu, 1) is what GDP is defined by.
@@ -11,7 +11,7 @@ from fractions import Fraction
 from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose, precision, upper_exact
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_cells
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_cells
 from dpaudit.kernel.t1.pairs import response_pair
 from dpaudit.kernel.t1.readout import probability
 
@@ -36,7 +36,7 @@ def normal_cdf(x: arb) -> arb:
     return (-x / arb(2).sqrt()).erfc() / 2
 
 
-def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossLaw:
+def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossDistribution:
     """N(0, 1) against N(mu, 1): the loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
     if mu_squared == 0:
         return response_pair(Fraction(0), grid)

@@ -14,26 +14,29 @@ Proof. Let the changed user hold x or x', c = (x + x')/2, W = N(c, v I), and x_i
 <= D, as a ball around x_i holds x, x' and so c. *Almost covered:* the mass of (gamma W - N(x_i, v I))_+ is
 gamma times the hockey-stick divergence of order 1/gamma = e^t of W from N(x_i, v I), at most gamma d(t). As
 in ``approximate_shuffle`` there is r_i' >= gamma W with r_i - r_i' = s - u, masses s, u of the same size, at
-most gamma d(t). For an event S, P(S) - E P'(S) is linear in the law of user i; with s in its place it is at
+most gamma d(t). For an event S, P(S) - E P'(S) is linear in the distribution of user i; with s in its place
+it is at
 most |s| d(epsilon), and with u in its place at least -|u| (E - 1 + d(epsilon)) (the complement of S). So
 replacing one user costs at most gamma d(t) (E - 1 + 2 d(epsilon)). *Blanket:* by the lemma of ``blanket``,
-whose proof needs only that the others' laws are above gamma W, the rest is at most E[(sum of V_i')_+]/(gamma
+whose proof needs only that the others' distributions are above gamma W, the rest is at most E[(sum of
+V_i')_+]/(gamma
 n) with L' = (N(x) - E N(x'))/W under W. Along x - x' that is L with m' = |x - x'|/(2 sqrt v) <= m for m; the
-other coordinates cancel. *Largest at m:* with Brownian motion B, L at m has the law of M_s = exp(B_s - s/2)
+other coordinates cancel. *Largest at m:* with Brownian motion B, L at m has the distribution of M_s = exp(B_s
+- s/2)
 - E exp(-B_s - s/2) at s = m^2, a martingale; so for convex f, E f(M_s) grows with s. f(y) = E[(y +
 others)_+], one copy after the other, gives the claim. ∎
 
 Computation. L rises with Z. On a grid with step h, E of a convex function of V is at most that of its
 interpolation at the grid points, that is with mass (C(j-1) - 2 C(j) + C(j+1))/h at jh, C(j) = E(L - jh)_+ =
 N(m - a) - E N(-m - a) - jh N(-a), L(a) = jh, N the normal distribution function. What is below the grid is
-moved up to its lowest point; what is above it is cut to the highest, H, at the price of E(L - H)_+ (by (a +
-b)_+ <= a_+ + b_+, n times gamma of it over gamma n). Masses are rounded up, convolved as upper loss laws
-(``certpld``), and mass moved to infinity there is charged with n times H. ∎
+moved up to its lowest point; what is above it is cut to the highest, H, at the cost of E(L - H)_+ (by (a +
+b)_+ <= a_+ + b_+, n times gamma of it over gamma n). Masses are rounded up, convolved as upper loss
+distributions (``certpld``), and mass moved to infinity there is charged with n times H. ∎
 
 Conditions. As ``shuffle``. That any two users' points, not only the two of one user, are within the
 sensitivity is part of the mechanism, as is the common variance.
 
-Source: Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, for blankets below all of the others' laws.
+Source: Balle, Bell, Gascon, Nissim 2019, Lemma 5.3, for blankets below all of the others' distributions.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from functools import lru_cache
 from flint import arb, fmpz_poly
 
 from dpaudit.kernel.ball import ball, integer, precision
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, power
 from dpaudit.kernel.t2.gaussian import gaussian_delta, normal_cdf
 
 __all__ = ["gaussian_blanket_delta"]
@@ -81,7 +84,7 @@ def _covered(users: int, mu_squared: Fraction, split: Fraction, epsilon: Fractio
         masses[0] = masses.get(0, 0) + grid.units(1 - gamma)
         start, end = min(masses), max(masses)
         poly = fmpz_poly([masses.get(j, 0) for j in range(start, end + 1)])
-        whole = power(LossLaw(grid=grid, low=start, poly=poly, infinite=0), users)
+        whole = power(LossDistribution(grid=grid, low=start, poly=poly, infinite=0), users)
         total = arb(whole.infinite) * users * max(high, 0)
         for j, units in enumerate(whole.poly.coeffs()):
             if whole.low + j > 0:

@@ -1,9 +1,11 @@
 """Noise as a sum of independent parts, with its cumulant function in balls: what tail claims are decided on.
 
-A ``Part`` is one law; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log E exp(tX)
+A ``Part`` is one distribution; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log
+E exp(tX)
 adds over independent parts. Each part writes K once, in operations that balls and power series share: at a
 ball it gives an enclosure of K, at the series t + e with a ball t an enclosure of K(t) + K'(t) e + ..., for
-every t in the ball at once, hence of derivatives over an interval. The laws of the package call it, too.
+every t in the ball at once, hence of derivatives over an interval. The distributions of the package call it,
+too.
 
 What is known of a part besides, each with its reason:
 
@@ -44,7 +46,7 @@ __all__ = [
 
 
 class Part(ABC):
-    """One law: its exact mean and its cumulant function."""
+    """One distribution: its exact mean and its cumulant function."""
 
     growing: bool = False
     pole: Fraction | None = None  # K is infinite from here on
@@ -56,8 +58,8 @@ class Part(ABC):
 
     @property
     def attained(self) -> Part:
-        """A law of this part's class that comes closest to its bound; the law itself, unless it is a
-        class."""
+        """A distribution of this part's class that comes closest to its bound; the distribution itself,
+        unless it is a class."""
         return self
 
     @property
@@ -237,8 +239,8 @@ class Finite(Part):
 
 @dataclass(frozen=True)
 class Bounded(Part):
-    """Any law on [lower, upper], minus its mean. Its K is a bound for all of them; ``attained`` is the worst
-    one near t = 0.
+    """Any distribution on [lower, upper], minus its mean. Its K is a bound for all of them; ``attained`` is
+    the worst one near t = 0.
     """
 
     lower: Fraction

@@ -2,8 +2,8 @@
 
 Statement. Each of n parties adds X - Y, with X, Y independent Polya(1/n, p): P(X = j) = (1 - p)^(1/n) (1/n)_j
 / j! p^j, p = exp(-1/s). If at least a share r in (0, 1] of the parties does, the sum of the noise is f or f
-convolved with independent noise, where f is the law of the difference of two independent Polya(r, p). An
-integer query of sensitivity at most D is then epsilon-DP with
+convolved with independent noise, where f is the distribution of the difference of two independent Polya(r,
+p). An integer query of sensitivity at most D is then epsilon-DP with
 
     epsilon = log f(0)/f(D),    f(k)/f(0) = p^k (r)_k/k! 2F1(r, r + k; k + 1; p^2) / 2F1(r, r; 1; p^2).
 
@@ -39,7 +39,7 @@ MAX_SHIFT = 10_000
 
 
 def add_polya(tier: Tier) -> None:
-    """The rule ``polya`` for any share; at full turnout it is that of T0."""
+    """The rule ``polya`` for any share; at full participation it is that of T0."""
 
     full = tier.rules["polya"]
 

@@ -10,7 +10,8 @@ Bin(c, 1/2) masses and E = e^epsilon
     delta = sum over c of P(C = c) h_c,   h_c = sum over a of (alpha b(a - 1) - beta b(a))_+,   alpha = q - E
     (1 - q), beta = E q - (1 - q),
 
-P(a) = q b(a-1) + (1-q) b(a) being the law of the first coordinate given c, and Q the same with 1 - q. For
+P(a) = q b(a-1) + (1-q) b(a) being the distribution of the first coordinate given c, and Q the same with 1 -
+q. For
 alpha <= 0, that is epsilon >= e0, all terms vanish. Otherwise b(a-1)/b(a) = a/(c + 1 - a) rises, so the
 positive terms are those with a > (c + 1) beta / (alpha + beta), a half-line a >= t, and h_c = alpha S(t - 1)
 - beta S(t), S(k) = P(Bin(c, 1/2) >= k). P(C outside the range summed) is added in full, since h_c <= 1. The
@@ -42,7 +43,7 @@ from dpaudit.kernel.ball import ball, enclose, integer
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.divergence import positive_part
 from dpaudit.kernel.t1.lattice import LogConcave, bulk, survival
-from dpaudit.kernel.t2.special_laws import Binomial
+from dpaudit.kernel.t2.special_distributions import Binomial
 
 __all__ = ["MAX_EXACT_USERS", "MAX_USERS", "Clones", "clones_delta", "exact_response_delta"]
 
@@ -97,8 +98,8 @@ class Clones(LogConcave):
         return result
 
 
-def _clones(law: Clones, local: Fraction, epsilon: Fraction) -> arb:
-    low, high, below, above = bulk(law, ctx.prec)
+def _clones(distribution: Clones, local: Fraction, epsilon: Fraction) -> arb:
+    low, high, below, above = bulk(distribution, ctx.prec)
     if high - low > MAX_RANGE:
         raise InvalidParameterError(
             f"the clones' range must have at most {MAX_RANGE} points, got {high - low}; use fewer users."
@@ -106,7 +107,7 @@ def _clones(law: Clones, local: Fraction, epsilon: Fraction) -> arb:
     alpha, beta = _weights(local, epsilon)
     share = beta / (alpha + beta)
     total = arb(0)
-    for mass, value in zip(law.masses(low, high), _gaps(low, high, share, alpha, beta), strict=True):
+    for mass, value in zip(distribution.masses(low, high), _gaps(low, high, share, alpha, beta), strict=True):
         total += mass * value
     return total + below + above
 

@@ -1,9 +1,10 @@
 """Dominating pairs of shuffled mechanisms on a grid: what they compose by.
 
-``clones_pair``. The clone pair of ``shuffle`` is a pair of laws, from which the shuffled outputs on either
+``clones_pair``. The clone pair of ``shuffle`` is a pair of distributions, from which the shuffled outputs on
+either
 input are made by a map that does not know the input; so it dominates, at every E and in products. Its outcome
 (c, a) has P = P(C = c) (q b(a-1) + (1-q) b(a)) and Q the same with 1 - q. Exchange of the coordinates
-exchanges P and Q: one law serves both directions.
+exchanges P and Q: one distribution serves both directions.
 
 ``exact_response_pair``. The shuffled answers of one bit depend on k, how many of the others hold 1; the
 pointwise maximum over k of the pairs dominates all of them, whichever k comes in a step. The direction 0 to 1
@@ -25,7 +26,7 @@ from flint import arb, arb_poly
 
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_atoms
 from dpaudit.kernel.t1.lattice import bulk
 from dpaudit.kernel.t1.profiles import maximum, profile_pair
 from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, Clones, clones_delta
@@ -46,20 +47,20 @@ def renyi_grid(local: Fraction) -> Grid:
 
 
 @lru_cache(maxsize=16)
-def clones_pair(users: int, local: Fraction, grid: Grid) -> LossLaw:
-    """The upper law of the clone pair of ``users`` outputs of a ``local``-DP randomiser; of more users than
-    can be listed, the pair of its delta (``profiles``)."""
+def clones_pair(users: int, local: Fraction, grid: Grid) -> LossDistribution:
+    """The upper distribution of the clone pair of ``users`` outputs of a ``local``-DP randomiser; of more
+    users than can be listed, the pair of its delta (``profiles``)."""
     with precision(grid.precision):
         low, high, _, _ = bulk(Clones(users, local), grid.tail + BEYOND)
         # Beyond this width lies at most 2^-bits, by Hoeffding; what is there is counted anyway.
         width = math.isqrt(int(0.35 * (grid.tail + BEYOND) * high)) + 2
         if (high - low + 1) * min(2 * width + 2, high + 2) <= MAX_ATOMS:
-            return _law(grid, _clone_atoms(users, local, low, high, width), local)
+            return _distribution(grid, _clone_atoms(users, local, low, high, width), local)
     return profile_pair(lambda e: clones_delta(users=users, local=local, epsilon=e), local, grid)
 
 
-def _law(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossLaw:
-    """The upper law of these atoms, and of what they miss at the loss ``local``."""
+def _distribution(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossDistribution:
+    """The upper distribution of these atoms, and of what they miss at the loss ``local``."""
     listed, total = list[Atom](), arb(0)
     for atom in atoms:
         listed.append(atom)
@@ -91,8 +92,9 @@ def _halves(c: int, low: int, high: int) -> list[arb]:
 
 
 @lru_cache(maxsize=16)
-def exact_response_pair(users: int, local: Fraction, grid: Grid) -> LossLaw:
-    """The upper law that dominates the shuffled answers of one bit of ``users``, for all neighbours."""
+def exact_response_pair(users: int, local: Fraction, grid: Grid) -> LossDistribution:
+    """The upper distribution that dominates the shuffled answers of one bit of ``users``, for all
+    neighbours."""
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
             f"the exact pair is computed for at most {MAX_EXACT_USERS} users, got {users}; use clones."
@@ -100,7 +102,7 @@ def exact_response_pair(users: int, local: Fraction, grid: Grid) -> LossLaw:
     with precision(grid.precision):
         q, least = 1 / (1 + ball(-local).exp()), arb(2) ** -(grid.tail + BEYOND)
         ones, zeros = arb_poly([1 - q, q]), arb_poly([q, 1 - q])
-        laws = []
+        distributions = []
         for k in range(users):
             sums = (ones**k * zeros ** (users - 1 - k)).coeffs()
             sums = [arb(0), *sums, *[arb(0)] * (users + 1 - len(sums))]  # sums[x + 1] = s(x)
@@ -109,5 +111,5 @@ def exact_response_pair(users: int, local: Fraction, grid: Grid) -> LossLaw:
                 for below, here in pairwise(sums)
                 if below > least or here > least
             )
-            laws.append(_law(grid, atoms, local))
-        return maximum(*laws)
+            distributions.append(_distribution(grid, atoms, local))
+        return maximum(*distributions)

@@ -22,7 +22,7 @@ the sensitivity of each other, delta(e) is at most the bound of ``gaussian_blank
 ``splits``.
 
 Each composes by a dominating pair (``shuffle_pairs``; ``profiles`` for the blanket), and has the Renyi
-divergences of that pair's loss law.
+divergences of that pair's loss distribution.
 
 Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal
 their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
@@ -49,7 +49,7 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.kernel_t0 import CertificateError, Guarantee, Parameters, Setting
-from dpaudit.kernel.t1.certpld import Grid, LossLaw
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution
 from dpaudit.kernel.t1.finite import largest_log_ratio, one_message, read_table
 from dpaudit.kernel.t1.pairs import read_grid
 from dpaudit.kernel.t1.profiles import profile_pair
@@ -125,13 +125,13 @@ def add_shuffles(tier: Tier) -> None:
             return blanket_delta(rows, users=users, epsilon=epsilon, grid=grid)
 
         @cache
-        def pair(finer: Grid) -> LossLaw:
+        def pair(finer: Grid) -> LossDistribution:
             return profile_pair(profile, pure, finer)
 
         curves = Curves(profile=profile, pair=pair)
         if pure:  # without a bound on the loss there may be mass at infinity
-            law = partial(pair, renyi_grid(pure))
-            curves = replace(curves, renyi=lambda order: law().renyi(order), orders=ORDERS)
+            distribution = partial(pair, renyi_grid(pure))
+            curves = replace(curves, renyi=lambda order: distribution().renyi(order), orders=ORDERS)
         return Guarantee(pure=pure, curves=curves, assumptions=assumed)
 
     @tier.rule("shuffled-gaussian")
@@ -189,8 +189,8 @@ def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, 
         f"the view must see shuffled outputs, no single messages, got {sorted(names)}; use the local bound.",
     )
     users, assumed = p.integer("users", low=1, high=most), list[str]()
-    if setting.turnout != "everybody":
-        assumed.append(f"at the turnout {setting.turnout!r}, at least {users} users send")
+    if setting.participation != "everybody":
+        assumed.append(f"at the participation {setting.participation!r}, at least {users} users send")
     if "others" in names:  # whoever knows the other messages finds the last one by subtraction
         assumed.append("the users in the view know neither their own messages nor the coins of these")
     return users, tuple(assumed)

@@ -7,7 +7,8 @@ noise in every coordinate. Put mu = D / sqrt(v) and M = (1 - q) N(0, 1) + q N(mu
 record and without it, (M, N(0, 1)) dominates (with, without), and (N(0, 1), M) dominates (without, with); so
 they do for a record that is replaced by a null record, which adds nothing. The step is also mu-GDP.
 
-Proof. Fix the sample of the other records, which has the same law on both sides, and its sum. Without the
+Proof. Fix the sample of the other records, which has the same distribution on both sides, and its sum.
+Without the
 record the outcome is N(s, v I), with it a mixture, with weights 1 - q' and q', q' <= q, of N(s, v I) and N(s
 + x, v I), |x| <= D. Rotate x to the first axis, scale to deviation 1: (1 - q') N(0, 1) + q' N(m, 1) against
 N(0, 1) with m <= mu; the other coordinates are independent noise. From y ~ M or N(0, 1) one gets this pair by
@@ -47,9 +48,9 @@ from dpaudit.kernel.kernel_t0 import (
     Parameters,
     Setting,
     moved,
-    turnout,
+    participation,
 )
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_cells
+from dpaudit.kernel.t1.certpld import Grid, LossDistribution, from_cells
 from dpaudit.kernel.t1.tier import Curves, Tier
 from dpaudit.kernel.t2.gaussian import normal_cdf
 
@@ -110,8 +111,8 @@ class Step:
         return upper_exact((ball(1 - self.rate) + ball(self.rate) * rise).log())
 
     @lru_cache(maxsize=8)  # noqa: B019  # a step is a value
-    def pairs(self, grid: Grid) -> tuple[LossLaw, LossLaw]:
-        """The upper laws of (M, N(0, 1)) and of (N(0, 1), M)."""
+    def pairs(self, grid: Grid) -> tuple[LossDistribution, LossDistribution]:
+        """The upper distributions of (M, N(0, 1)) and of (N(0, 1), M)."""
         with precision(grid.precision):
             least = upper_exact(-ball(1 - self.rate).log())
             far, near = math.ceil(self.reach(grid) / grid.step) + 1, math.ceil(least / grid.step) + 1
@@ -152,7 +153,7 @@ def add_subsampled_gaussian(tier: Tier) -> None:
         p.need(not setting.holds_users, "no user may be in view, who knows the own sampling; use billboard.")
         rate, mu_squared = p.positive("rate"), moved(p, setting) ** 2 / p.positive("variance")
         p.need(rate < 1, f"rate must be in (0, 1), got {rate}; without subsampling use gaussian.")
-        assumed = list(turnout(setting))
+        assumed = list(participation(setting))
         if setting.view[0] != {"public"}:
             assumed.append("nobody in the view knows whether the changed record was sampled")
         if mu_squared == 0:

@@ -26,7 +26,7 @@ from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.tier import Tier
 from dpaudit.kernel.t2.cumulant import NoiseBound
 from dpaudit.kernel.t2.noise import Laplace, Noise
-from dpaudit.kernel.t2.noise_law import read_noise, subject
+from dpaudit.kernel.t2.noise_distribution import read_noise, subject
 from dpaudit.kernel.t2.tail_mass import mass_above
 
 __all__ = ["SIDES", "Level", "add_tail", "enclosed_tail", "read_tail"]
@@ -75,7 +75,8 @@ def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
     """The event of a node: noise, level, side, strictness, and the event in words."""
     noise, name = read_noise(parameters)
     parameters.need(
-        noise.attained == noise, "a tail must be of one law, got a class of bounded laws; name the law."
+        noise.attained == noise,
+        "a tail must be of one distribution, got a class of bounded distributions; name the distribution.",
     )
     table = parameters.table("level")
     level = Level(

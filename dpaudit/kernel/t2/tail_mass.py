@@ -6,7 +6,8 @@
   C(n+j-1, j) 2^{-n-j}: for x >= 0, P(X/b > x) = e^{-x} sum_{i<n} x^i/i! sum_{j<n-i} C(n+j-1, j) 2^{-n-j}.
   All terms are positive. For n = 1 it is e^{-x} / 2.
 * n exponential parts of one scale: a Gamma variable, incomplete gamma function.
-* Integer parts. One log-concave law (Skellam and binomial laws merge with their like, equal discrete
+* Integer parts. One log-concave distribution (Skellam and binomial distributions merge with their like, equal
+  discrete
   Gaussians too): its masses from the level outward, and fact F6 for the rest (``lattice``). Otherwise each
   part is cut to an interval and the polynomials of their masses are multiplied; P(cut sum >= k) is short of
   P(X >= k) by at most the sum of the masses cut, which is added as a ball from 0.
@@ -25,7 +26,7 @@ from flint import arb, arb_poly, ctx
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.errors import NotTractableError
 from dpaudit.kernel.t1 import lattice
-from dpaudit.kernel.t2 import special_laws
+from dpaudit.kernel.t2 import special_distributions
 from dpaudit.kernel.t2.noise import (
     Binomial,
     DiscreteGaussian,
@@ -61,7 +62,8 @@ def mass_above(noise: Noise, level: Fraction | arb, *, strict: bool, below: bool
 
 
 def _merged(noise: Noise) -> Parts:
-    """The parts with their like: variances and trials add; of the rest equal laws are counted together."""
+    """The parts with their like: variances and trials add; of the rest equal distributions are counted
+    together."""
     merged: dict[Part, int] = {}
     spread: dict[type[Part], Fraction] = {}
     trials: dict[Fraction, int] = {}
@@ -145,10 +147,14 @@ def _next_integer(level: Fraction | arb, strict: bool) -> int | None:
 
 def _integer_tail(parts: Parts, least: int, below: bool) -> arb:
     if len(parts) == 1:
-        law = _log_concave(*parts[0])
-        if law is not None:
-            law = lattice.Reflected(law) if below else law
-            return arb(1) if law.first is not None and least <= law.first else lattice.survival(law, least)
+        distribution = _log_concave(*parts[0])
+        if distribution is not None:
+            distribution = lattice.Reflected(distribution) if below else distribution
+            return (
+                arb(1)
+                if distribution.first is not None and least <= distribution.first
+                else lattice.survival(distribution, least)
+            )
     low, table, missing = _product(parts)
     if below:
         low, table = -(low + len(table) - 1), table[::-1]
@@ -157,11 +163,11 @@ def _integer_tail(parts: Parts, least: int, below: bool) -> arb:
 
 def _log_concave(part: Part, n: int) -> lattice.LogConcave | None:
     if isinstance(part, Skellam):
-        return special_laws.Skellam(part.variance)
+        return special_distributions.Skellam(part.variance)
     if isinstance(part, DiscreteGaussian) and n == 1:
         return lattice.DiscreteGaussianSum(part.parameter)
     if isinstance(part, Binomial):
-        return special_laws.Binomial(part.trials, part.probability)
+        return special_distributions.Binomial(part.trials, part.probability)
     return None
 
 
@@ -188,14 +194,15 @@ def _cut(part: Part) -> tuple[int, list[arb], arb]:
         return _finite_masses(part)
     if isinstance(part, DiscreteLaplace) and part.share == 1:
         return _geometric_masses(part.scale)
-    law = _log_concave(part, 1)
-    if law is None:
+    distribution = _log_concave(part, 1)
+    if distribution is None:
         raise NotTractableError(
-            f"an exact tail must be of integer parts, or of one continuous law, got {part}; use a cumulant "
+            f"an exact tail must be of integer parts, or of one continuous distribution, got {part}; "
+            "use a cumulant "
             "bound."
         )
-    low, high, under, over = lattice.bulk(law, ctx.prec)
-    return low, law.masses(low, high), arb((under + over).upper())
+    low, high, under, over = lattice.bulk(distribution, ctx.prec)
+    return low, distribution.masses(low, high), arb((under + over).upper())
 
 
 def _finite_masses(part: Finite) -> tuple[int, list[arb], arb]:

@@ -2,13 +2,16 @@
 
     python -m dpaudit.kernel.values.check certificate.json     (or a report)
 
-The record has ``nodes``, the steps of the program over private data; ``draws``, the laws of its noise;
+The record has ``nodes``, the steps of the program over private data; ``draws``, the distributions of its
+noise;
 ``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells``
 as ``program_t0`` reads them. No bound is read from it: every step is derived again.
 
-Statement. For all data of the declaration, all neighbours and all outcomes, the joint law of all that is
+Statement. For all data of the declaration, all neighbours and all outcomes, the joint distribution of all
+that is
 released, revealed, returned or yielded satisfies the derived bound. On one path both sides make the same
-releases of equal laws. Given earlier outcomes, a release of cost c changes the density of its outcome by at
+releases of equal distributions. Given earlier outcomes, a release of cost c changes the density of its
+outcome by at
 most e^c (or is c-zCDP), so costs add along a path (adaptive composition); a record that a release does not
 touch adds nothing (parallel composition). Hidden noise moves within its cell (``program_t0``), for changes of
 its symbols within the derived boxes; that cost adds to the others.
@@ -28,7 +31,7 @@ from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.kernel.values.releases import Drawn, cost_of, dearest, scale_of
+from dpaudit.kernel.values.releases import Drawn, cost_of, most_expensive, scale_of
 from dpaudit.kernel.values.steps import derive
 
 __all__ = [
@@ -154,15 +157,15 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
         kind, number, second = found.group(1), int(found.group(2)), found.group(3)
         if kind == "draw":
             need(second is not None and number == len(draws), "the draws of a path are numbered")
-            law, scale, shape = tables["draws"][int(second or 0)]
-            draws.append(Drawn(law, scale_of(s, scale), tuple(read_extent(n) for n in shape)))
+            distribution, scale, shape = tables["draws"][int(second or 0)]
+            draws.append(Drawn(distribution, scale_of(s, scale), tuple(read_extent(n) for n in shape)))
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw that was not made")
             hidden.add((number, int(second or 0)))
         else:
             releases.append(tables["releases"][number])
     _require_once(releases, hidden, draws)
-    return dearest(s, cost_of(s, infos, releases, draws))
+    return most_expensive(s, cost_of(s, infos, releases, draws))
 
 
 def _require_once(
@@ -266,7 +269,7 @@ def _symbols(node: Any) -> list[str]:
 
 
 def _require_hidden(path: Any, tables: Any) -> None:
-    """Every hidden symbol of the tree is a draw that the path made, of that law and scale."""
+    """Every hidden symbol of the tree is a draw that the path made, of that distribution and scale."""
     draws: list[Any] = []
     hidden: list[Any] = []
     for event in path.events:
@@ -276,8 +279,11 @@ def _require_hidden(path: Any, tables: Any) -> None:
         if found and found.group(1) == "hidden":
             hidden.append(draws[int(found.group(2))])
     need(len(hidden) == len(path.draws), "each hidden draw is named once")
-    for (law, scale, _), (symbol_law, symbol_scale) in zip(hidden, path.draws, strict=True):
-        need(law == symbol_law and law in program_t0.CONTINUOUS, "a hidden draw of another law")
+    for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):
+        need(
+            distribution == symbol_distribution and distribution in program_t0.CONTINUOUS,
+            "a hidden draw of another distribution",
+        )
         need(scale == ["number", str(Fraction(symbol_scale))], "a hidden draw of another scale")
 
 

@@ -1,8 +1,9 @@
 """What the releases of one path cost the record that they cost most: a pure epsilon and a rho.
 
-A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node``
-that is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the
-path, and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
+A release is a table: ``distribution`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the
+``node``
+that is released, and what the distribution needs. ``draw`` and ``entry`` name the noise: the number of the
+draw on the path, and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ZERO, Bound, Poly, times
 
-__all__ = ["Drawn", "Part", "cost_of", "dearest", "log_above"]
+__all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
 
 #: (pure epsilon, rho).
 Cost = tuple[Fraction, Fraction]
@@ -26,9 +27,9 @@ Cost = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True)
 class Drawn:
-    """The law of one draw of noise, its scale (a Gaussian's standard deviation) and its shape."""
+    """The distribution of one draw of noise, its scale (a Gaussian's standard deviation) and its shape."""
 
-    law: str
+    distribution: str
     scale: Poly
     shape: tuple[int | Poly, ...]
 
@@ -59,21 +60,21 @@ def cost_of(
     found: list[Part] = []
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
-        law, info = release["law"], _released(infos, release)
-        if law in ("response", "bernoulli"):
-            found.append(_response(s, info, release) if law == "response" else _bernoulli(s, info))
+        distribution, info = release["law"], _released(infos, release)
+        if distribution in ("response", "bernoulli"):
+            found.append(_response(s, info, release) if distribution == "response" else _bernoulli(s, info))
             continue
-        if law in ("argmax", "choice"):
+        if distribution in ("argmax", "choice"):
             found.append(_picked(s, infos, release, draws))
             continue
         scale = _scale(s, info, release, draws)
         parent = info.facts.get("entry")
         if parent is not None and scale.number is not None:
-            entries.setdefault((law, parent[0]), []).append((parent[1], scale, info))
+            entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
         else:
-            found.append(_noised(s, info, law, scale))
-    for (law, node), parts in entries.items():
-        found.append(_one_by_one(s, infos[node], law, parts))
+            found.append(_noised(s, info, distribution, scale))
+    for (distribution, node), parts in entries.items():
+        found.append(_one_by_one(s, infos[node], distribution, parts))
     return found
 
 
@@ -86,40 +87,42 @@ def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
 
 
 def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:
-    """The scale of the noise of a release, which has the law and the shape that are said."""
+    """The scale of the noise of a release, which has the distribution and the shape that are said."""
     drawn, factor = draws[release["draw"]], abs(Fraction(release["factor"]))
-    need(drawn.law == release["law"] and factor > 0, "the noise of a release has another law")
+    need(
+        drawn.distribution == release["law"] and factor > 0, "the noise of a release has another distribution"
+    )
     shape = drawn.shape if release["entry"] is None else ()
     need(shape == info.shape, "the noise has another shape than the value (one draw for several entries)")
-    if drawn.law == "discrete-laplace":
+    if drawn.distribution == "discrete-laplace":
         need(info.kind in "bi" and factor == 1, "discrete noise on a value that may be no integer")
     scale: Poly = drawn.scale * factor
     return scale
 
 
-def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
+def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     whole = flat(s, info)
-    if law == "gaussian":
+    if distribution == "gaussian":
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
         need(rho is not None, f"the change of a released value has no bound by its scale {scale!r}")
         return Part((Fraction(0), rho or Fraction(0)), info.support, info.guard)
-    need(law in ("laplace", "discrete-laplace"), f"{law} noise on a value that is shown")
+    need(distribution in ("laplace", "discrete-laplace"), f"{distribution} noise on a value that is shown")
     epsilon = s.quotient(whole.change1, scale)
     need(epsilon is not None, f"the change of a released value has no bound by its scale {scale!r}")
     return Part((epsilon or Fraction(0), Fraction(0)), info.support, info.guard)
 
 
-def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
+def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
     """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are
     squares): the largest sum is that of a fractional knapsack."""
     whole = flat(s, parent)
     weights: dict[int, Fraction] = {}
     for k, scale, _ in parts:
         number = scale.number or Fraction(1)
-        weight = 1 / (2 * number * number) if law == "gaussian" else 1 / number
+        weight = 1 / (2 * number * number) if distribution == "gaussian" else 1 / number
         weights[k] = weights.get(k, Fraction(0)) + weight
     change: Bound = whole.change
-    if law == "gaussian":
+    if distribution == "gaussian":
         budget, cap = s.largest(whole.change2), s.largest(times(change, change))
     else:
         budget, cap = s.largest(whole.change1), s.largest(change)
@@ -132,7 +135,9 @@ def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, P
         left -= taken
     guards = {info.guard for _, _, info in parts}
     guard = guards.pop() if len(guards) == 1 else None
-    return Part((Fraction(0), cost) if law == "gaussian" else (cost, Fraction(0)), parent.support, guard)
+    return Part(
+        (Fraction(0), cost) if distribution == "gaussian" else (cost, Fraction(0)), parent.support, guard
+    )
 
 
 def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:
@@ -145,9 +150,15 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
         scale = Poly.of(1)
     else:
         drawn, factor = draws[release["draw"]], Fraction(release["factor"])
-        need(drawn.law in ("laplace", "exponential", "gumbel"), f"a maximum under {drawn.law} noise")
+        need(
+            drawn.distribution in ("laplace", "exponential", "gumbel"),
+            f"a maximum under {drawn.distribution} noise",
+        )
         need(drawn.shape == info.shape and len(info.shape) == 1, "each candidate has noise of its own")
-        need(drawn.law == "laplace" or factor > 0, f"{drawn.law} noise with a negative factor")
+        need(
+            drawn.distribution == "laplace" or factor > 0,
+            f"{drawn.distribution} noise with a negative factor",
+        )
         need(factor != 0, "no noise")
         scale = drawn.scale * abs(factor)
     whole = flat(s, info)
@@ -201,7 +212,7 @@ def _bernoulli(s: Setting, info: Info) -> Part:
     return Part((cost, Fraction(0)), info.support, info.guard if not info.records else None)
 
 
-def dearest(s: Setting, parts: Sequence[Part]) -> list[Cost]:
+def most_expensive(s: Setting, parts: Sequence[Part]) -> list[Cost]:
     """The largest total costs of one record, over its position and its values before and after: all pairs
     (epsilon, rho) that no other one exceeds in both."""
     found: set[Cost] = {(Fraction(0), Fraction(0))}

@@ -18,11 +18,11 @@ import numpy as np
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, DpauditError
+from dpaudit.prover.explore import explore
+from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.prove import PrivacyClaim, _Attempt, _setting, _unwrapped
 from dpaudit.prover.values.run import Record
 from dpaudit.prover.values.samples import Worlds
-from dpaudit.prover.explore import explore
-from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["Aimed", "aimed"]
 
@@ -162,12 +162,12 @@ def _costs(
     best, line = [0.0] * len(pairs), ""
     routes = [_releases(record, events) for events in tables] if tables else [_stopped(record)]
     for route in routes:
-        totals, dearest, place = [0.0] * len(pairs), 0.0, ""
-        for node, law, scale in route:
-            losses = [_loss(record.samples.get(node), k, law, scale) for k in range(len(pairs))]
+        totals, most_expensive, place = [0.0] * len(pairs), 0.0, ""
+        for node, distribution, scale in route:
+            losses = [_loss(record.samples.get(node), k, distribution, scale) for k in range(len(pairs))]
             totals = [a + b for a, b in zip(totals, losses, strict=True)]
-            if max(losses, default=0.0) > dearest:
-                dearest, place = max(losses), record.lines[node]
+            if max(losses, default=0.0) > most_expensive:
+                most_expensive, place = max(losses), record.lines[node]
         if max(totals, default=0.0) > max(best, default=0.0):
             line = place
         best = [max(a, b) for a, b in zip(best, totals, strict=True)]
@@ -185,7 +185,7 @@ def _numbers(record: Record) -> list[float]:
 
 
 def _releases(record: Record, events: Sequence[Any]) -> list[tuple[int, str, float]]:
-    """Node, law and scale of each release of a path."""
+    """Node, distribution and scale of each release of a path."""
     scales: list[float] = []
     found = []
     for kind, text, *_ in [event for event in events if event[0] == "show"]:
@@ -209,7 +209,7 @@ def _stopped(record: Record) -> list[tuple[int, str, float]]:
     return found or last
 
 
-def _loss(samples: Any, pair: int, law: str, scale: float) -> float:
+def _loss(samples: Any, pair: int, distribution: str, scale: float) -> float:
     if samples is None:
         return 0.0
     try:
@@ -221,8 +221,8 @@ def _loss(samples: Any, pair: int, law: str, scale: float) -> float:
     moved = np.abs(left - right)
     if not np.all(np.isfinite(moved)):
         return 0.0
-    if law == "gaussian":
+    if distribution == "gaussian":
         return float((moved**2).sum()) / (2 * scale * scale)
-    if law in ("argmax", "choice"):
+    if distribution in ("argmax", "choice"):
         return float(np.ptp(left - right)) / scale if moved.size else 0.0
     return float(moved.sum()) / scale

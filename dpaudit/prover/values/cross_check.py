@@ -20,13 +20,13 @@ import numpy as np
 from dpaudit.coins import Sampler
 from dpaudit.coins.base import To
 from dpaudit.core.errors import BrokenHarnessError
+from dpaudit.core.views import PUBLIC
+from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds
 from dpaudit.prover.values.values import Array, Coins, Generator
-from dpaudit.prover.symbols import RefusedError
-from dpaudit.core.views import PUBLIC
 
 __all__ = ["Concrete", "cross_check"]
 
@@ -38,8 +38,8 @@ class Transcribed(Sampler):
         super().__init__(rng)
         self.shown: list[Any] = []
 
-    def observe(self, law: Any, *, site: str, to: To = PUBLIC) -> Any:
-        return self._keep(super().observe(law, site=site, to=to))
+    def observe(self, distribution: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._keep(super().observe(distribution, site=site, to=to))
 
     def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
         if noise.event_ndim:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.core.views import Principal
 from dpaudit.distributions import NoisyArgmax
 from dpaudit.prover.values.accepted import ACCEPTED
 from dpaudit.prover.values.functions import Accepted
@@ -45,7 +46,6 @@ from dpaudit.prover.values.values import (
     Named,
     Public,
 )
-from dpaudit.core.views import Principal
 
 __all__ = ["Names", "Parts"]
 

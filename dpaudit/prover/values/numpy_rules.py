@@ -722,7 +722,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
     if (
         not alone
         or not isinstance(noisy.shape[0], int)
-        or noisy.terms[0][1].law not in ("laplace", "exponential", "gumbel")
+        or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel")
     ):
         released = seen(run, Array(noisy))
         return call_accepted(
@@ -743,7 +743,7 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.shape) != 1
     ):
         run.refuse("np.argsort of private values")
-    if inner.terms[0][1].law not in ("laplace", "exponential", "gumbel") or not isinstance(
+    if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel") or not isinstance(
         content(inner.base), Private
     ):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})

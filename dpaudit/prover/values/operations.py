@@ -343,13 +343,19 @@ def _released(run: Run, noisy: Noisy) -> Any:
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that decided something hidden is shown or used otherwise")
-    if draw.law not in ("laplace", "gaussian", "discrete-laplace"):
-        run.refuse(f"{draw.law} noise on a value that is shown")
+    if draw.distribution not in ("laplace", "gaussian", "discrete-laplace"):
+        run.refuse(f"{draw.distribution} noise on a value that is shown")
     run.take(draw, entry)
-    release = {"law": draw.law, "node": base.node, "draw": draw.number, "entry": entry, "factor": str(factor)}
+    release = {
+        "law": draw.distribution,
+        "node": base.node,
+        "draw": draw.number,
+        "entry": entry,
+        "factor": str(factor),
+    }
     one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
     samples = [run.sample(one, side) for side in run.worlds.sides]
-    kind = "i" if draw.law == "discrete-laplace" else "f"
+    kind = "i" if draw.distribution == "discrete-laplace" else "f"
     python = base.info.python and draw.python and noisy.shape == ()
     found: Any = run.released(
         release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python
@@ -375,7 +381,7 @@ def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
             samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
-        kind = "i" if draw.law == "discrete-laplace" else "f"
+        kind = "i" if draw.distribution == "discrete-laplace" else "f"
         draw.seen = run.outcome(
             shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
         )
@@ -534,7 +540,9 @@ def _noisy_multiple(run: Run, op: str, a: Any, b: Any) -> Any:
 
 def _may_hide(noisy: Noisy) -> bool:
     return noisy.shape == () and all(
-        d.law in ("laplace", "exponential") and d.positive.number is not None and (e in d.hidden or d.free(e))
+        d.distribution in ("laplace", "exponential")
+        and d.positive.number is not None
+        and (e in d.hidden or d.free(e))
         for _, d, e in noisy.terms
     )
 

@@ -19,6 +19,7 @@ from dpaudit.core.claims.base import Adjacency, Adversary, Model, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, DpauditError, InvalidParameterError
 from dpaudit.core.exact import in_figures
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.claim_t0 import guarantee_of
@@ -35,19 +36,18 @@ from dpaudit.kernel.values.check import (
 from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.prover.values.cross_check import cross_check
-from dpaudit.prover.values.interpreter import Interpreter
-from dpaudit.prover.values.matrices import index
-from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
-from dpaudit.prover.values.samples import Worlds, quiet
-from dpaudit.prover.values.values import Array, Coins, Generator
 from dpaudit.prover.alignment import Alignment
 from dpaudit.prover.certificate import merged_fields, written_tree
 from dpaudit.prover.explore import Explored, Path, Walk, explore
 from dpaudit.prover.forms import Form
 from dpaudit.prover.regions import merge, patterns
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.core.views import PUBLIC, View
+from dpaudit.prover.values.cross_check import cross_check
+from dpaudit.prover.values.interpreter import Interpreter
+from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
+from dpaudit.prover.values.samples import Worlds, quiet
+from dpaudit.prover.values.values import Array, Coins, Generator
 
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
@@ -138,7 +138,7 @@ def prove_values(
         may_wait = False
         try:
             found = proofs[kind] = attempt.proof(scope)
-        except _TooDearError:
+        except _TooExpensiveError:
             attempts = [order[-1], *order[:-1]]
             continue
         except RefusedError as error:
@@ -220,7 +220,7 @@ def _asks(events: Sequence[Any]) -> bool:
     )
 
 
-class _TooDearError(DpauditError):
+class _TooExpensiveError(DpauditError):
     """The exploration of one kind of attempt is put off."""
 
 
@@ -297,7 +297,7 @@ class _Attempt:
             return
         bound, _ = bound_of(concluded(costs, 1), self.claim)
         if bound is not None and self.claim.bound is not None and bound > self.claim.bound * (1 + ROUNDING):
-            raise _TooDearError("the first path alone costs more than the claim")
+            raise _TooExpensiveError("the first path alone costs more than the claim")
 
     def _once(self, walk: Walk) -> None:
         sys.settrace(None)
@@ -457,7 +457,7 @@ class _Attempt:
         route = program_t0.Route(
             0,
             {},
-            draws=tuple((draw.law, draw.scale) for draw in path.draws),
+            draws=tuple((draw.distribution, draw.scale) for draw in path.draws),
             forms=tuple(_plain(form) for form in path.shown_forms()),
         )
         kept = {str(k): (_plain(form), False) for k, form in enumerate(rows)}

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit import distributions as laws
+from dpaudit import distributions as distributions
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
+from dpaudit.core.views import PUBLIC, Principal
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
@@ -33,7 +34,6 @@ from dpaudit.prover.values.values import (
     Transposed,
     Uniform,
 )
-from dpaudit.core.views import PUBLIC, Principal
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -45,14 +45,15 @@ __all__ = [
     "make_selection",
 ]
 
-#: Laws of dpaudit that a program may name, the parameter that is the scale, and what they are called here.
+#: Distributions of dpaudit that a program may name, the parameter that is the scale, and what they are called
+#: here.
 DISTRIBUTIONS: dict[Any, str] = {
-    laws.Laplace: "laplace",
-    laws.Gaussian: "gaussian",
-    laws.DiscreteLaplace: "discrete-laplace",
-    laws.Exponential: "exponential",
-    laws.Gumbel: "gumbel",
-    laws.Bernoulli: "bernoulli",
+    distributions.Laplace: "laplace",
+    distributions.Gaussian: "gaussian",
+    distributions.DiscreteLaplace: "discrete-laplace",
+    distributions.Exponential: "exponential",
+    distributions.Gumbel: "gumbel",
+    distributions.Bernoulli: "bernoulli",
 }
 
 
@@ -71,7 +72,7 @@ GENERATOR = {
     "integers": _signature("low, high=None, size=None"),
     "choice": _signature("a, size=None, replace=True, p=None"),
 }
-LAWS = {
+DISTRIBUTIONS = {
     "laplace": "laplace",
     "normal": "gaussian",
     "gumbel": "gumbel",
@@ -80,57 +81,61 @@ LAWS = {
 }
 _SELECTION = _signature("scores, noise")
 COINS = {
-    "draw": _signature("law, *, site"),
+    "draw": _signature("distribution, *, site"),
     "release": _signature("value, noise, *, site, to=None"),
     "reveal": _signature("value, *, site, to=None"),
-    "observe": _signature("law, *, site, to=None"),
+    "observe": _signature("distribution, *, site, to=None"),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution(Symbol):
-    """A law that a program made, with a scale that may be an outcome."""
+    """A distribution that a program made, with a scale that may be an outcome."""
 
-    law: str
+    distribution: str
     scale: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Selection(Symbol):
-    """The law of the place of the largest noisy score, as a program made it."""
+    """The distribution of the place of the largest noisy score, as a program made it."""
 
     scores: Any
     noise: Distribution
 
 
-def _require_own(run: Run, law: type) -> None:
-    """The law's methods are dpaudit's or Python's own: a program may have replaced one."""
+def _require_own(run: Run, distribution: type) -> None:
+    """The distribution's methods are dpaudit's or Python's own: a program may have replaced one."""
     folders = ("<", *installed_folders())
-    for base in law.__mro__:
+    for base in distribution.__mro__:
         for name, value in vars(base).items():
             function = getattr(value, "fget", None) or getattr(value, "func", value)
             code = getattr(getattr(function, "__func__", function), "__code__", None)
             if code is None:
                 continue
             if not (is_harness_file(code.co_filename) or code.co_filename.startswith(folders)):
-                run.refuse(f"the method {name} of {law.__name__} was replaced")
+                run.refuse(f"the method {name} of {distribution.__name__} was replaced")
 
 
-def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[str, Any]) -> Distribution:
-    """``Laplace(scale=2)``: what a program gets of dpaudit's laws."""
-    _require_own(run, law)
+def make_distribution(
+    run: Run, distribution: type, arguments: list[Any], options: dict[str, Any]
+) -> Distribution:
+    """``Laplace(scale=2)``: what a program gets of dpaudit's distributions."""
+    _require_own(run, distribution)
     if arguments or len(options) != 1:
-        run.refuse(f"{law.__name__} takes one named parameter")
+        run.refuse(f"{distribution.__name__} takes one named parameter")
     [(name, value)] = options.items()
-    if law is laws.Bernoulli:
+    if distribution is distributions.Bernoulli:
         inner = content(value)
         if name != "p" or (isinstance(inner, Symbol) and not isinstance(inner, Private)):
             run.refuse("Bernoulli(p=...) takes a constant or private probability")
         return Distribution(
             "bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner)
         )
-    if name not in ("scale", "sigma", "variance") or (name == "scale") == (law is laws.Gaussian):
-        run.refuse(f"{law.__name__} has no parameter {name}")
+    if name not in ("scale", "sigma", "variance") or (name == "scale") == (
+        distribution is distributions.Gaussian
+    ):
+        run.refuse(f"{distribution.__name__} has no parameter {name}")
     inner = content(value)
     if isinstance(inner, Symbol) and not isinstance(inner, Public):
         run.refuse("the scale of noise is private")
@@ -141,38 +146,40 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
             run.refuse("a scale of noise that is not positive")
     elif name == "variance":
         run.refuse("a variance that is an outcome (write sigma=)")
-    return Distribution(DISTRIBUTIONS[law], inner)
+    return Distribution(DISTRIBUTIONS[distribution], inner)
 
 
 def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> Selection:
     """``NoisyArgmax(scores, noise)``: independent noise for each score, without ties."""
-    _require_own(run, laws.NoisyArgmax)
+    _require_own(run, distributions.NoisyArgmax)
     try:
         given = _SELECTION.bind(*arguments, **options).arguments
     except TypeError as error:
         run.refuse(f"NoisyArgmax: {error}")
     scores, noise = given["scores"], given["noise"]
-    if not isinstance(noise, Distribution) or noise.law not in ("laplace", "exponential", "gumbel"):
+    if not isinstance(noise, Distribution) or noise.distribution not in ("laplace", "exponential", "gumbel"):
         run.refuse("NoisyArgmax is followed with Laplace, Exponential or Gumbel noise")
-    if isinstance(scores, Array):  # the law may hold the array itself, or a copy: it must not change
+    if isinstance(scores, Array):  # the distribution may hold the array itself, or a copy: it must not change
         scores.shared = True
     return Selection(content(scores), noise)
 
 
-def _select(run: Run, law: Selection) -> Any:
+def _select(run: Run, distribution: Selection) -> Any:
     """Show the place of the largest noisy score: the argmax of scores and a draw for each of them."""
-    inner = law.scores
+    inner = distribution.scores
     if not isinstance(inner, Private) or inner.info.kind == "b":
         return run.refuse("NoisyArgmax is followed for an array of private numbers")
     shape = inner.shape
     if len(shape) != 1 or type(shape[0]) is not int or (inner.info.records and run.s.length_is_private):
         run.refuse("NoisyArgmax is followed for a vector of a known number of scores")
     limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
-    if inner.info.kind == "i" and any(limit is None or limit > 2**62 for limit in limits):  # the law raises
+    if inner.info.kind == "i" and any(
+        limit is None or limit > 2**62 for limit in limits
+    ):  # the distribution raises
         run.refuse("NoisyArgmax of whole numbers that may be beyond 2^62")
-    scale = law.noise.scale
+    scale = distribution.noise.scale
     draw = run.new_draw(
-        law.noise.law,
+        distribution.noise.distribution,
         ["number", str(scale)] if isinstance(scale, Fraction) else _scale(run, scale),
         shape,
         python=False,
@@ -199,8 +206,8 @@ def call_generator(
         return run.plain(
             method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
         )
-    if name in LAWS:
-        return _noise(run, LAWS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
+    if name in DISTRIBUTIONS:
+        return _noise(run, DISTRIBUTIONS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
     if name == "choice":
         return _choice(run, **given)
     if name == "integers":
@@ -265,7 +272,7 @@ def _scale(run: Run, scale: Any) -> Any:
     return ["number", str(exact(inner))]
 
 
-def _noise(run: Run, law: str, loc: Any, scale: Any, size: Any) -> Any:
+def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
     shape = _shape(run, size)
     inner = content(loc)
     zero = not isinstance(inner, Symbol) and np.ndim(inner) == 0 and inner == 0
@@ -278,7 +285,7 @@ def _noise(run: Run, law: str, loc: Any, scale: Any, size: Any) -> Any:
         shape = known
         if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
             run.refuse("noise of a private size")
-    draw = run.new_draw(law, _scale(run, scale), shape, python=size is None and shape == ())
+    draw = run.new_draw(distribution, _scale(run, scale), shape, python=size is None and shape == ())
     noise = Array(draw) if shape else draw
     return noise if zero else binary(run, "add", loc, noise)
 
@@ -377,22 +384,28 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         if run.generator is not None:
             run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
-    law = given["noise" if name == "release" else "law"]
-    if isinstance(law, Selection) and name == "observe":
+    distribution = given["noise" if name == "release" else "law"]
+    if isinstance(distribution, Selection) and name == "observe":
         if run.generator is not None:  # a run on real data
-            real = laws.NoisyArgmax(_real(law.scores), _law_of(law.noise))
+            real = distributions.NoisyArgmax(_real(distribution.scores), _distribution_of(distribution.noise))
             return run.plain(run.generator.observe, real, site=given["site"])
-        return _select(run, law)
-    if not isinstance(law, Distribution):
-        run.refuse("coins take a law of dpaudit, such as Laplace(scale=2)")
+        return _select(run, distribution)
+    if not isinstance(distribution, Distribution):
+        run.refuse("coins take a distribution of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data
         value = [_real(given["value"])] if name == "release" else []
-        return run.plain(getattr(run.generator, name), *value, _law_of(law), site=given["site"])
-    if law.law == "bernoulli":
-        return _coin(run, law, name)
-    scale = ["number", str(law.scale)] if isinstance(law.scale, Fraction) else _scale(run, law.scale)
+        return run.plain(
+            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
+        )
+    if distribution.distribution == "bernoulli":
+        return _coin(run, distribution, name)
+    scale = (
+        ["number", str(distribution.scale)]
+        if isinstance(distribution.scale, Fraction)
+        else _scale(run, distribution.scale)
+    )
     if name != "release":
-        noise = run.new_draw(law.law, scale, (), python=True)
+        noise = run.new_draw(distribution.distribution, scale, (), python=True)
         return noise if name == "draw" else seen(run, noise)
     value = given["value"]
     inner = content(value)
@@ -408,34 +421,38 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         or (isinstance(inner, Private) and inner.info.records and run.s.length_is_private)
     ):
         run.refuse("noise of a private size")
-    draw = run.new_draw(law.law, scale, shape or (), python=shape == ())
+    draw = run.new_draw(distribution.distribution, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)
     return seen(run, noisy)
 
 
-def _coin(run: Run, law: Distribution, name: str) -> Any:
+def _coin(run: Run, distribution: Distribution, name: str) -> Any:
     """A coin of dpaudit's coins. A hidden one is counted as seen, which only adds to what is shown."""
     if name == "release":
         run.refuse("a release with the noise of a coin")
     u = [float(run.rng.random()) for _ in run.worlds.sides]
-    if not isinstance(law.scale, Private):
-        samples = [int(one < float(law.scale)) for one in u]
+    if not isinstance(distribution.scale, Private):
+        samples = [int(one < float(distribution.scale)) for one in u]
         return run.outcome(shape=(), kind="i", samples=samples, python=True, count=2)
     if name == "draw":
         run.refuse("a hidden coin whose probability is private (show it: coins.observe)")
-    if law.scale.shape != ():
-        run.refuse("a Bernoulli law with an array of probabilities")
-    drawn = [apply(lambda p, v=v: int(v < p), run.sample(law.scale, k)) for k, v in enumerate(u)]
-    release = {"law": "bernoulli", "node": law.scale.node}
-    return run.released(release, law.scale.info, shape=(), kind="i", samples=drawn, python=True, count=2)
+    if distribution.scale.shape != ():
+        run.refuse("a Bernoulli distribution with an array of probabilities")
+    drawn = [apply(lambda p, v=v: int(v < p), run.sample(distribution.scale, k)) for k, v in enumerate(u)]
+    release = {"law": "bernoulli", "node": distribution.scale.node}
+    return run.released(
+        release, distribution.scale.info, shape=(), kind="i", samples=drawn, python=True, count=2
+    )
 
 
-def _law_of(law: Distribution) -> Any:
-    """The law itself, to draw real numbers from."""
-    real = next(one for one, name in DISTRIBUTIONS.items() if name == law.law)
-    if real is laws.Bernoulli:
-        return real(p=law.scale)
-    return real(sigma=law.scale) if real is laws.Gaussian else real(scale=law.scale)
+def _distribution_of(distribution: Distribution) -> Any:
+    """The distribution itself, to draw real numbers from."""
+    real = next(one for one, name in DISTRIBUTIONS.items() if name == distribution.distribution)
+    if real is distributions.Bernoulli:
+        return real(p=distribution.scale)
+    return (
+        real(sigma=distribution.scale) if real is distributions.Gaussian else real(scale=distribution.scale)
+    )
 
 
 def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Generator:

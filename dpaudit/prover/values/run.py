@@ -19,6 +19,9 @@ from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
 from dpaudit.kernel.values.steps import derive
+from dpaudit.prover.explore import Walk
+from dpaudit.prover.forms import Form
+from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.finite import is_finite
 from dpaudit.prover.values.reference import REFERENCE, plain_constant
 from dpaudit.prover.values.samples import NUMBERS, Worlds, apply, same
@@ -38,9 +41,6 @@ from dpaudit.prover.values.values import (
     Transposed,
     Uniform,
 )
-from dpaudit.prover.explore import Walk
-from dpaudit.prover.forms import Form
-from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
@@ -86,7 +86,7 @@ def written(value: Any) -> Any:
 
 @dataclass(eq=False)
 class Record:
-    """Steps, laws of draws and releases of all paths; equal ones are kept once."""
+    """Steps, distributions of draws and releases of all paths; equal ones are kept once."""
 
     s: Setting
     nodes: list[list[Any]] = field(default_factory=list)
@@ -115,8 +115,8 @@ class Record:
             self._memo[key] = len(self.infos) - 1
         return self._memo[key]
 
-    def draw(self, law: str, scale: Any, shape: Sequence[Any]) -> int:
-        return _place(self.draws, [law, scale, written(shape)])
+    def draw(self, distribution: str, scale: Any, shape: Sequence[Any]) -> int:
+        return _place(self.draws, [distribution, scale, written(shape)])
 
     def release(self, release: dict[str, Any]) -> int:
         return _place(self.releases, release)
@@ -405,7 +405,7 @@ class Run:
     def event(self, text: str) -> None:
         self.walk._event(("show", text))
 
-    def new_draw(self, law: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:
+    def new_draw(self, distribution: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:
         """A draw of noise. ``scale``: a public expression, certainly positive."""
         try:
             positive = scale_of(self.s, scale)
@@ -418,15 +418,15 @@ class Run:
             drawn = self.rng.normal(size=sizes[0]) if sizes[0] else float(self.rng.normal())
             other = drawn if sizes[1] == sizes[0] else self.rng.normal(size=sizes[1])
             samples += [drawn, other]
-        if law == "discrete-laplace":
+        if distribution == "discrete-laplace":
             samples = [
                 int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples
             ]
-        if law == "exponential":
+        if distribution == "exponential":
             samples = [abs(one) for one in samples]
-        draw = Draw(number, law, scale, positive, tuple(shape), samples, python)
+        draw = Draw(number, distribution, scale, positive, tuple(shape), samples, python)
         self.draws.append(draw)
-        self.event(f"draw {number} {self.record.draw(law, scale, shape)}")
+        self.event(f"draw {number} {self.record.draw(distribution, scale, shape)}")
         return draw
 
     def take(self, draw: Draw, entry: int | None) -> None:
@@ -448,7 +448,7 @@ class Run:
     ) -> Public:
         """Record a release, check that it has a cost, and return its outcome, which is equal on both
         sides."""
-        drawn = [Drawn(d.law, d.positive, d.shape) for d in self.draws]
+        drawn = [Drawn(d.distribution, d.positive, d.shape) for d in self.draws]
         try:
             cost_of(self.s, self.record.infos, [release], drawn)
         except RefusedStepError as error:
@@ -477,13 +477,14 @@ class Run:
             if not draw.free(entry):
                 self.refuse("one draw of noise serves twice")
             number = draw.positive.number
-            if draw.law not in ("laplace", "exponential") or number is None:
+            if draw.distribution not in ("laplace", "exponential") or number is None:
                 self.refuse(
-                    f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of"
+                    f"{draw.distribution} noise stays hidden in a comparison (only Laplace and "
+                    "exponential noise of"
                     " constant scale may)"
                 )
             self.event(f"hidden {draw.number} {entry or 0}")
-            self.walk.hidden(SimpleNamespace(name=draw.law, scale=number))  # type: ignore[arg-type]
+            self.walk.hidden(SimpleNamespace(name=draw.distribution, scale=number))  # type: ignore[arg-type]
             draw.hidden[entry] = self.walk.draws[-1].symbol
         return draw.hidden[entry]
 

@@ -91,7 +91,7 @@ class Draw(Symbol):
     symbols in comparisons, by entry. ``seen``: the outcome, once it is shown bare."""
 
     number: int
-    law: str
+    distribution: str
     scale: Any
     positive: Poly
     shape: Shape

@@ -1,8 +1,8 @@
-"""Regret: runs at a grid of rounds, cuts with their price, intervals of expected regret, slopes."""
+"""Regret: runs at a grid of rounds, cuts with their cost, intervals of expected regret, slopes."""
 
 from dpaudit.suite.regret.frames import regret_frame, summary
 from dpaudit.suite.regret.intervals import (
-    CUT_AND_PRICED,
+    CUT_AND_CHARGED,
     Cut,
     Interval,
     average,
@@ -19,7 +19,7 @@ from dpaudit.suite.regret.runs import RegretRuns, Seed, checked_grid, checkpoint
 from dpaudit.suite.regret.slopes import Slope, log_slope
 
 __all__ = [
-    "CUT_AND_PRICED",
+    "CUT_AND_CHARGED",
     "Cut",
     "Interval",
     "RegretRuns",

@@ -1,4 +1,4 @@
-"""Mean regret from runs, with bounds that hold: cut each run at a cap, price the cut, bet on the rest.
+"""Mean regret from runs, with bounds that hold: cut each run at a cap, cost the cut, bet on the rest.
 
 One run's regret lies in [0, gap * T], far above its mean, and no bounded-mean bound is of use on that range.
 But E R is between E min(R, cap) and E min(R, cap) + E max(0, R - cap), and an algorithm's own analysis bounds
@@ -17,11 +17,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.core.errors import UndecidedError
 from dpaudit.blackbox.statistics import mean_bounds, proportion_bounds
+from dpaudit.core.errors import UndecidedError
 
 __all__ = [
-    "CUT_AND_PRICED",
+    "CUT_AND_CHARGED",
     "Cut",
     "Interval",
     "average",
@@ -37,7 +37,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 #: How ``mean_interval`` bounds an expected regret, in words.
-CUT_AND_PRICED = "simulation; bets on the mean of min(regret, cap), rigorous excess added"
+CUT_AND_CHARGED = "simulation; bets on the mean of min(regret, cap), rigorous excess added"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The best private selector: which of several laws do n records come from?
+"""The best private selector: which of several distributions do n records come from?
 
 A lower bound on regret often rests on the error of private tests. For small n and few outcomes the set of all
 private tests is a polytope, and its smallest error a linear program.
@@ -27,14 +27,16 @@ Outcome = tuple[int, ...]
 State = tuple[Outcome, ...]
 
 
-def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: int, epsilon: float) -> float:
-    """The smallest worst-case error of any epsilon-DP selector from ``n`` records of one of ``laws``, which
-    have the same outcomes in the same order; up to the solver's tolerance.
+def smallest_selection_error(
+    distributions: Sequence[Mapping[Outcome, Fraction]], *, n: int, epsilon: float
+) -> float:
+    """The smallest worst-case error of any epsilon-DP selector from ``n`` records of one of
+    ``distributions``, which have the same outcomes in the same order; up to the solver's tolerance.
 
     A selector may be averaged over the orders of its input without losing privacy or error, so that it is a
     table: data set (a multiset of n outcomes) by answer. Unknowns: the table and the worst error.
     Constraints: each row is a distribution, rows of neighbours (one record replaced) are within exp(epsilon)
-    of each other in every entry, and the error under each law is at most the worst one.
+    of each other in every entry, and the error under each distribution is at most the worst one.
 
     Raises ``InvalidParameterError`` for an epsilon that is not positive, or above 16.
     """
@@ -42,11 +44,11 @@ def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: i
         raise InvalidParameterError(
             f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
         )
-    states = list(combinations_with_replacement(laws[0], n))
-    k, size = len(laws), len(states) * len(laws)
+    states = list(combinations_with_replacement(distributions[0], n))
+    k, size = len(distributions), len(states) * len(distributions)
     entries = np.arange(size)
     whole = coo_array((np.ones(size), (entries // k, entries)), shape=(len(states), size + 1))
-    limits = _limits(laws, states, epsilon)
+    limits = _limits(distributions, states, epsilon)
     result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
         np.arange(size + 1) == size,
         A_ub=limits.tocsr(),
@@ -60,15 +62,17 @@ def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: i
     return float(result.fun)
 
 
-def _limits(laws: Sequence[Mapping[Outcome, Fraction]], states: list[State], epsilon: float) -> Any:
-    """The rows of the inequalities, sparse: one a law for its error, then one a pair of neighbours and an
-    answer for privacy."""
-    k, size, answers = len(laws), len(states) * len(laws), np.arange(len(laws))
-    weights = np.array([[_probability(state, law) for state in states] for law in laws])
+def _limits(distributions: Sequence[Mapping[Outcome, Fraction]], states: list[State], epsilon: float) -> Any:
+    """The rows of the inequalities, sparse: one a distribution for its error, then one a pair of neighbours
+    and an answer for privacy."""
+    k, size, answers = len(distributions), len(states) * len(distributions), np.arange(len(distributions))
+    weights = np.array(
+        [[_probability(state, distribution) for state in states] for distribution in distributions]
+    )
     pairs = np.array(list(set(_neighbours(states))))
     one, other = ((pairs[:, [side]] * k + answers).ravel() for side in (0, 1))
     ratios = k + np.arange(one.size)  # rows of P(answer | state) <= exp(epsilon) P(answer | neighbour)
-    right = answers[:, None] + k * np.arange(len(states))  # of the answers that law j makes right
+    right = answers[:, None] + k * np.arange(len(states))  # of the answers that distribution j makes right
     return coo_array(
         (
             np.concatenate(
@@ -83,12 +87,12 @@ def _limits(laws: Sequence[Mapping[Outcome, Fraction]], states: list[State], eps
     )
 
 
-def _probability(state: State, law: Mapping[Outcome, Fraction]) -> float:
+def _probability(state: State, distribution: Mapping[Outcome, Fraction]) -> float:
     """Of a multiset: the number of its orders times the probability of one."""
     orders = math.factorial(len(state))
     for outcome in set(state):
         orders //= math.factorial(state.count(outcome))
-    return float(orders * math.prod((law[outcome] for outcome in state), start=Fraction(1)))
+    return float(orders * math.prod((distribution[outcome] for outcome in state), start=Fraction(1)))
 
 
 def _neighbours(states: list[State]) -> Iterator[tuple[int, int]]:

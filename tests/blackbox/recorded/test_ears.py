@@ -16,11 +16,11 @@ from scipy import stats
 
 from dpaudit import listen
 from dpaudit.blackbox.recorded.rng_proxies import listening
-from dpaudit.blackbox.recorded.trace import Tape
+from dpaudit.blackbox.recorded.trace import Trace
 
 HELD = np.random.default_rng(3)
 OLD = np.random.RandomState(4)
-LAW = stats.laplace(scale=3)
+DISTRIBUTION = stats.laplace(scale=3)
 
 
 class Holder:
@@ -63,7 +63,7 @@ def heard(function) -> list[str]:
         (lambda data, rng: random.SystemRandom().random(), "secrets: random()"),
         (lambda data, rng: secrets.randbelow(9), "secrets: randbelow(exclusive_upper_bound=9)"),
         (lambda data, rng: len(os.urandom(4)), "secrets: urandom()"),
-        (lambda data, rng: LAW.rvs(), "scipy: laplace(loc=0, scale=3)"),
+        (lambda data, rng: DISTRIBUTION.rvs(), "scipy: laplace(loc=0, scale=3)"),
         (lambda data, rng: stats.poisson.rvs(2, size=2, random_state=rng), "scipy: poisson(loc=0, mu=2) x 2"),
         (partial(lambda data, rng, by: rng.normal(0, by), by=4), "numpy: normal(loc=0, scale=4)"),
     ],
@@ -95,7 +95,7 @@ def test_listening_changes_no_number() -> None:
     state = HELD.bit_generator.state
     plain = every(np.random.default_rng(9))
     HELD.bit_generator.state = state
-    with listening(every) as session, session.run(Tape()):
+    with listening(every) as session, session.run(Trace()):
         assert every(np.random.default_rng(9)) == plain
     HELD.bit_generator.state = state
 

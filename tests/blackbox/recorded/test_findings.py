@@ -1,4 +1,4 @@
-"""What a recording finds, and what it leaves alone; prices against closed forms; ports that run."""
+"""What a recording finds, and what it leaves alone; costs against closed forms; ports that run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dpaudit import (
     record,
     replay,
 )
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.recorded.noise import mixtures
+from dpaudit.core.errors import InvalidParameterError
 
 ONE = PureDP(epsilon=1)
 PAIR = ([0, 0, 0, 1], [1, 0, 0, 1])
@@ -90,7 +90,7 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     noise costs is not told, since a drawn seed may have few values."""
     heard = listen(function, PAIR, claim=ONE)
     assert heard.findings == []
-    assert heard.price is None
+    assert heard.cost is None
     assert "it draws the seed" in str(heard)
 
 
@@ -112,18 +112,18 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     ],
     ids=["logarithm", "none", "bare", "scale", "gumbel", "unmoved", "shapes", "shared", "seeded"],
 )
-def test_what_has_no_price_says_why(function, said):
-    """Where a recording gives no price, printing it says the reason."""
+def test_what_has_no_cost_says_why(function, said):
+    """Where a recording gives no cost, printing it says the reason."""
     heard = listen(function, PAIR)
-    assert heard.price is None
+    assert heard.cost is None
     assert said in str(heard)
 
 
 def test_a_table_costs_what_its_numbers_do():
     """Values of a pandas series are numbers like those of an array, and named as one reaches them."""
     heard = listen(table, PAIR, claim=ONE)
-    assert heard.price is not None
-    assert heard.price.epsilon == pytest.approx(2)
+    assert heard.cost is not None
+    assert heard.cost.epsilon == pytest.approx(2)
     assert any("output.iloc[0]" in text for text in heard.findings)
 
 
@@ -142,7 +142,7 @@ def found(function, claim=ONE, pair=PAIR) -> str:
         (lambda data, rng: sum(data) + np.random.default_rng(7).laplace(), "default_rng(7)"),
         (lambda data, rng: [sum(data), rng.laplace()], "output[0] moved with the data, and no number"),
         (lambda data, rng: sum(data), "no draw was heard, and the same input gives the same output"),
-        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the law itself depends on the data"),
+        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the distribution itself depends on the data"),
         (lambda data, rng: sum(data) + rng.normal(), "normal noise is not pure"),
         (polya_sum(True), "the ratio of the shares may be upside down: inverted, the pair would cost 1"),
         (lambda data, rng: sum(data) + rng.laplace(0, 0.5), "costs epsilon 2, and the claim is 1"),
@@ -177,14 +177,14 @@ def test_right_mechanisms_give_no_findings(function, claim) -> None:
 
 @pytest.mark.parametrize("scale", [0.25, 1, 3])
 @pytest.mark.parametrize("users", [1, 4, 9])
-def test_prices_are_those_of_the_closed_forms(scale, users) -> None:
+def test_costs_are_those_of_the_closed_forms(scale, users) -> None:
     """Laplace: shift / scale; shares of all users: precision log(1/ratio); normal: shift / deviation."""
     pair = ([0] * users, [1] + [0] * (users - 1))
-    laplace = listen(lambda data, rng: 3 * (sum(data) + rng.laplace(0, scale)), pair).price
+    laplace = listen(lambda data, rng: 3 * (sum(data) + rng.laplace(0, scale)), pair).cost
     assert laplace.epsilon == pytest.approx(1 / scale, rel=1e-9)
-    shares = listen(polya_sum(False, epsilon=1 / scale), pair).price
+    shares = listen(polya_sum(False, epsilon=1 / scale), pair).cost
     assert shares.epsilon == pytest.approx(1 / scale, rel=1e-9)
-    normal = listen(lambda data, rng: sum(data) + rng.normal(0, scale, 4).sum(), pair).price
+    normal = listen(lambda data, rng: sum(data) + rng.normal(0, scale, 4).sum(), pair).cost
     assert normal.mu == pytest.approx(1 / (2 * scale), rel=1e-9)
 
 
@@ -211,7 +211,7 @@ def added_to_its_centre(data, rng):
 @pytest.mark.parametrize(
     "function", [noisy_sum, scaled_sum, named_noise, added_in_place, added_to_its_centre]
 )
-def test_the_price_is_the_loss_that_the_port_attains(function) -> None:
+def test_the_cost_is_the_loss_that_the_port_attains(function) -> None:
     """The port, run on drawn histories, loses what the recording says, by exact densities: what is done to a
     noisy value is done after its release, and nothing else shows the data."""
     listening = listen(function, PAIR)
@@ -224,7 +224,7 @@ def test_the_price_is_the_loss_that_the_port_attains(function) -> None:
         for rng in map(np.random.default_rng, range(20))
     ]
     assert not any(item.leaks for item in replays)
-    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(listening.price.epsilon)
+    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(listening.cost.epsilon)
 
 
 def taken_away(data, rng):
@@ -258,11 +258,11 @@ def reordered(data, rng):
 
 
 @pytest.mark.parametrize("function", [sampled, reordered])
-def test_a_sampled_record_has_no_price(function) -> None:
+def test_a_sampled_record_has_no_cost(function) -> None:
     """Given the sample a record costs 1/0.7; over all samples less: the recording does not say."""
     for pair in (([0, 0, 0], [1, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])):
         listening = listen(function, pair, claim=ONE)
-        assert listening.price is None
+        assert listening.cost is None
         assert listening.findings == []
 
 
@@ -324,7 +324,7 @@ def test_a_list_of_pairs_and_claims_of_another_type() -> None:
             listen(run, PAIR, claim=claim)
 
 
-def test_a_poisson_of_a_gamma_variate_is_one_law() -> None:
+def test_a_poisson_of_a_gamma_variate_is_one_distribution() -> None:
     """Also where the mean is a multiple, and only then."""
     draws = listen(lambda data, rng: rng.poisson(3 * rng.gamma(2, 1, 2)).sum(), PAIR).recording.first.draws
     assert mixtures(draws) == {1: (0, pytest.approx(3))}

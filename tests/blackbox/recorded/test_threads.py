@@ -36,7 +36,7 @@ def test_sessions_in_several_threads_leave_nothing_behind() -> None:
 
     def hear(scale):
         listening = listen(lambda data, rng: sum(data) + rng.laplace(0, scale), ([0], [1]))
-        costs.append(listening.price.epsilon * scale)
+        costs.append(listening.cost.epsilon * scale)
 
     threads = [threading.Thread(target=hear, args=(scale,)) for scale in (1, 2, 3, 4)]
     for thread in threads:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions import Laplace, PointMass
 from dpaudit.blackbox.statistics import (
     Capital,
     Failure,
@@ -44,6 +42,8 @@ from dpaudit.blackbox.statistics import (
 )
 from dpaudit.blackbox.statistics.fit import running_counts
 from dpaudit.blackbox.statistics.tails import LAMBDAS
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions import Laplace, PointMass
 
 UNIFORMS = np.random.default_rng(0).random(40)
 
@@ -408,7 +408,8 @@ def test_repeats_pay_by_how_often_they_may_happen() -> None:
 
 
 def test_a_fit_is_the_average_of_its_parts() -> None:
-    """Continuous laws have three parts, discrete ones two; a draw off the support refutes for good."""
+    """Continuous distributions have three parts, discrete ones two; a draw off the support refutes for
+    good."""
     rng = np.random.default_rng(1)
     draws = Laplace(scale=1).sample(rng, (30,))
     found = fit_log_wealth(draws, Laplace(scale=1), rng=rng)
@@ -430,7 +431,7 @@ def test_a_fit_is_the_average_of_its_parts() -> None:
 
 
 def test_a_transform_of_draws_that_do_not_fit_is_refused() -> None:
-    """Text, NaN and a shape that is not the law's are no draws."""
+    """Text, NaN and a shape that is not the distribution's are no draws."""
     rng = np.random.default_rng(0)
     assert probability_transform([0.0], Laplace(scale=1), rng=rng) == pytest.approx([0.5])
     for draws in (["a"], [0.0, math.nan], [math.inf, 0.0]):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.distributions.continuous import Laplace
 from dpaudit.blackbox.statistics import (
     CellBetting,
     CellBlock,
@@ -24,6 +23,7 @@ from dpaudit.blackbox.statistics import (
     tail_log_wealth,
     uniform_log_wealth,
 )
+from dpaudit.distributions.continuous import Laplace
 from tests.blackbox.statistics.calibration import calibrate
 
 STEPS = 400

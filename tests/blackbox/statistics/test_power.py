@@ -9,7 +9,6 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.distributions.continuous import Laplace
 from dpaudit.blackbox.statistics import (
     PairBetting,
     delta_bounds,
@@ -25,6 +24,7 @@ from dpaudit.blackbox.statistics import (
     sub_gaussian_log_wealth,
     tail_log_wealth,
 )
+from dpaudit.distributions.continuous import Laplace
 
 LEVEL = math.log(20)
 
@@ -152,7 +152,7 @@ def test_fit_names_the_flaw(flaw, suspect: str) -> None:
 
 
 def test_fit_sees_noise_shared_across_coordinates() -> None:
-    """Coordinates that share a sign are dependent though each has the right law."""
+    """Coordinates that share a sign are dependent though each has the right distribution."""
     rng = np.random.default_rng(12)
     draws = np.abs(rng.laplace(0, 1, (2000, 3))) * rng.choice([-1.0, 1.0], (2000, 1))
     result = fit_log_wealth(draws, Laplace(scale=1), rng=rng)

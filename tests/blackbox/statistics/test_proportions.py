@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.core.errors import InvalidParameterError
 from dpaudit.blackbox.statistics import excess_p_value, holm, proportion_bounds
+from dpaudit.core.errors import InvalidParameterError
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 7), (7, 7), (3, 50), (999, 1000)])

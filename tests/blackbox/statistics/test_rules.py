@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.distributions.continuous import Laplace
 from dpaudit.blackbox.statistics import (
     Capital,
     CellBetting,
@@ -31,6 +29,8 @@ from dpaudit.blackbox.statistics import (
     run_in_blocks,
     tail_log_wealth,
 )
+from dpaudit.core.errors import InvalidParameterError
+from dpaudit.distributions.continuous import Laplace
 
 
 def test_lower_bound_needs_all_smaller_values() -> None:
@@ -138,17 +138,17 @@ def test_families() -> None:
 
 
 def test_discrete_transform_is_uniform_at_atoms() -> None:
-    """A discrete law's transform falls into the jump of its distribution function, and never outside [0,
-    1].
+    """A discrete distribution's transform falls into the jump of its distribution function, and never outside
+    [0, 1].
     """
     from dpaudit.distributions import DiscreteLaplace
 
-    law = DiscreteLaplace(scale=2)
+    distribution = DiscreteLaplace(scale=2)
     rng = np.random.default_rng(3)
-    x = law.sample(rng, (2000,))
-    u = probability_transform(x, law, rng=rng)
-    upper = law.cdf(x)
-    assert np.all((u <= upper + 1e-12) & (u >= upper - np.exp(law.logp(x)) - 1e-12))
+    x = distribution.sample(rng, (2000,))
+    u = probability_transform(x, distribution, rng=rng)
+    upper = distribution.cdf(x)
+    assert np.all((u <= upper + 1e-12) & (u >= upper - np.exp(distribution.logp(x)) - 1e-12))
 
 
 # Blocks

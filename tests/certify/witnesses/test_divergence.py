@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.certify.witnesses.divergence import divergence_bound, divergence_witness
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
-from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
-from dpaudit.distributions import DiscreteGaussian, Skellam, WrappedMod
 from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.divergence import divergence_bound, divergence_witness
-from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.distributions import DiscreteGaussian, Skellam, WrappedMod
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 
 VIEW = View.of(SERVER)
 
@@ -38,7 +38,7 @@ def float_renyi(p: Any, q: Any, order: float) -> float:
 
 
 @pytest.mark.parametrize("order", ["5/4", "2", "7"])
-def test_the_bound_is_the_exact_divergence_of_the_whole_law(order: str) -> None:
+def test_the_bound_is_the_exact_divergence_of_the_whole_distribution(order: str) -> None:
     """Skellam noise: the finite sum agrees with the enclosure that has proved tails, and stays below it."""
     exact = skellam_renyi(Fraction(4), shift=3, order=Fraction(order))
     bound = skellam(order).bound
@@ -50,7 +50,8 @@ def test_the_bound_is_the_exact_divergence_of_the_whole_law(order: str) -> None:
 @pytest.mark.parametrize("order", ["5/4", "2", "7"])
 @pytest.mark.parametrize("modulus", [7, 12, 60])
 def test_modulo_m_it_is_the_divergence_of_the_residues(order: str, modulus: int) -> None:
-    """Against the wrapped laws, enumerated in floats; and wrapping never raises it (data processing)."""
+    """Against the wrapped distributions, enumerated in floats; and wrapping never raises it (data
+    processing)."""
     noise, residues = Skellam(variance=4), np.arange(modulus)
     p = np.array([WrappedMod(noise, modulus=modulus).logp(int(y)) for y in residues])
     q = np.array([WrappedMod(noise, modulus=modulus, offset=3).logp(int(y)) for y in residues])
@@ -140,7 +141,7 @@ def test_what_has_no_finite_bound_is_refused_in_words(order: str, shift: int, mo
 
 def test_modulo_m_a_high_order_is_felt_far_out() -> None:
     """Order 32 and variance 144: the summand peaks 31 deviations out, far beyond the bulk of the mass. Held
-    against the whole law's divergence, which a modulus of 1683 hardly lowers."""
+    against the whole distribution's divergence, which a modulus of 1683 hardly lowers."""
     exact = skellam_renyi(Fraction(144), shift=12, order=Fraction(32))
     bound = skellam("32", variance="144", shift=12, modulus=1683).bound
     assert bound is not None

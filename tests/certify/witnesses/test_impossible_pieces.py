@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.core.errors import CertificateError
-from dpaudit.distributions import Binomial
 from dpaudit.core.views import PUBLIC, View
-from dpaudit.certify.witnesses.release import release_bound
+from dpaudit.distributions import Binomial
 
 VIEW = View.of(PUBLIC)
 
@@ -32,9 +32,14 @@ def masses(trials: int, places: int) -> list[tuple[Fraction, Fraction]]:
 
 def body(trials: int, coordinates: int, places: int, order: str | None = None) -> dict[str, Any]:
     noise = Binomial(trials=trials, p="1/2")
-    laws = [noise.shift(np.full(coordinates, value)) for value in (0, 1)]
+    distributions = [noise.shift(np.full(coordinates, value)) for value in (0, 1)]
     parts = [{"coordinate": i, "points": ["0", str(places - 1)], "cuts": None} for i in range(coordinates)]
-    site = {"site": "s", "to": ["public"], "law": laws[0].to_json(), "law_neighbour": laws[1].to_json()}
+    site = {
+        "site": "s",
+        "to": ["public"],
+        "law": distributions[0].to_json(),
+        "law_neighbour": distributions[1].to_json(),
+    }
     return {"site": site, "parts": parts, "order": order}
 
 

@@ -11,27 +11,29 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import ApproxDP, PureDP, RenyiDP
-from dpaudit.core.errors import CertificateError
-from dpaudit.core.evidence import Witness
-from dpaudit.distributions import Bernoulli, DiscreteLaplace, Laplace, PointMass
-from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.certify.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body
 from dpaudit.certify.witnesses.one_program import OneProgram
 from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.core.claims import ApproxDP, PureDP, RenyiDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.views import PUBLIC, SERVER
+from dpaudit.distributions import Bernoulli, DiscreteLaplace, Laplace, PointMass
 
 CLAIM = PureDP(epsilon=1)
 EVERYBODY = frozenset([PUBLIC])
 
 
-def see(law: Any, to: Any = EVERYBODY) -> See:
-    return See(site="release", to=to, law=law, then=End(reached=True))
+def see(distribution: Any, to: Any = EVERYBODY) -> See:
+    return See(site="release", to=to, distribution=distribution, then=End(reached=True))
 
 
 def rounded(probability: str, noise: Any, values: tuple[int, ...] = (0, 1)) -> Tree:
     """Randomised rounding to 0 or 1 (hidden), then a noisy release."""
     return Draw(
-        site="round", law=Bernoulli(p=probability), branches=[(v, see(noise.shift(v))) for v in values]
+        site="round",
+        distribution=Bernoulli(p=probability),
+        branches=[(v, see(noise.shift(v))) for v in values],
     )
 
 
@@ -153,7 +155,7 @@ def test_hidden_site_and_hidden_density_are_refused() -> None:
     with pytest.raises(CertificateError, match="must be seen"):
         recompute(witness([unseen], Fraction(0)), CLAIM)
     noise = Laplace(scale=1)
-    hidden = Draw(site="noise", law=noise, branches=[(0.5, see(Bernoulli(p="1/2")))])
+    hidden = Draw(site="noise", distribution=noise, branches=[(0.5, see(Bernoulli(p="1/2")))])
     with pytest.raises(CertificateError, match="atoms"):
         recompute(witness([Event(values=[1], recorded=hidden, neighbour=hidden)], Fraction(0)), CLAIM)
 
@@ -168,7 +170,7 @@ def test_other_claims_and_empty_mixtures_are_refused() -> None:
 
 
 def test_events_cannot_have_more_than_probability_one() -> None:
-    """Each event certain under a law of its own: their sum would bound delta by 3."""
+    """Each event certain under a distribution of its own: their sum would bound delta by 3."""
     claim = ApproxDP(epsilon=1, delta="1/10")
     certain = [Event(values=[k], recorded=see(PointMass(k)), neighbour=End(reached=False)) for k in (0, 1, 2)]
     with pytest.raises(CertificateError, match="one program"):
@@ -189,8 +191,8 @@ def test_the_totals_are_held_against_one(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_events_after_one_history_have_one_next_site() -> None:
-    """Two events of probability 1/2 each that no program shows together: another law, another site, another
-    hidden law, or an end where the other one goes on."""
+    """Two events of probability 1/2 each that no program shows together: another distribution, another site,
+    another hidden distribution, or an end where the other one goes on."""
     claim = ApproxDP(epsilon=1, delta="1/10")
     half, third = Bernoulli(p="1/2"), Bernoulli(p="1/3")
     first = see(half)
@@ -198,7 +200,7 @@ def test_events_after_one_history_have_one_next_site() -> None:
         ([1], see(third)),
         ([1], replace(first, site="elsewhere")),
         ([1], replace(first, to=frozenset([PUBLIC, SERVER]))),
-        ([1], Draw(site="release", law=half, branches=[(0, first), (1, first)])),
+        ([1], Draw(site="release", distribution=half, branches=[(0, first), (1, first)])),
         ([0, 1], replace(first, then=first)),
     ]
     for values, tree in others:

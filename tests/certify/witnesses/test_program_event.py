@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import ProgramProof, Witness
@@ -18,7 +19,6 @@ from dpaudit.prover import EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from dpaudit.suite.proved import Proving
-from dpaudit.certify.witnesses.recompute import recompute
 
 WRONG = [item for item in PROVED_PROGRAMS if not item.right and item.wrong_verdict == "refuted"]
 FREE = [item for item in PROVED_PROGRAMS if item.right and item.data.low is None and not item.data.integers]

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.coins.replayer import SiteLoss
+from dpaudit.coins.transcript import SiteRecord
 from dpaudit.core.claims import (
     ApproxDP,
     Claim,
@@ -21,10 +24,9 @@ from dpaudit.core.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.coins.replayer import SiteLoss
-from dpaudit.coins.transcript import SiteRecord
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.distributions import (
     Binomial,
     DiscreteGaussian,
@@ -35,21 +37,19 @@ from dpaudit.distributions import (
     WrappedMod,
 )
 from dpaudit.replay.releases import release_witness
-from dpaudit.core.views import PUBLIC, SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
 
 SEEN = View.of(PUBLIC)
 
 
-def witness(law: Any, other: Any, claim: Claim, *, to: Any = PUBLIC) -> Witness | None:
-    record = SiteRecord(kind="observe", site="first", to=frozenset([to]), value=0, law=law)
+def witness(distribution: Any, other: Any, claim: Claim, *, to: Any = PUBLIC) -> Witness | None:
+    record = SiteRecord(kind="observe", site="first", to=frozenset([to]), value=0, distribution=distribution)
     item = SiteLoss(0, record, other, np.zeros(()), True)
     return release_witness(item, claim, view=SEEN, inputs=([0.0], [1.0]), words="a pair")
 
 
-def bound(law: Any, other: Any, claim: Claim) -> float:
+def bound(distribution: Any, other: Any, claim: Claim) -> float:
     """The bound of the witness, after it went through JSON and was computed again."""
-    found = witness(law, other, claim)
+    found = witness(distribution, other, claim)
     assert found is not None
     again = evidence_from_json(found.to_json())
     assert isinstance(again, Witness)
@@ -72,18 +72,21 @@ def delta_by_integral(p: Callable[[float], float], q: Callable[[float], float], 
 def test_the_half_space_of_a_gaussian_is_the_integral(epsilon: str) -> None:
     """Closed form by erfc against quadrature of the positive part."""
     found = bound(Gaussian(sigma=2).shift(0), Gaussian(sigma=2).shift(3), ApproxDP(epsilon=epsilon, delta=0))
-    law = stats.norm(scale=2)
-    truth = delta_by_integral(law.pdf, lambda x: law.pdf(x - 3), float(Fraction(epsilon)))
+    distribution = stats.norm(scale=2)
+    truth = delta_by_integral(distribution.pdf, lambda x: distribution.pdf(x - 3), float(Fraction(epsilon)))
     assert found == pytest.approx(truth, rel=1e-6)
 
 
 def test_a_gaussian_vector_counts_its_l2_change() -> None:
     """(3/5, 4/5) over standard deviation 2 is the scalar change 1: mu 1/2, rho 1/8, order times rho."""
-    law, other = Gaussian(sigma=2).shift(np.zeros(2)), Gaussian(sigma=2).shift(np.array([0.625, 0.75]))
+    distribution, other = (
+        Gaussian(sigma=2).shift(np.zeros(2)),
+        Gaussian(sigma=2).shift(np.array([0.625, 0.75])),
+    )
     square = (0.625**2 + 0.75**2) / 4
-    assert bound(law, other, GaussianDP(mu=1)) == pytest.approx(math.sqrt(square), rel=1e-15)
-    assert bound(law, other, ZeroConcentratedDP(rho=1)) == square / 2
-    assert bound(law, other, RenyiDP(order="3/2", epsilon=1)) == 0.75 * square
+    assert bound(distribution, other, GaussianDP(mu=1)) == pytest.approx(math.sqrt(square), rel=1e-15)
+    assert bound(distribution, other, ZeroConcentratedDP(rho=1)) == square / 2
+    assert bound(distribution, other, RenyiDP(order="3/2", epsilon=1)) == 0.75 * square
 
 
 def test_laplace_noise_comes_near_its_exact_delta_from_below() -> None:
@@ -123,19 +126,21 @@ def test_integer_noise_is_its_sum_over_the_integers(noise: Any, masses: Any) -> 
 
 def test_a_discrete_gaussian_has_the_rho_of_its_change() -> None:
     """D^2/2v at every integer order (Canonne, Kamath and Steinke 2020, Proposition 5)."""
-    law = DiscreteGaussian(sigma2=9)
-    assert bound(law.shift(0), law.shift(3), ZeroConcentratedDP(rho=1)) == pytest.approx(0.5, rel=1e-9)
+    distribution = DiscreteGaussian(sigma2=9)
+    assert bound(distribution.shift(0), distribution.shift(3), ZeroConcentratedDP(rho=1)) == pytest.approx(
+        0.5, rel=1e-9
+    )
 
 
 def test_a_product_of_binomials_by_all_pairs_of_outcomes() -> None:
     """Two coordinates that moved by 1 and 2: the merged product is below the sum over all pairs, and near."""
     noise = Binomial(trials=30, p="1/2")
-    law, other = noise.shift(np.array([0, 0])), noise.shift(np.array([1, 2]))
+    distribution, other = noise.shift(np.array([0, 0])), noise.shift(np.array([1, 2]))
     x = np.arange(0, 33)
     p = np.outer(stats.binom(30, 0.5).pmf(x), stats.binom(30, 0.5).pmf(x))
     q = np.outer(stats.binom(30, 0.5).pmf(x - 1), stats.binom(30, 0.5).pmf(x - 2))
     truth = max(np.maximum(a - math.exp(0.3) * b, 0).sum() for a, b in ((p, q), (q, p)))
-    found = bound(law, other, ApproxDP(epsilon="3/10", delta=0))
+    found = bound(distribution, other, ApproxDP(epsilon="3/10", delta=0))
     assert 0.99 * truth < found <= truth * (1 + 1e-12)
 
 
@@ -144,33 +149,33 @@ def test_renyi_divergences_of_coordinates_add_up() -> None:
     noise, x = Skellam(variance=9), np.arange(-80, 81)
     pmf = stats.skellam(4.5, 4.5).pmf
     truth = sum(math.log(np.sum(pmf(x) ** 2 / pmf(x - d))) for d in (1, 2))
-    law, other = noise.shift(np.array([0, 0, 7])), noise.shift(np.array([1, 2, 7]))
-    assert bound(law, other, RenyiDP(order=2, epsilon=1)) == pytest.approx(truth, rel=1e-6)
+    distribution, other = noise.shift(np.array([0, 0, 7])), noise.shift(np.array([1, 2, 7]))
+    assert bound(distribution, other, RenyiDP(order=2, epsilon=1)) == pytest.approx(truth, rel=1e-6)
 
 
 def test_randomised_response_has_its_exact_delta_and_pure_loss() -> None:
     """(e^1 - e^(1/2)) / (1 + e^1), and log-ratio 1."""
-    law, other = (RandomisedResponse(symbols=2, truth=truth, epsilon=1) for truth in (0, 1))
+    distribution, other = (RandomisedResponse(symbols=2, truth=truth, epsilon=1) for truth in (0, 1))
     truth = (math.e - math.exp(0.5)) / (1 + math.e)
-    assert bound(law, other, ApproxDP(epsilon="1/2", delta=0)) == pytest.approx(truth, rel=1e-12)
-    assert bound(law, other, PureDP(epsilon=1)) == pytest.approx(1, rel=1e-12)
+    assert bound(distribution, other, ApproxDP(epsilon="1/2", delta=0)) == pytest.approx(truth, rel=1e-12)
+    assert bound(distribution, other, PureDP(epsilon=1)) == pytest.approx(1, rel=1e-12)
 
 
 def test_mu_of_one_event_is_below_the_gaussian_that_has_it() -> None:
     """For randomised response the best event is one symbol: mu = Phi^-1(p) - Phi^-1(1 - p)."""
-    law, other = (RandomisedResponse(symbols=2, truth=truth, epsilon=1) for truth in (0, 1))
+    distribution, other = (RandomisedResponse(symbols=2, truth=truth, epsilon=1) for truth in (0, 1))
     p = math.e / (1 + math.e)
     truth = stats.norm.ppf(p) - stats.norm.ppf(1 - p)
-    found = bound(law, other, GaussianDP(mu=1))
+    found = bound(distribution, other, GaussianDP(mu=1))
     assert truth - 1e-9 < found <= truth
 
 
 def test_residues_are_points() -> None:
-    """Modulo m both laws have m outcomes; the bound is the sum over them."""
-    law, other = (WrappedMod(Skellam(variance=4), modulus=16, offset=offset) for offset in (0, 3))
-    p, q = (np.exp([float(one.logp(k)) for k in range(16)]) for one in (law, other))
+    """Modulo m both distributions have m outcomes; the bound is the sum over them."""
+    distribution, other = (WrappedMod(Skellam(variance=4), modulus=16, offset=offset) for offset in (0, 3))
+    p, q = (np.exp([float(one.logp(k)) for k in range(16)]) for one in (distribution, other))
     truth = np.maximum(p - math.exp(0.25) * q, 0).sum()
-    assert bound(law, other, ApproxDP(epsilon="1/4", delta=0)) == pytest.approx(truth, rel=1e-9)
+    assert bound(distribution, other, ApproxDP(epsilon="1/4", delta=0)) == pytest.approx(truth, rel=1e-9)
 
 
 def test_another_variance_is_seen() -> None:
@@ -220,8 +225,8 @@ def test_a_broken_body_is_refused(words: str) -> None:
 def test_a_coordinate_is_not_counted_twice_under_another_spelling() -> None:
     """ "0" and 0 would be one coordinate, whose divergence counted twice."""
     claim = RenyiDP(order=2, epsilon=1)
-    law, other = (Skellam(variance=4).shift(np.array([d])) for d in (0, 2))
-    found = witness(law, other, claim)
+    distribution, other = (Skellam(variance=4).shift(np.array([d])) for d in (0, 2))
+    found = witness(distribution, other, claim)
     assert found is not None
     (part,) = found.body["parts"]
     for again in ("0", False, -1, 0.0):
@@ -248,7 +253,7 @@ def test_the_whole_outcome_is_no_second_coordinate(noise: Any, claim: Claim) -> 
             recompute(replace(found, body={**found.body, "parts": parts}), claim)
 
 
-def test_more_than_the_laws_give_is_refused() -> None:
+def test_more_than_the_distributions_give_is_refused() -> None:
     """A stated bound above the re-computed one, another order, a view that does not see it."""
     claim = RenyiDP(order=2, epsilon=1)
     found = witness(Gaussian(sigma=1).shift(0), Gaussian(sigma=1).shift(1), claim)

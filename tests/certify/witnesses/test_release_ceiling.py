@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from flint import arb
 
+from dpaudit.certify.witnesses import release
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.exact import exact
-from dpaudit.kernel.ball import ball, lower_short
-from dpaudit.distributions import Binomial, Shifted
 from dpaudit.core.views import PUBLIC, View
-from dpaudit.certify.witnesses import release
+from dpaudit.distributions import Binomial, Shifted
+from dpaudit.kernel.ball import ball, lower_short
 
 
 @pytest.mark.parametrize("epsilon", ["0", "1/100", "1/10", "1/2", "1", "3", "6"])
@@ -23,11 +23,11 @@ def test_a_bound_is_that_of_the_whole_product(
 ) -> None:
     """The bound on delta is the sum over all pieces; where it is 0 for certain, no product is formed."""
     base = Binomial(trials=60, p="1/4")
-    law, other = (Shifted(base, np.array(offset)) for offset in ([0, 2], [1, 0]))
+    distribution, other = (Shifted(base, np.array(offset)) for offset in ([0, 2], [1, 0]))
     parts = [{"coordinate": i, "points": ["10", "30"], "cuts": None} for i in (0, 1)]
-    site = {"site": "s", "to": ["public"], "law": law.to_json(), "law_neighbour": other.to_json()}
+    site = {"site": "s", "to": ["public"], "law": distribution.to_json(), "law_neighbour": other.to_json()}
     masses = (ball(Fraction(1, 3)), ball(there))
-    pieces = release._product([release.pieces_of(law, other, part) for part in parts])
+    pieces = release._product([release.pieces_of(distribution, other, part) for part in parts])
     weight = ball(exact(epsilon)).exp()
     gains = [masses[0] * p - weight * masses[1] * q for p, q in pieces]
     expected = max(lower_short(sum((gain for gain in gains if gain > 0), arb(0))), Fraction(0))

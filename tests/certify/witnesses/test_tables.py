@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 from dpaudit.core.claims import (
     Accounting,
     ApproxDP,
@@ -25,8 +27,6 @@ from dpaudit.core.claims import (
 from dpaudit.core.errors import CertificateError, DpauditError
 from dpaudit.core.evidence import Witness, evidence_from_json
 from dpaudit.core.views import SERVER, View
-from dpaudit.certify.witnesses.recompute import recompute
-from dpaudit.certify.witnesses.tables import Interval, Outcome, tables_witness
 
 PURE = PureDP(epsilon=1)
 
@@ -207,7 +207,7 @@ def test_other_claims_and_views_are_refused() -> None:
     with pytest.raises(CertificateError, match="view"):
         recompute(witness, PureDP(epsilon=1, view=View.of(SERVER)))
     everything = copy.deepcopy(witness.body) | {"view": {"principals": [], "complement": True}}
-    with pytest.raises(CertificateError, match="privacy claim about ideal laws"):
+    with pytest.raises(CertificateError, match="privacy claim about ideal distributions"):
         recompute(replace(witness, body=everything), Accounting(epsilon=1, declared="x"))
     rho = ZeroConcentratedDP(rho=1)
     for order in ("1", "10001"):

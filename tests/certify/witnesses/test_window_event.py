@@ -14,8 +14,8 @@ from scipy.integrate import quad
 from scipy.stats import laplace
 
 from audits.private_online_learning.hybrid_decisions import decision_event
-from dpaudit.core.errors import CertificateError, DpauditError
 from dpaudit.certify.witnesses.window_event import window_event_bound, window_event_loss
+from dpaudit.core.errors import CertificateError, DpauditError
 
 #: Two arms, four rounds: arm 1 waits in rounds 3 and 4, in round 4 with a larger bonus than arm 2's.
 SMALL: dict[str, Any] = {

@@ -1,5 +1,5 @@
-"""Witnesses: the loss comes from recorded laws and values alone, and a witness that claims more, or speaks
-about another view, is refused.
+"""Witnesses: the loss comes from recorded distributions and values alone, and a witness that claims more, or
+speaks about another view, is refused.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import ApproxDP, PureDP, RegretBound, ZeroConcentratedDP
-from dpaudit.coins import force, replay
-from dpaudit.core.errors import CertificateError
-from dpaudit.core.evidence import Witness, evidence_from_json
-from dpaudit.core.exact import decode_value, encode_value
-from dpaudit.distributions import Exponential, Laplace
-from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.witness_search import loss_witness
-from dpaudit.core.views import NOBODY, PUBLIC, SERVER, View, user
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.certify.witnesses.transcript import WitnessSite, leak_body, transcript_body
+from dpaudit.coins import force, replay
+from dpaudit.core.claims import ApproxDP, PureDP, RegretBound, ZeroConcentratedDP
+from dpaudit.core.errors import CertificateError
+from dpaudit.core.evidence import Witness, evidence_from_json
+from dpaudit.core.exact import decode_value, encode_value
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.views import NOBODY, PUBLIC, SERVER, View, user
+from dpaudit.distributions import Exponential, Laplace
+from dpaudit.replay.witness_search import loss_witness
 
 CLAIM = PureDP(epsilon=1)
 VIEW = CLAIM.view
@@ -44,7 +44,11 @@ def site(
     """A release of 1 on one side and 0 on the other with Laplace noise of scale 1/2, seen by ``to``."""
     noise = noise or Laplace(scale="1/2")
     return WitnessSite(
-        site="sum", to=frozenset([to]), law=noise.shift(here), law_neighbour=noise.shift(there), value=value
+        site="sum",
+        to=frozenset([to]),
+        distribution=noise.shift(here),
+        distribution_neighbour=noise.shift(there),
+        value=value,
     )
 
 
@@ -90,12 +94,16 @@ def test_too_large_a_bound_is_refused() -> None:
 
 
 def test_impossible_outcome_is_infinite() -> None:
-    """An outcome that the neighbour's law cannot produce has an infinite loss; impossible on the recorded
-    side it is refused.
+    """An outcome that the neighbour's distribution cannot produce has an infinite loss; impossible on the
+    recorded side it is refused.
     """
     one_sided = Exponential(scale=1)
     possible = WitnessSite(
-        site="x", to=frozenset([PUBLIC]), law=one_sided, law_neighbour=one_sided.shift(1), value=0.5
+        site="x",
+        to=frozenset([PUBLIC]),
+        distribution=one_sided,
+        distribution_neighbour=one_sided.shift(1),
+        value=0.5,
     )
     assert recompute(witness(possible, bound=None), CLAIM) is None
     with pytest.raises(CertificateError, match="impossible"):
@@ -208,7 +216,7 @@ EDITS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
     ("origin", lambda data: data.update(origin="dreamt")),
     ("form", lambda data: data.update(form="prose")),
     ("quantity", lambda data: data.update(quantity="rho")),
-    ("law", lambda data: data["body"]["sites"][0].update(law={"law": "os.system"})),
+    ("law", lambda data: data["body"]["sites"][0].update(distribution={"law": "os.system"})),
     ("audience", lambda data: data["body"]["sites"][0].update(to="public")),
     ("claims too much", lambda data: data["body"]["sites"][0].update(value=encode_value(0.5))),
     ("sites", lambda data: data["body"].update(sites="none")),

@@ -1,6 +1,7 @@
 """A random mechanism with the certificate that its author would write, and how the two are compared.
 
-A generator makes, for one rule in one situation, a mechanism as a plain function from data sets to laws and
+A generator makes, for one rule in one situation, a mechanism as a plain function from data sets to
+distributions and
 a proof of it. What is compared: for every claim that the proof can make, the certified bound against the
 truth over all neighbours. If the certificate lists an assumption, pairs that break it do not count; a pair
 that breaks something which the certificate does not list does.
@@ -19,14 +20,14 @@ from zlib import crc32
 
 import numpy as np
 
+from dpaudit.certify.build import Proof
 from dpaudit.core.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Certificate
-from dpaudit.certify.build import Proof
 from dpaudit.core.views import PUBLIC, View
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.data import Data, Pair, Situation, values_of
-from tests.kernel.enumeration.oracle import Law
+from tests.kernel.enumeration.oracle import Distribution
 
 __all__ = [
     "DOMAIN",
@@ -51,12 +52,12 @@ Condition = Callable[[Pair], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """``law`` depends on a data set through ``reads`` only. ``conditions`` says for each assumption, by a
-    pattern that its text matches, which pairs keep it. ``proof`` may raise ``CertificateError``.
+    """``distribution`` depends on a data set through ``reads`` only. ``conditions`` says for each assumption,
+    by a pattern that its text matches, which pairs keep it. ``proof`` may raise ``CertificateError``.
     """
 
     proof: Callable[[], Proof]
-    law: Callable[[Any], Law]
+    distribution: Callable[[Any], Distribution]
     pairs: Sequence[Pair]
     reads: Callable[[Data], Hashable] = values_of
     conditions: Mapping[str, Condition] = field(default_factory=dict)
@@ -114,7 +115,7 @@ def claims_in(situation: Situation) -> Iterator[PrivacyClaim]:
         "adjacency": situation.adjacency,
         "unit": situation.unit,
         "view": situation.view,
-        "turnout": situation.turnout,
+        "turnout": situation.participation,
         "domain": DOMAIN,
     }
     yield PureDP(epsilon=1, **context)
@@ -126,7 +127,7 @@ def claims_in(situation: Situation) -> Iterator[PrivacyClaim]:
         yield ApproxDP(epsilon=epsilon, delta=1, **context)
 
 
-def one_way(claim: PrivacyClaim, p: Law, q: Law) -> Law:
+def one_way(claim: PrivacyClaim, p: Distribution, q: Distribution) -> Distribution:
     """The claimed quantity of p against q, row by row."""
     if isinstance(claim, PureDP):
         return oracle.pure(p, q)
@@ -142,11 +143,12 @@ def one_way(claim: PrivacyClaim, p: Law, q: Law) -> Law:
 
 @dataclass(frozen=True)
 class Truth:
-    """The pairs that count, and their laws: row i is one side of ``pairs[i]``, in either direction."""
+    """The pairs that count, and their distributions: row i is one side of ``pairs[i]``, in either
+    direction."""
 
     pairs: list[Pair]
-    left: Law
-    right: Law
+    left: Distribution
+    right: Distribution
 
     def worst(self, claim: PrivacyClaim) -> tuple[float, Pair | None]:
         """The largest quantity over pairs and directions, and a pair that has it."""
@@ -158,7 +160,8 @@ class Truth:
 
 
 def truth(case: Case, assumptions: Sequence[str] = (), *, all_kept: bool = False) -> Truth:
-    """The laws on the pairs that keep what ``assumptions`` say, or all conditions; each pair of laws once."""
+    """The distributions on the pairs that keep what ``assumptions`` say, or all conditions; each pair of
+    distributions once."""
     listed = [
         condition
         for pattern, condition in case.conditions.items()
@@ -170,9 +173,9 @@ def truth(case: Case, assumptions: Sequence[str] = (), *, all_kept: bool = False
         new = one != other and (one, other) not in pairs
         if new and all(condition(pair) for condition in listed):
             pairs[one, other] = pairs[other, one] = pair
-    laws = {key: case.law(key) for key in dict.fromkeys(one for one, _ in pairs)}
-    left = np.array([laws[one] for one, _ in pairs])
-    return Truth(list(pairs.values()), left, np.array([laws[other] for _, other in pairs]))
+    distributions = {key: case.distribution(key) for key in dict.fromkeys(one for one, _ in pairs)}
+    left = np.array([distributions[one] for one, _ in pairs])
+    return Truth(list(pairs.values()), left, np.array([distributions[other] for _, other in pairs]))
 
 
 def compare(case: Case, situation: Situation, *, all_kept: bool = False) -> float | None:
@@ -211,7 +214,7 @@ def attempt(case: Case, claim: PrivacyClaim) -> Certificate | None:
 def compare_all(name: str, situation: Situation, *, all_kept: bool = False) -> list[float]:
     """``compare`` for all random cases of a generator: the shares of those that were not refused."""
     generator = GENERATORS[name]
-    plain = situation.turnout == "everybody" and situation.view == View.of(PUBLIC)
+    plain = situation.participation == "everybody" and situation.view == View.of(PUBLIC)
     shares = []
     for index in range(generator.count if plain else max(2, generator.count // 3)):
         rng = stream(name, index, situation.adjacency, situation.unit)

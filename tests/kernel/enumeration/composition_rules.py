@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.certify import build
 from dpaudit.certify.build import LossGrid, Proof
 from dpaudit.certify.sites import Site
+from dpaudit.core.claims import Adjacency, Unit
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of, where
-from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.oracle import Distribution, joint
 from tests.kernel.enumeration.queries import Query, choose, random_sum, random_table
 
 __all__ = ["GRID", "ONE_CELL", "ONE_LEAF", "OTHERS_STAY", "PARTITION", "SAME_PLACES", "noisy", "per_user"]
@@ -36,8 +36,8 @@ GRID = LossGrid(step="1/50", bits=64, tail=30)
 SCALES = [Fraction(1, 2), Fraction(1), Fraction(2)]
 
 
-def noisy(query: Query, scale: Fraction) -> Callable[[Sequence[int | None]], Law]:
-    """The law of the clamped noisy value of a query with values in 0..2."""
+def noisy(query: Query, scale: Fraction) -> Callable[[Sequence[int | None]], Distribution]:
+    """The distribution of the clamped noisy value of a query with values in 0..2."""
     return lambda values: oracle.discrete_laplace_clamped(query(tuple(values)), float(scale), 0, 2)
 
 
@@ -53,13 +53,14 @@ def _release(queries: Sequence[Query], scale: Fraction, pairs: Sequence[Pair]) -
 
 @generates("sequential", count=9)
 def sequential(rng: np.random.Generator, situation: Situation) -> Case:
-    """A first release, then one or two whose queries are chosen by its outcome; with or without loss laws."""
+    """A first release, then one or two whose queries are chosen by its outcome; with or without loss
+    distributions."""
     pairs, scales = pairs_in(situation), [choose(rng, SCALES) for _ in range(2)]
     first, times = random_table(rng, range(3)), int(rng.integers(1, 3))
     second = [[random_table(rng, range(3)) for _ in range(times)] for _ in range(3)]
     grid = choose(rng, [None, None, GRID])
 
-    def law(values: Any) -> Law:
+    def distribution(values: Any) -> Distribution:
         start = noisy(first, scales[0])(values)
         later = [joint(*(noisy(query, scales[1])(values) for query in chosen)) for chosen in second]
         return np.concatenate([chance * rest for chance, rest in zip(start, later, strict=True)])
@@ -69,7 +70,9 @@ def sequential(rng: np.random.Generator, situation: Situation) -> Case:
         _release([query for chosen in second for query in chosen], scales[1], pairs),
     ]
     return Case(
-        proof=lambda: build.compose_sequential(premises, times=[1, times], grid=grid), law=law, pairs=pairs
+        proof=lambda: build.compose_sequential(premises, times=[1, times], grid=grid),
+        distribution=distribution,
+        pairs=pairs,
     )
 
 
@@ -85,7 +88,7 @@ def sequential_gaussian(rng: np.random.Generator, situation: Situation) -> Case:
     ]
     return Case(
         proof=lambda: build.compose_sequential(premises),
-        law=lambda values: joint(
+        distribution=lambda values: joint(
             *(
                 oracle.gaussian_cells(query(values), float(scale), np.linspace(-5, 7, 17))
                 for query, scale in zip(queries, scales, strict=True)
@@ -206,7 +209,7 @@ def _parallel(
     scales = [choose(rng, SCALES) for _ in range(2)]
     premises = [_release([q], s, premise_pairs) for q, s in zip(queries, scales, strict=True)]
 
-    def together(data: Data, shift: int = 0) -> Law:
+    def together(data: Data, shift: int = 0) -> Distribution:
         lists = cells.lists(data, shift)
         return joint(*(noisy(q, s)(v) for q, s, v in zip(queries, scales, lists, strict=True)))
 
@@ -218,17 +221,17 @@ def _parallel(
     conditions = cells.conditions(situation, moves=moves)
     reads = (lambda data: data) if cell is by_owner else _unowned
     if by != "shown outcomes":
-        return Case(proof=proof, law=together, pairs=pairs, reads=reads, conditions=conditions)
+        return Case(proof=proof, distribution=together, pairs=pairs, reads=reads, conditions=conditions)
     first, scale = random_table(rng, range(3)), choose(rng, SCALES)
     shown = _release([first], scale, pairs)
 
-    def after(data: Data) -> Law:
+    def after(data: Data) -> Distribution:
         start = noisy(first, scale)(values_of(data))
         return np.concatenate([chance * together(data, shift) for shift, chance in enumerate(start)])
 
     return Case(
         proof=lambda: build.compose_sequential([shown, proof()]),
-        law=after,
+        distribution=after,
         pairs=pairs,
         reads=reads,
         conditions=conditions,
@@ -311,7 +314,9 @@ def _tree(rng: np.random.Generator, situation: Situation, *, declare: bool) -> C
             if declare
             else build.tree_mechanism(node, leaves=leaves, grid=grid)
         ),
-        law=lambda v: joint(*(noisy(q, scale)(v[a:b]) for q, (a, b) in zip(queries, blocks, strict=True))),
+        distribution=lambda v: joint(
+            *(noisy(q, scale)(v[a:b]) for q, (a, b) in zip(queries, blocks, strict=True))
+        ),
         pairs=pairs,
         conditions={ONE_LEAF: one_leaf, r"at most \d+ released nodes": few},
     )
@@ -349,7 +354,7 @@ def group(rng: np.random.Generator, situation: Situation) -> Case:
             one = build.gaussian_mechanism(sensitivity=moved, scale=2 * scale)
         return build.group_privacy(one, events=events, declared="by hand")
 
-    def law(values: Any) -> Law:
+    def distribution(values: Any) -> Distribution:
         if normal:
             return oracle.gaussian_cells(query(values), 2 * float(scale), edges)
         return oracle.discrete_laplace_clamped(query(values), float(scale), 0, 3)
@@ -359,7 +364,7 @@ def group(rng: np.random.Generator, situation: Situation) -> Case:
 
     return Case(
         proof=proof,
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         conditions={r"contributes at most": few, SAME_PLACES: same_places},
     )
@@ -402,7 +407,7 @@ def accounted(rng: np.random.Generator, situation: Situation) -> Case:
     grid = choose(rng, [None, None, GRID])
     return Case(
         proof=lambda: build.accounted(sites, declared="by hand", grid=grid),
-        law=lambda v: joint(*(noisy(queries[j], scales[classes[j]])(reads(j, v)) for j in range(3))),
+        distribution=lambda v: joint(*(noisy(queries[j], scales[classes[j]])(reads(j, v)) for j in range(3))),
         pairs=pairs,
         conditions={
             r"touches what is declared": lambda pair: all(

@@ -47,10 +47,10 @@ class Situation:
     adjacency: Adjacency
     unit: Unit
     view: View = EVERYBODY_SEES
-    turnout: str = "everybody"
+    participation: str = "everybody"
 
     def __str__(self) -> str:
-        return f"{self.adjacency.value}, per {self.unit.value}, seen by {self.view}, {self.turnout}"
+        return f"{self.adjacency.value}, per {self.unit.value}, seen by {self.view}, {self.participation}"
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -62,9 +62,9 @@ def _situations() -> list[Situation]:
     settings = list(product(Adjacency, Unit))
     plain = [Situation(adjacency, unit) for adjacency, unit in settings]
     others = [
-        Situation(adjacency, unit, view, turnout)
+        Situation(adjacency, unit, view, participation)
         for adjacency, unit in settings
-        for view, turnout in (
+        for view, participation in (
             (View.of(user(1)), "everybody"),
             (View.everybody_but(user(0)), "everybody"),
             (View.of(PUBLIC), "all but one user"),
@@ -73,7 +73,8 @@ def _situations() -> list[Situation]:
     return plain + others
 
 
-#: Every adjacency and unit in the public view, and again in two views that hold users and at a lower turnout.
+#: Every adjacency and unit in the public view, and again in two views that hold users and at a lower
+#: participation.
 SITUATIONS = _situations()
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency, Unit
-from dpaudit.distributions import Exponential, NoisyArgmax
 from dpaudit.certify import build
 from dpaudit.certify.build import LossGrid
+from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.views import user
+from dpaudit.distributions import Exponential, NoisyArgmax
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, datasets, neighbours, pairs_in
-from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.oracle import Distribution, joint
 from tests.kernel.enumeration.queries import choose
 
 __all__ = ["ENOUGH", "ONE_EACH"]
@@ -51,8 +51,9 @@ def response_rows(epsilon: Fraction, symbols: int) -> list[list[float]]:
     return [[(e if y == x else 1.0) / (e + symbols - 1) for y in range(symbols)] for x in range(symbols)]
 
 
-def _in_order(rows: Sequence[Sequence[Any]], values: Sequence[int | None]) -> Law:
-    """The law of the messages in order, one more symbol standing for "none"; numbers of messages apart."""
+def _in_order(rows: Sequence[Sequence[Any]], values: Sequence[int | None]) -> Distribution:
+    """The distribution of the messages in order, one more symbol standing for "none"; numbers of messages
+    apart."""
     size = len(rows[0]) + 1
     one = {x: np.array([*map(float, row), 0.0]) for x, row in enumerate(rows)}
     silent = np.eye(size)[-1]
@@ -72,7 +73,7 @@ def finite(rng: np.random.Generator, situation: Situation) -> Case:
     rows = random_rows(rng, len(situation.values), int(rng.integers(2, 4)), zeros=bool(rng.integers(3) == 0))
     return Case(
         proof=lambda: build.finite_mechanism(rows),
-        law=lambda values: _in_order(rows, values),
+        distribution=lambda values: _in_order(rows, values),
         pairs=pairs_in(situation),
     )
 
@@ -83,24 +84,24 @@ def finite_weights(rng: np.random.Generator, situation: Situation) -> Case:
     scores = [[int(q) for q in rng.integers(0, 3, size=3)] for _ in situation.values]
     scale = choose(rng, [Fraction(1), Fraction(2), Fraction(1, 2)])
     rows = [_flips(row, float(scale)) for row in scores]
-    laws = [NoisyArgmax(scores=row, noise=Exponential(scale=scale)) for row in scores]
+    distributions = [NoisyArgmax(scores=row, noise=Exponential(scale=scale)) for row in scores]
     return Case(
-        proof=lambda: build.finite_mechanism(laws=laws),
-        law=lambda values: _in_order(rows, values),
+        proof=lambda: build.finite_mechanism(distributions=distributions),
+        distribution=lambda values: _in_order(rows, values),
         pairs=pairs_in(situation),
     )
 
 
 def _flips(scores: Sequence[int], scale: float) -> list[float]:
     """Permute-and-flip over every order of the candidates."""
-    law, orders = [0.0] * len(scores), [*permutations(range(len(scores)))]
+    distribution, orders = [0.0] * len(scores), [*permutations(range(len(scores)))]
     for order in orders:
         left = 1.0 / len(orders)
         for i in order:
             heads = math.exp((scores[i] - max(scores)) / scale)
-            law[i] += left * heads
+            distribution[i] += left * heads
             left *= 1 - heads
-    return law
+    return distribution
 
 
 @generates("randomised-response", holds=_one_record)
@@ -110,29 +111,29 @@ def randomised_response(rng: np.random.Generator, situation: Situation) -> Case:
     rows = response_rows(epsilon, symbols)
     return Case(
         proof=lambda: build.randomised_response(epsilon=epsilon, symbols=symbols),
-        law=lambda values: _in_order(rows, values),
+        distribution=lambda values: _in_order(rows, values),
         pairs=pairs_in(situation),
     )
 
 
-def _histogram(rows: Sequence[Sequence[float]], values: Sequence[int | None], most: int) -> Law:
-    """The law of how often each message came."""
+def _histogram(rows: Sequence[Sequence[float]], values: Sequence[int | None], most: int) -> Distribution:
+    """The distribution of how often each message came."""
     outputs = len(rows[0])
-    law = np.zeros((most + 1,) * outputs)
-    law[(0,) * outputs] = 1.0
+    distribution = np.zeros((most + 1,) * outputs)
+    distribution[(0,) * outputs] = 1.0
     for value in values:
         if value is not None:
-            law = sum(
-                float(chance) * np.roll(law, 1, axis=y) for y, chance in enumerate(rows[value])
+            distribution = sum(
+                float(chance) * np.roll(distribution, 1, axis=y) for y, chance in enumerate(rows[value])
             )  # nothing wraps: there are at most ``most`` messages
-    return law.ravel()
+    return distribution.ravel()
 
 
 def _shuffled(
     rng: np.random.Generator, situation: Situation, rows: Sequence[Sequence[float]], users: int, proof: Any
 ) -> Case:
-    """At least ``users`` messages at full turnout; one less if the claim allows a user to be absent."""
-    absent = situation.turnout != "everybody"
+    """At least ``users`` messages at full participation; one less if the claim allows a user to be absent."""
+    absent = situation.participation != "everybody"
     sizes = (users - 1, users) if absent else (users, users + 1)
     most = users + 1
     values = tuple(range(len(rows)))
@@ -140,7 +141,7 @@ def _shuffled(
     pairs = _pairs(situation, tuple(s for s in sizes if s > 0), alphabet, values)
     holds_user = user(1) in situation.view.principals and not situation.view.complement
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         if situation.view.complement:
             return _in_order(rows, [value for _, value in key])
         known = [value for who, value in key if holds_user and who == 1]
@@ -157,7 +158,7 @@ def _shuffled(
 
     return Case(
         proof=proof,
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         reads=lambda data: data if holds_user else tuple((0, value) for _, value in data),
         conditions={
@@ -167,7 +168,7 @@ def _shuffled(
     )
 
 
-def _in_block(rows: Sequence[Sequence[float]], values: Sequence[int | None]) -> Law:
+def _in_block(rows: Sequence[Sequence[float]], values: Sequence[int | None]) -> Distribution:
     size, start = len(rows[0]) + 1, sum((len(rows[0]) + 1) ** n for n in range(len(values)))
     return _in_order(rows, values)[start : start + size ** len(values)]
 
@@ -175,8 +176,8 @@ def _in_block(rows: Sequence[Sequence[float]], values: Sequence[int | None]) -> 
 def _pairs(
     situation: Situation, sizes: Sequence[int], alphabet: Sequence[int | None], values: Sequence[int]
 ) -> list[Pair]:
-    """Neighbours; at full turnout both sides have at least the smallest of the sizes, and per event every
-    record has an owner of its own.
+    """Neighbours; at full participation both sides have at least the smallest of the sizes, and per event
+    every record has an owner of its own.
     """
     result = []
     for left in datasets(alphabet, sizes):
@@ -262,11 +263,11 @@ def shuffled_twice(rng: np.random.Generator, situation: Situation) -> Case:
         rng, situation, rows, users, lambda: build.compose_sequential([round_()], times=[2], grid=grid)
     )
 
-    def law(key: Any) -> Law:
-        once = one.law(key)
+    def distribution(key: Any) -> Distribution:
+        once = one.distribution(key)
         return np.multiply.outer(once, once).ravel()
 
-    return replace(one, law=law)
+    return replace(one, distribution=distribution)
 
 
 @generates("shuffled-table", holds=_shuffles, close=0.8, count=6)

@@ -1,8 +1,8 @@
 """Cases for the rules of additive noise: a random query, its sensitivity by enumeration, noise by one's own
 formulas.
 
-Distributed noise is made of parts, one a user. A view that holds users takes their parts off; a lower turnout
-leaves one part out; and a user who is removed from the data takes his part along.
+Distributed noise is made of parts, one a user. A view that holds users takes their parts off; a lower
+participation leaves one part out; and a user who is removed from the data takes his part along.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.certify import build
 from dpaudit.certify.build import BoundedSum, LossGrid
+from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.views import PUBLIC, View, user
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of
-from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.oracle import Distribution, joint
 from tests.kernel.enumeration.queries import (
     choose,
     distance_1,
@@ -55,7 +55,7 @@ def laplace(rng: np.random.Generator, situation: Situation) -> Case:
     moved = move(pairs, lambda values: [query(values) for query in queries], distance_1)
     return Case(
         proof=lambda: build.laplace_mechanism(sensitivity=moved, scale=scale, dimension=len(queries)),
-        law=lambda v: joint(
+        distribution=lambda v: joint(
             *(oracle.laplace_cells(float(q(v)), float(scale), np.arange(0, 2.01, 0.25)) for q in queries)
         ),
         pairs=pairs,
@@ -73,7 +73,7 @@ def laplace_sum(rng: np.random.Generator, situation: Situation) -> Case:
     scale, edges = choose(rng, HALVES[1:]), np.arange(-4.5, 4.51, 0.25)
     return Case(
         proof=lambda: build.laplace_mechanism(sensitivity=sensitivity, scale=scale),
-        law=lambda v: oracle.laplace_cells(float(query(v)), float(scale), edges),
+        distribution=lambda v: oracle.laplace_cells(float(query(v)), float(scale), edges),
         pairs=pairs_in(situation),
     )
 
@@ -86,7 +86,7 @@ def discrete_laplace(rng: np.random.Generator, situation: Situation) -> Case:
     moved = move(pairs, query, lambda a, b: abs(a - b))
     return Case(
         proof=lambda: build.discrete_laplace_mechanism(sensitivity=moved, scale=scale),
-        law=lambda v: oracle.discrete_laplace_clamped(query(v), float(scale), -4, 8),
+        distribution=lambda v: oracle.discrete_laplace_clamped(query(v), float(scale), -4, 8),
         pairs=pairs,
     )
 
@@ -98,7 +98,7 @@ def discrete_laplace_sum(rng: np.random.Generator, situation: Situation) -> Case
     scale = choose(rng, HALVES[1:])
     return Case(
         proof=lambda: build.discrete_laplace_mechanism(sensitivity=sensitivity, scale=scale),
-        law=lambda v: oracle.discrete_laplace_clamped(int(query(v)), float(scale), -4, 8),
+        distribution=lambda v: oracle.discrete_laplace_clamped(int(query(v)), float(scale), -4, 8),
         pairs=pairs_in(situation),
     )
 
@@ -117,7 +117,9 @@ def gaussian(rng: np.random.Generator, situation: Situation) -> Case:
     edges = np.linspace(-6, 8, 113 if len(queries) == 1 else 29)
     return Case(
         proof=lambda: build.gaussian_mechanism(**stated, scale=scale),
-        law=lambda v: joint(*(oracle.gaussian_cells(float(q(v)), float(scale), edges) for q in queries)),
+        distribution=lambda v: joint(
+            *(oracle.gaussian_cells(float(q(v)), float(scale), edges) for q in queries)
+        ),
         pairs=pairs,
     )
 
@@ -134,11 +136,16 @@ def _one_comes_or_goes(situation: Situation) -> bool:
 def subsampled_gaussian(rng: np.random.Generator, situation: Situation) -> Case:
     """Every subset of the records with its chance; a random table of contributions, 0 for the null record."""
     step = _Step(rng, cells=72)
-    return Case(proof=step.proof, law=lambda values: step.law(values, 1.0), pairs=pairs_in(situation))
+    return Case(
+        proof=step.proof,
+        distribution=lambda values: step.distribution(values, 1.0),
+        pairs=pairs_in(situation),
+    )
 
 
 class _Step:
-    """A step with random parameters: its proof, and its law with all contributions times a factor."""
+    """A step with random parameters: its proof, and its distribution with all contributions times a
+    factor."""
 
     def __init__(self, rng: np.random.Generator, *, cells: int) -> None:
         self.scale = choose(rng, [Fraction(1), Fraction(2)])
@@ -150,7 +157,7 @@ class _Step:
         moved = max(*map(abs, self.table), Fraction(1, 2))
         return build.poisson_subsampled_gaussian(sensitivity=moved, rate=self.rate, scale=self.scale)
 
-    def law(self, values: Sequence[int | None], factor: float) -> Law:
+    def distribution(self, values: Sequence[int | None], factor: float) -> Distribution:
         records = [0.0 if v is None else factor * float(self.table[v]) for v in values]
         total = np.zeros(len(self.edges) + 1)
         for chosen in product((False, True), repeat=len(records)):
@@ -166,13 +173,15 @@ def subsampled_steps(rng: np.random.Generator, situation: Situation) -> Case:
     step = _Step(rng, cells=24)
     grid = LossGrid(step="1/50", bits=64, tail=30)
 
-    def law(values: Sequence[int | None]) -> Law:
-        after = [step.law(values, -1.0 if j <= 12 else 1.0) for j in range(26)]
-        return np.concatenate([p * later for p, later in zip(step.law(values, 1.0), after, strict=True)])
+    def distribution(values: Sequence[int | None]) -> Distribution:
+        after = [step.distribution(values, -1.0 if j <= 12 else 1.0) for j in range(26)]
+        return np.concatenate(
+            [p * later for p, later in zip(step.distribution(values, 1.0), after, strict=True)]
+        )
 
     return Case(
         proof=lambda: build.compose_sequential([step.proof()], times=[2], grid=grid),
-        law=law,
+        distribution=distribution,
         pairs=pairs_in(situation),
     )
 
@@ -185,10 +194,11 @@ class Parts:
     """Distributed noise of two users in one situation: how many parts the adversary does not know."""
 
     def __init__(self, situation: Situation, *, counted: bool = True) -> None:
-        """``counted``: the certificate counts parts. Otherwise it names one law, the same on both sides."""
+        """``counted``: the certificate counts parts. Otherwise it names one distribution, the same on both
+        sides."""
         leaves = situation.unit is Unit.USER and situation.adjacency is Adjacency.ADD_REMOVE
         self.leaves = leaves and counted
-        self.unknown = 2 - (not _unheld(situation)) - (situation.turnout != "everybody")
+        self.unknown = 2 - (not _unheld(situation)) - (situation.participation != "everybody")
         pairs = pairs_in(situation)
         if self.leaves:
             pairs = tuple(p for p in pairs if len({who for who, _ in p.left}) == 2)
@@ -206,7 +216,7 @@ class Parts:
             return all(self.reads(data)[1] >= 2 * declared for data in (pair.left, pair.right))
 
         return {
-            r"[Aa]t least .*(noise|share|parts|law|added)": enough,
+            r"[Aa]t least .*(noise|share|parts|distribution|added)": enough,
             SHARES_STAY: lambda pair: self.reads(pair.left)[1] == self.reads(pair.right)[1],
         }
 
@@ -229,19 +239,19 @@ def _integer_query(rng: np.random.Generator, pairs: Any) -> tuple[Any, int]:
 
 @generates("polya", holds=_distributed)
 def polya(rng: np.random.Generator, situation: Situation) -> Case:
-    """Polya shares of two users, certified at full turnout or for one of them."""
+    """Polya shares of two users, certified at full participation or for one of them."""
     parts, scale = Parts(situation), choose(rng, [Fraction(1), Fraction(2)])
     query, moved = _integer_query(rng, parts.pairs)
     declared = choose(rng, [Fraction(1, 2), Fraction(1)])
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, count = key
         noise = oracle.polya_difference(count / 2, float(scale), 8) if count else np.eye(1, 17, 8)[0]
         return oracle.lattice(noise, query(values), -2, 4)
 
     return Case(
         proof=lambda: build.polya_noise(sensitivity=moved, scale=scale, share=declared),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(declared),
@@ -254,7 +264,7 @@ def _gaussians(rng: np.random.Generator, situation: Situation, make: Any, varian
     parts = Parts(situation, counted=count > 1)
     query, moved = _integer_query(rng, parts.pairs)
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, present = key
         return oracle.lattice(
             oracle.discrete_gaussian_sum(float(variance), present, 40), query(values), -10, 12
@@ -262,7 +272,7 @@ def _gaussians(rng: np.random.Generator, situation: Situation, make: Any, varian
 
     return Case(
         proof=lambda: make(sensitivity=moved, variance=variance, count=count),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(Fraction(count, 2)),
@@ -295,14 +305,14 @@ def integer_skellam(rng: np.random.Generator, situation: Situation) -> Case:
     query, moved = _integer_query(rng, parts.pairs)
     declared = choose(rng, [Fraction(1, 2), Fraction(1)])
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, count = key
         noise = oracle.skellam(float(variance) * count / 2, 30) if count else np.eye(1, 61, 30)[0]
         return oracle.lattice(noise, query(values), -10, 12)
 
     return Case(
         proof=lambda: build.integer_noise("skellam", sensitivity=moved, variance=variance * declared),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(declared),
@@ -316,7 +326,7 @@ def integer_binomial(rng: np.random.Generator, situation: Situation) -> Case:
     query, moved = _integer_query(rng, parts.pairs)
     chance, count = choose(rng, [Fraction(1, 2), Fraction(1, 3)]), int(rng.integers(1, 3))
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, present = key
         return np.asarray(
             scipy.stats.binom.pmf(np.arange(0, 24) - query(values), trials * present, float(chance))
@@ -326,7 +336,7 @@ def integer_binomial(rng: np.random.Generator, situation: Situation) -> Case:
         proof=lambda: build.integer_noise(
             "binomial", sensitivity=moved, trials=trials * count, probability=chance
         ),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(Fraction(count, 2)),
@@ -342,7 +352,7 @@ def vector_noise(rng: np.random.Generator, situation: Situation) -> Case:
     vector = lambda values: [query(values) for query in queries]  # noqa: E731
     squares, largest = move(parts.pairs, vector, distance_2), move(parts.pairs, vector, distance_max)
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, present = key
         noise = oracle.discrete_gaussian_sum(float(variance), present, 40)
         return joint(*(oracle.lattice(noise, query(values), -9, 11) for query in queries))
@@ -358,7 +368,7 @@ def vector_noise(rng: np.random.Generator, situation: Situation) -> Case:
             variance=variance,
             count=count,
         ),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(Fraction(count, 2)),
@@ -377,10 +387,11 @@ def binomial_vectors(rng: np.random.Generator, situation: Situation) -> Case:
     vector = lambda values: [query(values) for query in queries]  # noqa: E731
     squares, largest = move(parts.pairs, vector, distance_2), move(parts.pairs, vector, distance_max)
     mean, reach = trials * float(chance), 9 * math.sqrt(2 * trials / 4)
-    # the ends, where one law may have no mass, and all within nine deviations, which leaves out 1e-15
+    # the ends, where one distribution may have no mass, and all within nine deviations, which leaves out
+    # 1e-15
     points = np.r_[0:3, max(3, int(mean - reach)) : int(2 * mean + reach), 2 * trials + 2]
 
-    def entry(value: Fraction, present: int) -> Law:
+    def entry(value: Fraction, present: int) -> Distribution:
         low = int(value // 1)
         rounded = ((low, 1 - (value - low)), (low + 1, value - low))
         masses = (
@@ -388,7 +399,7 @@ def binomial_vectors(rng: np.random.Generator, situation: Situation) -> Case:
         )
         return np.asarray(sum(masses))
 
-    def law(key: Any) -> Law:
+    def distribution(key: Any) -> Distribution:
         values, present = key
         return joint(*(entry(query(values), present) for query in queries))
 
@@ -403,7 +414,7 @@ def binomial_vectors(rng: np.random.Generator, situation: Situation) -> Case:
             orders=[2, 4, 8, 16],
             deviation=40,
         ),
-        law=law,
+        distribution=distribution,
         reads=parts.reads,
         pairs=parts.pairs,
         conditions=parts.conditions(Fraction(1, 2)),

@@ -1,9 +1,11 @@
-"""The truth by enumeration: laws as vectors of probabilities, and the largest loss between two of them.
+"""The truth by enumeration: distributions as vectors of probabilities, and the largest loss between two of
+them.
 
-Nothing here comes from the package under test. A law is the vector of the probabilities of finitely many
+Nothing here comes from the package under test. A distribution is the vector of the probabilities of finitely
+many
 outcomes. Outcomes may be left out or merged (a density becomes the masses of cells): both only make the truth
-smaller, so that "bound >= truth" stays what it says. Pairs of laws are compared many at a time: p and q hold
-one law a row.
+smaller, so that "bound >= truth" stays what it says. Pairs of distributions are compared many at a time: p
+and q hold one distribution a row.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import scipy.special
 
 __all__ = [
     "RENYI_ORDERS",
-    "Law",
+    "Distribution",
     "delta",
     "discrete_gaussian_sum",
     "discrete_laplace_clamped",
@@ -34,7 +36,7 @@ __all__ = [
     "skellam",
 ]
 
-Law = np.ndarray[Any, np.dtype[np.float64]]
+Distribution = np.ndarray[Any, np.dtype[np.float64]]
 
 #: Orders at which zero-concentrated DP is looked at.
 RENYI_ORDERS = (1.05, 1.5, 2.0, 4.0, 16.0, 64.0)
@@ -46,18 +48,18 @@ BLOCK = 2**17
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-def pure(p: Law, q: Law) -> Law:
+def pure(p: Distribution, q: Distribution) -> Distribution:
     """The largest log-ratio of p over q in every row; infinite where q misses an outcome of p."""
     return np.max(_losses(p, q), axis=1, initial=0.0)
 
 
-def _losses(p: Law, q: Law) -> Law:
+def _losses(p: Distribution, q: Distribution) -> Distribution:
     """Log-ratios; minus infinity where p has no mass."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p > 0, np.log(p) - np.log(q), -math.inf)
 
 
-def delta(p: Law, q: Law, epsilon: float) -> Law:
+def delta(p: Distribution, q: Distribution, epsilon: float) -> Distribution:
     """The sum of the positive parts of p - e^epsilon q in every row."""
     factor, rows, result = math.exp(epsilon), max(1, BLOCK // p.shape[1]), np.zeros(len(p))
     for start in range(0, len(p), rows):
@@ -69,7 +71,7 @@ def delta(p: Law, q: Law, epsilon: float) -> Law:
     return result
 
 
-def renyi(p: Law, q: Law, order: float) -> Law:
+def renyi(p: Distribution, q: Distribution, order: float) -> Distribution:
     """The Renyi divergence of ``order`` above 1 in every row, over the outcomes that are listed."""
     with np.errstate(divide="ignore"):
         exponents = np.log(p) + (order - 1) * _losses(p, q)
@@ -80,12 +82,12 @@ def renyi(p: Law, q: Law, order: float) -> Law:
     return (top[:, 0] + np.log(total)) / (order - 1)
 
 
-def rho(p: Law, q: Law) -> Law:
+def rho(p: Distribution, q: Distribution) -> Distribution:
     """The largest Renyi divergence divided by its order."""
     return np.max([renyi(p, q, order) / order for order in RENYI_ORDERS], axis=0)
 
 
-def mu(p: Law, q: Law) -> Law:
+def mu(p: Distribution, q: Distribution) -> Distribution:
     """The least mu whose Gaussian delta is at least that of the row, found for the worst row at each loss."""
     result = np.where(pure(p, q) == math.inf, math.inf, 0.0)
     for epsilon in EPSILONS:
@@ -110,15 +112,15 @@ def _normal_cdf(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-def joint(*laws: Law) -> Law:
-    """The law of independent outcomes together."""
+def joint(*distributions: Distribution) -> Distribution:
+    """The distribution of independent outcomes together."""
     result = np.ones(1)
-    for law in laws:
-        result = np.multiply.outer(result, law).ravel()
+    for distribution in distributions:
+        result = np.multiply.outer(result, distribution).ravel()
     return result
 
 
-def discrete_laplace_clamped(value: int, scale: float, low: int, high: int) -> Law:
+def discrete_laplace_clamped(value: int, scale: float, low: int, high: int) -> Distribution:
     """``value`` + discrete Laplace noise, clamped to [low, high]; ``value`` must lie in it."""
     a = math.exp(-1 / scale)
     if low == high:
@@ -129,18 +131,19 @@ def discrete_laplace_clamped(value: int, scale: float, low: int, high: int) -> L
     return np.asarray(masses, dtype=float)
 
 
-def laplace_cells(value: float, scale: float, edges: Sequence[float]) -> Law:
+def laplace_cells(value: float, scale: float, edges: Sequence[float]) -> Distribution:
     """The masses of the cells between the edges, and beyond them, of ``value`` + Laplace noise."""
     return _cells(np.asarray(edges) - value, lambda x: 0.5 * np.exp(-x / scale))
 
 
-def gaussian_cells(value: float, deviation: float, edges: Sequence[float]) -> Law:
+def gaussian_cells(value: float, deviation: float, edges: Sequence[float]) -> Distribution:
     """The same for Gaussian noise."""
     return _cells(np.asarray(edges) - value, lambda x: scipy.special.ndtr(-x / deviation))
 
 
-def _cells(edges: Law, survival: Callable[[Law], Law]) -> Law:
-    """Masses of a symmetric law: on either side of 0 by differences of its own tail, to keep digits."""
+def _cells(edges: Distribution, survival: Callable[[Distribution], Distribution]) -> Distribution:
+    """Masses of a symmetric distribution: on either side of 0 by differences of its own tail, to keep
+    digits."""
     tail = survival(np.abs(edges))
     inner = np.where(
         edges[:-1] >= 0,
@@ -152,7 +155,7 @@ def _cells(edges: Law, survival: Callable[[Law], Law]) -> Law:
     return np.concatenate([[first], inner, [last]])
 
 
-def lattice(noise: Law, value: int, low: int, high: int) -> Law:
+def lattice(noise: Distribution, value: int, low: int, high: int) -> Distribution:
     """The masses on low..high of ``value`` + noise, given on -size..size. Outcomes beyond are left out."""
     size = noise.size // 2
     places = np.arange(low, high + 1) - value
@@ -160,21 +163,21 @@ def lattice(noise: Law, value: int, low: int, high: int) -> Law:
     return np.asarray(np.where(inside, noise[np.clip(places, -size, size) + size], 0.0), dtype=float)
 
 
-def discrete_gaussian_sum(variance: float, count: int, size: int) -> Law:
+def discrete_gaussian_sum(variance: float, count: int, size: int) -> Distribution:
     """The sum of ``count`` discrete Gaussians with p(k) ~ exp(-k^2 / 2 variance), on -size..size."""
     k = np.arange(-60, 61)
     one = np.exp(-(k**2) / (2 * variance))
     return _central(_power(one / one.sum(), count), size)
 
 
-def skellam(variance: float, size: int) -> Law:
+def skellam(variance: float, size: int) -> Distribution:
     """The difference of two Poisson(variance / 2), on -size..size."""
     k = np.arange(0, 120)
     one = np.exp(k * math.log(variance / 2) - variance / 2 - np.array([math.lgamma(j + 1) for j in k]))
     return _central(np.convolve(one, one[::-1]), size)
 
 
-def polya_difference(share: float, scale: float, size: int) -> Law:
+def polya_difference(share: float, scale: float, size: int) -> Distribution:
     """The difference of two Polya(share, exp(-1/scale)), on -size..size."""
     p = math.exp(-1 / scale)
     terms = int(45 * scale) + 3 * size
@@ -183,13 +186,13 @@ def polya_difference(share: float, scale: float, size: int) -> Law:
     return _central(np.convolve(one, one[::-1]), size)
 
 
-def _power(one: Law, count: int) -> Law:
+def _power(one: Distribution, count: int) -> Distribution:
     result = np.ones(1)
     for _ in range(count):
         result = np.convolve(result, one)
     return result
 
 
-def _central(law: Law, size: int) -> Law:
-    middle = law.size // 2
-    return law[middle - size : middle + size + 1]
+def _central(distribution: Distribution, size: int) -> Distribution:
+    middle = distribution.size // 2
+    return distribution[middle - size : middle + size + 1]

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from dpaudit.core.claims import Unit
 from dpaudit.certify import build
 from dpaudit.certify.build import BoundedSum
+from dpaudit.core.claims import Unit
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Pair, Situation, move, pairs_in
-from tests.kernel.enumeration.oracle import Law
+from tests.kernel.enumeration.oracle import Distribution
 from tests.kernel.enumeration.queries import choose, distance_max, random_sum, random_table
 
 __all__ = ["SAME_DIRECTION", "SINGLE", "winner"]
@@ -27,12 +27,12 @@ __all__ = ["SAME_DIRECTION", "SINGLE", "winner"]
 SAME_DIRECTION = r"same (direction|way)"
 SINGLE = r"only one (score|query|coordinate)|(one|single) (score|query|coordinate) (moves|changes)"
 
-Density = Callable[[Law], Law]
+Density = Callable[[Distribution], Distribution]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-def density(noise: str, z: Law) -> Law:
+def density(noise: str, z: Distribution) -> Distribution:
     """The density of the noise of scale 1 (Gaussian: deviation 1)."""
     if noise == "laplace":
         return np.exp(-np.abs(z)) / 2
@@ -41,7 +41,7 @@ def density(noise: str, z: Law) -> Law:
     return np.where(z >= 0, np.exp(-np.abs(z)), 0.0)
 
 
-def survival(noise: str, z: Law) -> Law:
+def survival(noise: str, z: Distribution) -> Distribution:
     """P(Z > z) for the same noise."""
     tail = np.exp(-np.abs(z))
     if noise == "laplace":
@@ -51,7 +51,7 @@ def survival(noise: str, z: Law) -> Law:
     return np.where(z >= 0, tail, 1.0)
 
 
-def below(noise: str, z: Law) -> Law:
+def below(noise: str, z: Distribution) -> Distribution:
     """P(Z <= z), with its own digits where it is small."""
     tail = np.exp(-np.abs(z))
     if noise == "laplace":
@@ -61,7 +61,7 @@ def below(noise: str, z: Law) -> Law:
     return np.where(z >= 0, -np.expm1(-np.abs(z)), 0.0)
 
 
-def quadrature(kinks: Sequence[float], reach: float) -> tuple[Law, Law]:
+def quadrature(kinks: Sequence[float], reach: float) -> tuple[Distribution, Distribution]:
     """Nodes and weights on [min - reach, max + reach] with all kinks at ends of pieces of at most 1.5."""
     points = sorted({*kinks, min(kinks) - reach, max(kinks) + reach})
     edges = np.concatenate(
@@ -71,8 +71,8 @@ def quadrature(kinks: Sequence[float], reach: float) -> tuple[Law, Law]:
     return (edges[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()
 
 
-def winner(scores: Sequence[float], noise: str, scale: float) -> Law:
-    """The law of the index of the largest noisy score."""
+def winner(scores: Sequence[float], noise: str, scale: float) -> Distribution:
+    """The distribution of the index of the largest noisy score."""
     q = np.asarray(scores, dtype=float) / scale
     if noise == "gumbel":
         return np.asarray(scipy.special.softmax(q))
@@ -130,7 +130,7 @@ def _selection(rng: np.random.Generator, situation: Situation, noise: str) -> Ca
         proof=lambda: build.report_noisy_max(
             sensitivity=sensitivity, range=moving, noise=noise, scale=scale, candidates=count
         ),
-        law=lambda values: winner([float(s) for s in scores(values)], noise, float(scale)),
+        distribution=lambda values: winner([float(s) for s in scores(values)], noise, float(scale)),
         pairs=pairs_in(situation),
         conditions=_directions(scores),
     )
@@ -154,8 +154,9 @@ def transcripts(
     noise: str,
     threshold_scale: float,
     query_scale: float,
-) -> Law:
-    """The law of the answers: threshold 0, query by the earlier answers, stop after ``answers`` of 1."""
+) -> Distribution:
+    """The distribution of the answers: threshold 0, query by the earlier answers, stop after ``answers`` of
+    1."""
     prefixes = [p for n in range(steps) for p in product((0, 1), repeat=n)]
     kinks = [0.0] + [queries(prefix) for prefix in prefixes]
     # Threshold noise and query noise have one kink each, at the threshold and where it meets the query.
@@ -182,7 +183,7 @@ def _sparse(rng: np.random.Generator, situation: Situation, noise: str) -> Case:
     start = choose(rng, [Fraction(-4), Fraction(0), Fraction(4)])
     scales = [choose(rng, [Fraction(1), Fraction(2), Fraction(3)]) for _ in range(2)]
 
-    def law(values: Any) -> Law:
+    def distribution(values: Any) -> Distribution:
         table = dict(zip(prefixes, [float(s + start) for s in scores(values)], strict=True))
         return transcripts(
             table.__getitem__,
@@ -202,7 +203,7 @@ def _sparse(rng: np.random.Generator, situation: Situation, noise: str) -> Case:
             range=moving,
             noise=noise,
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs_in(situation),
         conditions=_directions(scores),
     )

@@ -1,4 +1,5 @@
-"""Cases for programs that were summed out: a random law for every data set, and all pairs of neighbours."""
+"""Cases for programs that were summed out: a random distribution for every data set, and all pairs of
+neighbours."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.certify.tables import enumerated_tables, enumerated_weights
+from dpaudit.kernel.t1.exponentials import ExpSum
 from tests.kernel.enumeration.cases import DOMAIN, Case, generates
 from tests.kernel.enumeration.data import Pair, Situation, Values, pairs_in
 from tests.kernel.enumeration.local_rules import random_rows
@@ -29,7 +30,7 @@ def listed(situation: Situation) -> tuple[Sequence[Pair], dict[Values, int], lis
 
 
 def everybody(situation: Situation) -> bool:
-    return situation.turnout == "everybody"
+    return situation.participation == "everybody"
 
 
 @generates("enumerated", holds=everybody)
@@ -42,7 +43,7 @@ def enumerated(rng: np.random.Generator, situation: Situation) -> Case:
     ]
     return Case(
         proof=lambda: enumerated_tables(tables, neighbours=neighbours, domain=DOMAIN, program="random"),
-        law=lambda values: np.array([float(p) for p in rows[place[values]]]),
+        distribution=lambda values: np.array([float(p) for p in rows[place[values]]]),
         pairs=pairs,
     )
 
@@ -64,6 +65,6 @@ def enumerated_by_weights(rng: np.random.Generator, situation: Situation) -> Cas
     chances /= chances.sum(axis=1, keepdims=True)
     return Case(
         proof=lambda: enumerated_weights(rows, neighbours=neighbours, domain=DOMAIN, program="random"),
-        law=lambda values: chances[place[values]],
+        distribution=lambda values: chances[place[values]],
         pairs=pairs,
     )

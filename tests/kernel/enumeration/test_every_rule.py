@@ -18,7 +18,7 @@ from tests.kernel.enumeration import (
 )
 from tests.kernel.enumeration.cases import GENERATORS, compare_all, stream
 from tests.kernel.enumeration.data import SITUATIONS, Situation
-from tests.kernel.enumeration.test_noise_laws import LAW_RULES
+from tests.kernel.enumeration.test_noise_distributions import DISTRIBUTION_RULES
 
 #: Importing them registers their generators.
 MODULES = (composition_rules, local_rules, noise_rules, selection_rules, table_rules, view_rules)
@@ -47,7 +47,7 @@ def test_the_truth_comes_close_to_the_bound(name: str) -> None:
 
 def test_every_rule_is_enumerated() -> None:
     """A rule without a test by enumeration fails here: add a generator for it."""
-    covered = {name.partition(":")[0] for name in GENERATORS} | set(LAW_RULES)
+    covered = {name.partition(":")[0] for name in GENERATORS} | set(DISTRIBUTION_RULES)
     assert covered == set(kernel.known_rules())
 
 

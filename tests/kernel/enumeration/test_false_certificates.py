@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.core.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP, Unit
-from dpaudit.core.errors import CertificateError
 from dpaudit.certify import build
 from dpaudit.certify.build import Proof
+from dpaudit.core.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP, Unit
+from dpaudit.core.errors import CertificateError
 from dpaudit.core.views import PUBLIC, View, user
 from tests.kernel.enumeration import oracle
-from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.oracle import Distribution, joint
 from tests.kernel.enumeration.selection_rules import winner
 
 ONE = Fraction(1)
@@ -60,17 +60,17 @@ def laplace() -> Proof:
     return build.laplace_mechanism(sensitivity=1, scale=1)
 
 
-def noisy_bit(value: int) -> Law:
+def noisy_bit(value: int) -> Distribution:
     """What is seen of it, clamped to 0 and 1: the ratio stays e."""
     return oracle.discrete_laplace_clamped(value, 1.0, 0, 1)
 
 
-def cells_of(data: Sequence[int], cells: int) -> Law:
+def cells_of(data: Sequence[int], cells: int) -> Distribution:
     """Record i alone in cell i; an empty cell counts 0."""
     return joint(*(noisy_bit(value) for value in [*data, *[0] * (cells - len(data))]))
 
 
-def loss(p: Law, q: Law) -> float:
+def loss(p: Distribution, q: Distribution) -> float:
     return float(max(oracle.pure(p[None], q[None])[0], oracle.pure(q[None], p[None])[0]))
 
 
@@ -118,7 +118,7 @@ def test_parallel_with_a_user_who_comes_to_own_fewer_events() -> None:
     """
     others = [1, 1, 0, 0, 1, 1]
 
-    def blocks(data: Sequence[int]) -> Law:
+    def blocks(data: Sequence[int]) -> Distribution:
         """Whether the first record of each block is 1."""
         return joint(*(noisy_bit(data[i] if i < len(data) else 0) for i in (0, 3, 6)))
 
@@ -208,7 +208,7 @@ def test_one_moving_score_is_an_assumption() -> None:
     assert sparse.certify(PureDP(epsilon=1)).strength == "accounted"
 
 
-#: Distributed noise of two parties: at full turnout, with what one party adds alone.
+#: Distributed noise of two parties: at full participation, with what one party adds alone.
 SHARED: dict[str, Callable[[], Proof]] = {
     "polya": lambda: build.polya_noise(sensitivity=1, scale=1, share=1),
     "gaussian-sum": lambda: build.discrete_gaussian_sum(sensitivity=1, variance=1, count=2),
@@ -247,10 +247,10 @@ def test_noise_made_of_shares_in_a_view_that_holds_users(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHARED | PERHAPS))
-def test_noise_made_of_shares_below_full_turnout(name: str) -> None:
-    """Nothing in a certificate shows that a turnout in words leaves enough shares: it must say so."""
+def test_noise_made_of_shares_below_full_participation(name: str) -> None:
+    """Nothing in a certificate shows that a participation in words leaves enough shares: it must say so."""
     proof = (SHARED | PERHAPS)[name]
-    certificate = proof().certify(ApproxDP(epsilon="1/2", delta=1, turnout="all but one user"))
+    certificate = proof().certify(ApproxDP(epsilon="1/2", delta=1, participation="all but one user"))
     assert certificate.strength == "accounted"
     assert any("is added" in text for text in certificate.assumptions)
     assert proof().certify(ApproxDP(epsilon="1/2", delta=1)).strength == "proved"
@@ -315,12 +315,12 @@ def test_group_with_other_places() -> None:
 
 
 @pytest.mark.parametrize("turnout", ["all but one user", "at least 10"])
-def test_shuffling_below_full_turnout(turnout: str) -> None:
+def test_shuffling_below_full_participation(participation: str) -> None:
     """With fewer messages than the analysis counts on, delta is larger; that enough users send is assumed."""
     proof = build.shuffled_response(users=20, local=1)
     full = proof.certify(ApproxDP(epsilon="1/2", delta=1))
     fewer = build.shuffled_response(users=10, local=1).certify(ApproxDP(epsilon="1/2", delta=1))
     assert full.strength == "proved"
     assert full.bound < fewer.bound
-    certificate = proof.certify(ApproxDP(epsilon="1/2", delta=1, turnout=turnout))
+    certificate = proof.certify(ApproxDP(epsilon="1/2", delta=1, participation=participation))
     assert any(re.search(r"at least 20 users", text) for text in certificate.assumptions)

@@ -19,7 +19,8 @@ Q = np.array([[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]])
 
 
 def test_quantities_by_hand() -> None:
-    """Two pairs of laws of three outcomes, every quantity by hand; a missing outcome is an infinite loss."""
+    """Two pairs of distributions of three outcomes, every quantity by hand; a missing outcome is an infinite
+    loss."""
     assert oracle.pure(P, Q).tolist() == pytest.approx([math.log(2), math.log(2)])
     assert oracle.pure(Q, P)[1] == math.inf
     assert oracle.renyi(Q, P, 2.0)[1] == math.inf
@@ -38,8 +39,9 @@ def test_gaussian_cells_have_their_own_mu() -> None:
     assert 0.499 < oracle.renyi(p, q, 2.0)[0] / 2 <= 0.5 + 1e-9
 
 
-def test_laws_sum_to_one() -> None:
-    """Every noise law of the oracle has mass 1, and the masses of the distribution functions of scipy."""
+def test_distributions_sum_to_one() -> None:
+    """Every noise distribution of the oracle has mass 1, and the masses of the distribution functions of
+    scipy."""
     assert oracle.discrete_laplace_clamped(1, 2.0, -3, 4).sum() == pytest.approx(1)
     assert oracle.discrete_laplace_clamped(1, 2.0, -3, 4)[4] == pytest.approx(
         scipy.stats.dlaplace.pmf(0, 1 / 2)
@@ -55,7 +57,7 @@ def test_laws_sum_to_one() -> None:
     for noise in ("laplace", "gumbel", "exponential", "gaussian"):
         assert winner([0.5, 0.0, -1.0], noise, 1.5).sum() == pytest.approx(1, rel=1e-12)
     for noise in ("laplace", "exponential"):
-        law = transcripts(
+        distribution = transcripts(
             lambda prefix: 0.5 * sum(prefix),
             steps=3,
             answers=2,
@@ -63,8 +65,8 @@ def test_laws_sum_to_one() -> None:
             threshold_scale=2,
             query_scale=1,
         )
-        assert law.size == 7  # eight strings of three answers, two of which end after "above, above"
-        assert law.sum() == pytest.approx(1, rel=1e-12)
+        assert distribution.size == 7  # eight strings of three answers, two of which end after "above, above"
+        assert distribution.sum() == pytest.approx(1, rel=1e-12)
     assert np.sum(response_rows(1, 3), axis=1) == pytest.approx([1, 1, 1])  # type: ignore[arg-type]
 
 

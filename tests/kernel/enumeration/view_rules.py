@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.certify import build
+from dpaudit.core.claims import Adjacency, Unit
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.composition_rules import SCALES, noisy
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of
-from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.oracle import Distribution, joint
 from tests.kernel.enumeration.queries import choose, random_sum, random_table
 
 __all__ = ["LEFT_OUT", "NO_SHARES"]
@@ -56,13 +56,13 @@ def _changed_user(situation: Situation) -> Sequence[Pair]:
 
 
 def _actions(rng: np.random.Generator, outcomes: int) -> Any:
-    """What users 1 and 2 do: a random law over two actions, by statistic and own data."""
+    """What users 1 and 2 do: a random distribution over two actions, by statistic and own data."""
     keys = [k for size in range(4) for k in product((0, 1, 2, None), repeat=size)]
     chance = {
         (who, o, key): 0.05 + 0.9 * rng.random() for who in (1, 2) for o in range(outcomes) for key in keys
     }
 
-    def acts(data: Data, outcome: int) -> Law:
+    def acts(data: Data, outcome: int) -> Distribution:
         rates = [chance[who, outcome, _own(data, who)] for who in (1, 2)]
         return joint(*(np.array([rate, 1 - rate]) for rate in rates))
 
@@ -77,14 +77,14 @@ def billboard(rng: np.random.Generator, situation: Situation) -> Case:
     moved = move(pairs, query, lambda a, b: abs(a - b))
     statistic = noisy(query, scale)
 
-    def law(data: Any) -> Law:
+    def distribution(data: Any) -> Distribution:
         return np.concatenate([p * acts(data, o) for o, p in enumerate(statistic(values_of(data)))])
 
     return Case(
         proof=lambda: build.billboard(
             build.discrete_laplace_mechanism(sensitivity=moved, scale=scale), actions="best reply"
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         reads=lambda data: data,
         conditions={LEFT_OUT: lambda pair: pair.owner == 0},
@@ -99,7 +99,7 @@ def billboard_shares(rng: np.random.Generator, situation: Situation) -> Case:
     moved = max(1, move(pairs, query, lambda a, b: abs(a - b)))
     noise = oracle.polya_difference(0.5, float(scale), 8)
 
-    def law(data: Any) -> Law:
+    def distribution(data: Any) -> Distribution:
         statistic = oracle.lattice(noise, query(values_of(data)), -2, 4)
         return np.concatenate([p * acts(data, o) for o, p in enumerate(statistic)])
 
@@ -107,7 +107,7 @@ def billboard_shares(rng: np.random.Generator, situation: Situation) -> Case:
         proof=lambda: build.billboard(
             build.polya_noise(sensitivity=moved, scale=scale, share=1), actions="best reply"
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         reads=lambda data: data,
         conditions={LEFT_OUT: lambda pair: pair.owner == 0, NO_SHARES: lambda pair: False},
@@ -123,10 +123,10 @@ def billboard_shuffled(rng: np.random.Generator, situation: Situation) -> Case:
     pairs = [pair for pair in pairs_in(situation) if _one_bit_each(pair.left) and _one_bit_each(pair.right)]
     acts = _actions(rng, 4)
 
-    def law(data: Any) -> Law:
+    def distribution(data: Any) -> Distribution:
         chances = [keep if value == 1 else 1 - keep for _, value in data]
         own = [k for k, (who, _) in enumerate(data) if who != 0]
-        blocks: dict[tuple[int, ...], Law] = {}
+        blocks: dict[tuple[int, ...], Distribution] = {}
         for bits in product((0, 1), repeat=len(data)):
             weight = float(np.prod([c if b else 1 - c for c, b in zip(chances, bits, strict=True)]))
             key = (sum(bits), *(bits[k] for k in own if knowing))
@@ -142,7 +142,7 @@ def billboard_shuffled(rng: np.random.Generator, situation: Situation) -> Case:
         proof=lambda: build.billboard(
             build.shuffled(build.randomised_response(epsilon=epsilon), users=2), actions="best reply"
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         reads=lambda data: data,
         conditions={LEFT_OUT: lambda pair: pair.owner == 0, OWN_MESSAGES: lambda pair: not knowing},
@@ -165,14 +165,14 @@ def post_processing(rng: np.random.Generator, situation: Situation) -> Case:
         0.1 * rng.dirichlet(np.ones(3), size=(2, 3)) + 0.9 * np.eye(3)[rng.permuted([[0, 1, 2]] * 2, axis=1)]
     )
 
-    def law(values: Any) -> Law:
+    def distribution(values: Any) -> Distribution:
         return np.asarray(noisy(query, scale)(values) @ maps[other(values) if false else 0])
 
     return Case(
         proof=lambda: build.post_processing(
             build.discrete_laplace_mechanism(sensitivity=moved, scale=scale), function=WORDS
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         conditions={WORDS: lambda pair: not false},
     )
@@ -189,7 +189,7 @@ def relaxed(rng: np.random.Generator, situation: Situation) -> Case:
     simulated = simulated / simulated.sum(axis=1, keepdims=True)
     factor = float(security) * (3 if false else 1) / 2
 
-    def law(values: Any) -> Law:
+    def distribution(values: Any) -> Distribution:
         signs = np.where((np.arange(6) + lean(values)) % 2, 1.0, -1.0)
         shown = simulated * np.exp(factor * signs)
         return np.asarray(noisy(query, scale)(values) @ (shown / shown.sum(axis=1, keepdims=True)))
@@ -198,7 +198,7 @@ def relaxed(rng: np.random.Generator, situation: Situation) -> Case:
         proof=lambda: build.relaxed_release(
             build.discrete_laplace_mechanism(sensitivity=moved, scale=scale), security=security, release=WORDS
         ),
-        law=law,
+        distribution=distribution,
         pairs=pairs,
         conditions={WORDS: lambda pair: not false},
     )

@@ -129,7 +129,7 @@ hostile("A", [0], [1], None)(_PROGRAM)
 
 
 class Peeks(Laplace):
-    """A law by its module's name only."""
+    """A distribution by its module's name only."""
 
     __module__ = "dpaudit.distributions.continuous"
 
@@ -138,7 +138,7 @@ class Peeks(Laplace):
 
 
 @hostile("A", [0], [1], None)
-def calls_a_class_that_says_it_is_a_law(coins: Coins, data: Any) -> None:
+def calls_a_class_that_says_it_is_a_distribution(coins: Coins, data: Any) -> None:
     """Its constructor returns what it likes."""
     coins.reveal(Peeks(data[0]), site="shown")
 
@@ -151,7 +151,7 @@ class _Equal(type):
         return hash(Laplace)
 
 
-class EqualsALaw(metaclass=_Equal):
+class EqualsADistribution(metaclass=_Equal):
     """A class that is equal to every other."""
 
     def __new__(cls, value: Any) -> Any:
@@ -159,9 +159,9 @@ class EqualsALaw(metaclass=_Equal):
 
 
 @hostile("A", [0], [1], None)
-def calls_a_class_that_equals_a_law(coins: Coins, data: Any) -> None:
+def calls_a_class_that_equals_a_distribution(coins: Coins, data: Any) -> None:
     """Equality is what a class says it is."""
-    coins.reveal(EqualsALaw(data[0]), site="shown")
+    coins.reveal(EqualsADistribution(data[0]), site="shown")
 
 
 def _with_an_empty_cell() -> Callable[..., Any]:

@@ -85,15 +85,15 @@ hostile("A", [0], [1], [Within(high=0)], 3.9)(Callable_())
 
 
 @hostile("A", [0], [1], [Within(high=0)], 3.9)
-def draws_with_an_altered_law(coins: Coins, data: Any) -> None:
-    """A law whose scale was altered after it was made."""
-    law = Laplace(scale=4)
-    object.__setattr__(law, "scale", law.scale / 16)
-    coins.release(data[0], law, site="shown")
+def draws_with_an_altered_distribution(coins: Coins, data: Any) -> None:
+    """A distribution whose scale was altered after it was made."""
+    distribution = Laplace(scale=4)
+    object.__setattr__(distribution, "scale", distribution.scale / 16)
+    coins.release(data[0], distribution, site="shown")
 
 
 class Narrow(Laplace):
-    """A law that draws other noise than it says."""
+    """A distribution that draws other noise than it says."""
 
     @property
     def drawn(self) -> Laplace:

@@ -38,7 +38,7 @@ def noise_times_zero(coins: Coins, data: Any) -> None:
 
 @hostile("G8", [0], [1], None)
 def releases_at_scale_zero(coins: Coins, data: Any) -> None:
-    """A release at scale 0 shows the record; if the law refuses it, the program raises."""
+    """A release at scale 0 shows the record; if the distribution refuses it, the program raises."""
     coins.release(data[0], Laplace(scale=0), site="shown")
 
 

@@ -165,7 +165,7 @@ def asks_for_one_outcome(coins: Coins, data: Any) -> None:
 
 @hostile("G14", [0], [1], None, 0.99, at_most=1.0)
 def stops_far_out(coins: Coins, data: Any) -> None:
-    """Two releases of half the price, the second one only between the two values: far out there is one."""
+    """Two releases of half the cost, the second one only between the two values: far out there is one."""
     shown = coins.release(data[0], Laplace(scale=2), site="one")
     if shown > 0 and shown < 1:
         coins.release(data[0], Laplace(scale=2), site="two")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.coins import Coins
+from dpaudit.core.views import SERVER
 from dpaudit.distributions import Bernoulli, Gaussian, Laplace
 from dpaudit.prover import post
-from dpaudit.core.views import SERVER
 
 __all__ = ["REFUSED"]
 
@@ -116,7 +116,7 @@ def returns_a_record(coins: Coins, data: Any) -> Any:
 
 @refused("'hidden'")
 def a_hidden_gaussian(coins: Coins, data: Any) -> None:
-    """Sums of noise are another law: the second release repeats the first one's."""
+    """Sums of noise are another distribution: the second release repeats the first one's."""
     noise = coins.draw(Gaussian(sigma=1), site="hidden")
     coins.reveal(data[0] + noise, site="a")
 

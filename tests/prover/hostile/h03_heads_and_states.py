@@ -1,4 +1,5 @@
-"""H 1 to H 7, every N: state that a step would forget, steps of another loop, laws and lists that change."""
+"""H 1 to H 7, every N: state that a step would forget, steps of another loop, distributions and lists that
+change."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def coins_bound_by_the_loop(coins: Coins, data: Any) -> None:
 
 
 @hostile("H1", [0, 0], [0, 1], [ANY, LOW], 99.0, every=True, **ONE)
-def law_that_changes(coins: Coins, data: Any) -> None:
+def distribution_that_changes(coins: Coins, data: Any) -> None:
     """From the first record on the scale is 1/100: a state that forgot it would charge 1/100."""
     noise = Laplace(scale=100)
     for record in data:

@@ -21,9 +21,9 @@ import numpy as np
 
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.data import EVERY, Anything, Integers, Interval, Records, Table
+from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.distributions import DiscreteLaplace, Gaussian, Gumbel, Laplace, NoisyArgmax
 from dpaudit.prover.values.prove import PrivacyClaim
-from dpaudit.core.views import PUBLIC, SERVER
 
 __all__ = ["FINE", "HOSTILE", "Hostile"]
 
@@ -1154,73 +1154,73 @@ def rows_of_none(data, rng):
     return data.reshape(1, -1).max(axis=1)[0] + rng.laplace(scale=100)
 
 
-# The place of the largest noisy score as a law of its own.
+# The place of the largest noisy score as a distribution of its own.
 
 
 @bad(ROW)
-def law_of_half_the_scale(coins, data):
+def distribution_of_half_the_scale(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=1)), site="place")
 
 
 @bad(ROW)
-def law_that_is_returned(coins, data):
+def distribution_that_is_returned(coins, data):
     return NoisyArgmax(data.sum(axis=0), Laplace(scale=100))
 
 
 @bad(ROW)
-def law_whose_scores_are_read(coins, data):
+def distribution_whose_scores_are_read(coins, data):
     return NoisyArgmax(data.sum(axis=0), Laplace(scale=100)).scores
 
 
 @bad(ROW)
-def law_of_scores_that_become_zero(coins, data):
+def distribution_of_scores_that_become_zero(coins, data):
     scores = data.sum(axis=0)
-    law = NoisyArgmax(scores, Laplace(scale=1))
-    scores *= 0  # the law has a copy
-    return coins.observe(law, site="place")
+    distribution = NoisyArgmax(scores, Laplace(scale=1))
+    scores *= 0  # the distribution has a copy
+    return coins.observe(distribution, site="place")
 
 
 @bad(ROW)
-def law_of_zeros_that_become_scores(coins, data):
+def distribution_of_zeros_that_become_scores(coins, data):
     scores = np.zeros(3)
-    law = NoisyArgmax(scores, Laplace(scale=1))
+    distribution = NoisyArgmax(scores, Laplace(scale=1))
     scores += data.sum(axis=0)
-    return coins.observe(law, site="place")
+    return coins.observe(distribution, site="place")
 
 
 @bad(ROW)
-def law_that_is_drawn_three_times(coins, data):
-    law = NoisyArgmax(data.sum(axis=0), Laplace(scale=5))
-    return [coins.observe(law, site="place") for _ in range(3)]
+def distribution_that_is_drawn_three_times(coins, data):
+    distribution = NoisyArgmax(data.sum(axis=0), Laplace(scale=5))
+    return [coins.observe(distribution, site="place") for _ in range(3)]
 
 
 @bad(ROW)
-def law_with_gaussian_noise(coins, data):
+def distribution_with_gaussian_noise(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Gaussian(sigma=9)), site="place")
 
 
 @bad(B, PureDP(epsilon=1, adjacency="add-remove"))
-def law_of_records(coins, data):
+def distribution_of_records(coins, data):
     return coins.observe(NoisyArgmax(data, Laplace(scale=9)), site="place")
 
 
 @bad(Records(Integers(0, 2**61), size=3, width=2), PureDP(epsilon=1))
-def law_of_numbers_that_it_refuses(coins, data):
+def distribution_of_numbers_that_it_refuses(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2**63)), site="place")
 
 
 @bad(ROW)
-def law_that_only_the_server_sees(coins, data):
+def distribution_that_only_the_server_sees(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2)), site="place", to=SERVER)
 
 
 @fine(ROW)
-def law_of_the_right_scale(coins, data):
+def distribution_of_the_right_scale(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2)), site="place")
 
 
 @fine(ROW)
-def law_to_the_public(coins, data):
+def distribution_to_the_public(coins, data):
     return int(
         coins.observe(NoisyArgmax(scores=data.max(axis=0), noise=Gumbel(scale=2)), site="p", to=PUBLIC)
     )

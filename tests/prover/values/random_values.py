@@ -2,7 +2,8 @@
 
 Every step of ``dpaudit.kernel.values`` is derived by its rule and computed by numpy on pairs of
 neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact
-of the rule does not hold on the data, and where random releases cost more on a pair than ``dearest`` says.
+of the rule does not hold on the data, and where random releases cost more on a pair than ``most_expensive``
+says.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Bound, Poly
-from dpaudit.kernel.values.releases import Drawn, cost_of, dearest, scale_of
+from dpaudit.kernel.values.releases import Drawn, cost_of, most_expensive, scale_of
 from dpaudit.kernel.values.steps import RULES, derive
 
 __all__ = ["PAIRS", "Fuzz", "Pair", "Value", "WrongRuleError"]
@@ -1139,7 +1140,8 @@ class Fuzz:
         if not releases:
             return
         front = [
-            (float(e), float(q)) for e, q in dearest(self.s, cost_of(self.s, self.infos(), releases, draws))
+            (float(e), float(q))
+            for e, q in most_expensive(self.s, cost_of(self.s, self.infos(), releases, draws))
         ]
         for pair in self.pairs:
             found = [loss(pair) for loss in losses]
@@ -1185,7 +1187,7 @@ class Fuzz:
         scale = self.scale()
         factor = Fraction(r.choice([1, 1, 2, -1]))
         if way == "largest":
-            law = r.choice(["gumbel", "laplace", "exponential"])
+            distribution = r.choice(["gumbel", "laplace", "exponential"])
             count = r.randint(1, min(2, int(info.shape[0])))  # type: ignore[arg-type]
             release = {
                 "law": "argmax",
@@ -1195,21 +1197,33 @@ class Fuzz:
                 "factor": str(factor),
                 "count": count,
             }
-            drawn = Drawn(law, scale, info.shape)
+            drawn = Drawn(distribution, scale, info.shape)
 
             def lost(pair: Pair) -> tuple[float, float]:
                 b = pair.at(scale, 0) * abs(float(factor))
-                if law == "gumbel":
+                if distribution == "gumbel":
                     return _chosen(value, pair, b, count), 0.0
-                return _larger_of_two(value, pair, b, law), 0.0
+                return _larger_of_two(value, pair, b, distribution), 0.0
 
             return [(release, drawn, lost)]
-        law = r.choice(["laplace", "gaussian", "discrete-laplace"])
-        if law == "discrete-laplace":
+        distribution = r.choice(["laplace", "gaussian", "discrete-laplace"])
+        if distribution == "discrete-laplace":
             factor = Fraction(1)
         if way == "noise":
-            release = {"law": law, "node": value.node, "draw": number, "entry": None, "factor": str(factor)}
-            return [(release, Drawn(law, scale, info.shape), _noise_loss(value, law, scale, factor))]
+            release = {
+                "law": distribution,
+                "node": value.node,
+                "draw": number,
+                "entry": None,
+                "factor": str(factor),
+            }
+            return [
+                (
+                    release,
+                    Drawn(distribution, scale, info.shape),
+                    _noise_loss(value, distribution, scale, factor),
+                )
+            ]
         found = []
         for k in r.sample(range(int(info.shape[0])), r.randint(1, int(info.shape[0]))):  # type: ignore[arg-type]
             part = self.step("pick", [value], {"inside": False, "places": [k], "shape": (), "lead": 0})
@@ -1218,13 +1232,15 @@ class Fuzz:
             if r.random() < 0.5:
                 scale = self.scale()
             release = {
-                "law": law,
+                "law": distribution,
                 "node": part.node,
                 "draw": number + len(found),
                 "entry": None,
                 "factor": str(factor),
             }
-            found.append((release, Drawn(law, scale, ()), _noise_loss(part, law, scale, factor)))
+            found.append(
+                (release, Drawn(distribution, scale, ()), _noise_loss(part, distribution, scale, factor))
+            )
         return found  # type: ignore[return-value]
 
 
@@ -1247,11 +1263,11 @@ def _delta(value: Value, pair: Pair) -> Any:
 
 
 def _noise_loss(
-    value: Value, law: str, scale: Poly, factor: Fraction
+    value: Value, distribution: str, scale: Poly, factor: Fraction
 ) -> Callable[[Pair], tuple[float, float]]:
     def lost(pair: Pair) -> tuple[float, float]:
         b, moved = pair.at(scale, 0) * abs(float(factor)), _delta(value, pair)
-        if law == "gaussian":
+        if distribution == "gaussian":
             return 0.0, float((moved**2).sum()) / (2 * b * b)
         return float(np.abs(moved).sum()) / b, 0.0
 
@@ -1274,7 +1290,7 @@ def _chosen(value: Value, pair: Pair, b: float, count: int) -> float:
     return max(abs(tables[0][order] - tables[1][order]) for order in tables[0])
 
 
-def _larger_of_two(value: Value, pair: Pair, b: float, law: str) -> float:
+def _larger_of_two(value: Value, pair: Pair, b: float, distribution: str) -> float:
     """The largest log ratio of the place of the larger of two scores; 0 for more scores (not computed)."""
     logs = []
     for one in value.samples[pair.number]:
@@ -1282,7 +1298,7 @@ def _larger_of_two(value: Value, pair: Pair, b: float, law: str) -> float:
         if len(scores) != 2:
             return 0.0
         t = abs(scores[0] - scores[1])
-        small = -t + math.log((2 + t) / 4) if law == "laplace" else -t - math.log(2)
+        small = -t + math.log((2 + t) / 4) if distribution == "laplace" else -t - math.log(2)
         large = math.log1p(-math.exp(small))
         logs.append((large, small) if scores[0] >= scores[1] else (small, large))
     return max(abs(logs[0][k] - logs[1][k]) for k in (0, 1))

@@ -6,8 +6,8 @@ import pytest
 from dpaudit import ApproxDP, PureDP, audit
 from dpaudit.core.data import Interval, Records
 from dpaudit.core.errors import BrokenHarnessError, RefutedError
-from dpaudit.prover.values.prove import prove_values
 from dpaudit.core.verdicts import VerdictKind
+from dpaudit.prover.values.prove import prove_values
 
 DATA = Records(Interval(0, 1), size=3)
 

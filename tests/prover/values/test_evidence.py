@@ -14,15 +14,15 @@ from dpaudit.core.claims import ApproxDP, GaussianDP, Unit, ZeroConcentratedDP
 from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, declared
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import ProgramProof, evidence_from_json
-from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
+from dpaudit.core.suite import Group, Run
+from dpaudit.core.verdicts import judge
 from dpaudit.distributions import Laplace
-from dpaudit.prover.values.prove import prove_values
+from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.prover import OneReplaced, Symbols
+from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay.domains import Interval as Numbers
 from dpaudit.suite import privacy
 from dpaudit.suite.proved import Proving
-from dpaudit.core.suite import Group, Run
-from dpaudit.core.verdicts import judge
 
 UNIT = Interval(0, 1)
 
@@ -239,8 +239,8 @@ def test_a_privacy_row_is_verified_by_a_proof_of_its_own_program() -> None:
     data = Records(UNIT, size=3)
     claim, outcome, digest = outcome_of(audit_of(released_sum), prove=data)
     assert claim.domain == data.words
-    assert not outcome.obstacles
-    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
+    assert not outcome.unmet
+    found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
     assert (found.verdict.value, found.strength.value) == ("verified", "proved in scope")
     assert found.upper == 1
     assert digest != outcome_of(audit_of(released_sum), prove=Records(UNIT, size=4))[2]
@@ -250,10 +250,10 @@ def test_a_privacy_row_is_verified_by_a_proof_of_its_own_program() -> None:
 def test_a_privacy_row_with_too_little_noise_is_refuted() -> None:
     """The replays and the proof agree at 2."""
     claim, outcome, _ = outcome_of(audit_of(half_the_noise), prove=Records(UNIT, size=3))
-    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
+    found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
     assert found.verdict == "refuted"
     assert found.upper == 2
-    assert outcome.obstacles
+    assert outcome.unmet
 
 
 def test_a_row_with_a_domain_of_its_own_is_not_verified_for_less() -> None:
@@ -261,7 +261,7 @@ def test_a_row_with_a_domain_of_its_own_is_not_verified_for_less() -> None:
     audit = audit_of(released_sum, domain=Numbers(0, 1))
     claim, outcome, _ = outcome_of(audit, prove=Records(UNIT, size=3))
     assert claim.domain == str(Numbers(0, 1))
-    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
+    found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
     assert found.verdict == "inconclusive"
 
 
@@ -270,7 +270,7 @@ def test_pairs_outside_the_declaration_are_a_broken_harness() -> None:
     pair = Neighbours("far", np.array([0.0, 0.0, 0.0]), np.array([5.0, 0.0, 0.0]))
     audit = audit_of(released_sum, neighbours=lambda run: [pair])
     claim, outcome, _ = outcome_of(audit, prove=Records(UNIT, size=3))
-    assert judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05).verdict == "crashed"
+    assert judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.05).verdict == "crashed"
 
 
 def test_claims_of_other_types_have_no_proof_here() -> None:
@@ -284,7 +284,7 @@ def judged(program: Any, data: Any, **claim: Any) -> tuple[Any, Any]:
     """The claim of an audit that has a program, a claim and data only, and its verdict."""
     audit = PrivacyAudit(claim=PureDP(**{"epsilon": 1, **claim}), program=program, data=data)
     claimed, outcome, _ = outcome_of(audit)
-    return claimed, judge(claimed, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
+    return claimed, judge(claimed, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
 
 
 DECLARED: list[tuple[Any, dict[str, Any]]] = [

@@ -86,7 +86,8 @@ def test_a_slope_needs_two_runs_and_two_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["dpaudit", "dpaudit.kernel.check", "dpaudit.suite.regret", "dpaudit.blackbox.statistics", "dpaudit.cli"]
+    "module",
+    ["dpaudit", "dpaudit.kernel.check", "dpaudit.suite.regret", "dpaudit.blackbox.statistics", "dpaudit.cli"],
 )
 def test_importing_loads_neither_pandas_nor_statsmodels(module: str) -> None:
     """They come with the first frame or fit that is asked for; the kernel never asks."""

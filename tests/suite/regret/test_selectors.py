@@ -21,8 +21,8 @@ def test_one_toss_is_answered_by_randomised_response(epsilon: float) -> None:
     assert smallest_selection_error(COINS, n=1, epsilon=epsilon) == pytest.approx(error, abs=1e-7)
 
 
-def test_more_tosses_help_and_one_answer_for_all_laws_does_not() -> None:
-    """The error falls with n; among three equal laws it is that of a guess, 2/3."""
+def test_more_tosses_help_and_one_answer_for_all_distributions_does_not() -> None:
+    """The error falls with n; among three equal distributions it is that of a guess, 2/3."""
     errors = [smallest_selection_error(COINS, n=n, epsilon=1.0) for n in (1, 2, 4)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] - 0.01

@@ -1,5 +1,5 @@
-"""The exact law of one batch's decoded sum, by enumeration of any protocol, and in closed form with discrete
-Laplace noise; and how far two such laws are apart."""
+"""The exact distribution of one batch's decoded sum, by enumeration of any protocol, and in closed form with
+discrete Laplace noise; and how far two such distributions are apart."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.coins import enumerate_view
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.fixed_point import split_reward
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
-from dpaudit.core.views import PUBLIC, View
 
 __all__ = ["declared_sum", "distance", "enumerated_sum"]
 
@@ -19,23 +19,24 @@ __all__ = ["declared_sum", "distance", "enumerated_sum"]
 def enumerated_sum(
     release: Callable[[Any, Sequence[float]], Any], rewards: Sequence[float], g: int
 ) -> tuple[dict[Any, Any], float]:
-    """The exact law of g times the decoded sum, for a batch with these ``rewards``: a dict of balls, and the
+    """The exact distribution of g times the decoded sum, for a batch with these ``rewards``: a dict of balls,
+    and the
     mass left out (a hidden draw is cut at 1/20). A sum that is no multiple of 1/g is a key of its own."""
 
     def program(coins: Any, data: Any) -> float:
         return float(release(coins, data))
 
-    law = enumerate_view(program, list(rewards), view=View.of(PUBLIC), tail=0.05)
+    distribution = enumerate_view(program, list(rewards), view=View.of(PUBLIC), tail=0.05)
     found: dict[Any, Any] = {}
-    for key, seen in law.transcripts.items():
+    for key, seen in distribution.transcripts.items():
         scaled = seen[-1] * g
         value = round(scaled) if abs(scaled - round(scaled)) < 1e-9 else scaled
-        found[value] = found.get(value, arb(0)) + law.probabilities[key]
-    return found, law.left_out
+        found[value] = found.get(value, arb(0)) + distribution.probabilities[key]
+    return found, distribution.left_out
 
 
 def declared_sum(sheet: Sheet, rewards: Sequence[float], epsilon: Fraction) -> dict[Any, Any]:
-    """The law of g times the decoded sum in closed form: rounding coins, and Lap_Z(g/ε) folded into
+    """The distribution of g times the decoded sum in closed form: rounding coins, and Lap_Z(g/ε) folded into
     [-τ, n g + τ] by the modulus m. With β = e^{-ε/g} a residue r has (1-β)/(1+β) (β^r + β^{m-r})/(1-β^m)."""
     coins: dict[int, Fraction] = {0: Fraction(1)}
     for reward in rewards:
@@ -54,7 +55,7 @@ def declared_sum(sheet: Sheet, rewards: Sequence[float], epsilon: Fraction) -> d
 
 
 def distance(left: dict[Any, Any], right: dict[Any, Any], left_out: float) -> Any:
-    """Total variation distance as a ball; what the left law leaves out may be anywhere."""
+    """Total variation distance as a ball; what the left distribution leaves out may be anywhere."""
     zero = arb(0)
     gaps = [abs(left.get(key, zero) - right.get(key, zero)) for key in left.keys() | right.keys()]
     # without the missing mass the sum is short by at most that mass, or has counted it once too often

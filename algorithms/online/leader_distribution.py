@@ -204,11 +204,11 @@ def leader_probabilities(actions: Actions, *, rounds: int, scale: float) -> Floa
         )
     scores = [_Score(rounds, mean, scale) for mean in actions.means]
     for refinement in REFINEMENTS:
-        law = _quadrature(actions, scores, scale, refinement)
-        if abs(law.sum() - 1) <= QUADRATURE_ERROR:
-            return law
+        distribution = _quadrature(actions, scores, scale, refinement)
+        if abs(distribution.sum() - 1) <= QUADRATURE_ERROR:
+            return distribution
     raise ArithmeticError(
-        f"the leader's law must have mass 1, got {law.sum():.12f} for {actions}, "
+        f"the leader's distribution must have mass 1, got {distribution.sum():.12f} for {actions}, "
         f"{rounds} rounds, scale {scale}"
     )
 
@@ -290,10 +290,10 @@ def exact_regret(
         remainder = _remainder(actions, b, r)
         if remainder <= precision * regret[-1]:
             break
-        law = leader_probabilities(actions, rounds=2 ** (r - 1), scale=b)
-        regret.append(regret[-1] + 2.0**r * float(gaps @ law))
+        distribution = leader_probabilities(actions, rounds=2 ** (r - 1), scale=b)
+        regret.append(regret[-1] + 2.0**r * float(gaps @ distribution))
         # The mass that the check above allows to be misplaced, at the largest gap; in fact it is far less.
-        error += 2.0**r * float(gaps.max()) * abs(float(law.sum()) - 1)
+        error += 2.0**r * float(gaps.max()) * abs(float(distribution.sum()) - 1)
     return ExactRegret(tuple(regret), _remainder(actions, b, len(regret)), error + 1e-9 * regret[-1])
 
 

@@ -1,13 +1,14 @@
-"""How a node names noise: a list of parts, each a law with its parameters and a count, and a shift.
+"""How a node names noise: a list of parts, each a distribution with its parameters and a count, and a shift.
 
 ``{"parts": [{"law": {"law": "laplace", "scale": "2"}, "count": "4"}], "shift": "0"}`` is the sum of four
-independent Laplace variables. The laws are written as ``dpaudit.distributions`` writes them; besides, ``finite`` has
-``values`` and ``weights``, and ``bounded`` with ``lower`` and ``upper`` stands for every law on an interval,
-minus its mean.
+independent Laplace variables. The distributions are written as ``dpaudit.distributions`` writes them;
+besides, ``finite`` has
+``values`` and ``weights``, and ``bounded`` with ``lower`` and ``upper`` stands for every distribution on an
+interval, minus its mean.
 
 A claim about noise names it in words (``of``, ``event``). A certificate is about the claim if these are the
-words that are made here from the law itself (``described``), or if the node says in ``stands_for`` which
-words it is about: then that these words mean this law is an assumption.
+words that are made here from the distribution itself (``described``), or if the node says in ``stands_for``
+which words it is about: then that these words mean this distribution is an assumption.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ def read_noise(parameters: Parameters) -> tuple[Noise, str]:
     for number, entry in enumerate(parameters.entries("parts", most=MAX_PARTS)):
         table = Parameters(entry, rule=f"{parameters.rule}.parts[{number}]")
         count = table.integer("count", low=1, high=MAX_COUNT)
-        law = table.table("law")
-        part, name = _part(law)
-        law.finish()
+        distribution = table.table("law")
+        part, name = _part(distribution)
+        distribution.finish()
         table.finish()
         parts.append((part, count))
         names.append(name if count == 1 else f"{count} independent {name}")
-    parameters.need(bool(parts), "parts must be at least one law, got none; name the noise.")
+    parameters.need(bool(parts), "parts must be at least one distribution, got none; name the noise.")
     shift = parameters.number("shift")
     words = " + ".join(names) + (f" shifted by {shift}" if shift else "")
     return Noise(tuple(parts), shift), _shortened(words)
@@ -74,37 +75,37 @@ def _shortened(words: str) -> str:
     return f"{words[:MAX_NAME]}... ({hashlib.sha256(words.encode()).hexdigest()})"
 
 
-def _part(law: Parameters) -> tuple[Part, str]:
-    kind = law.choice("law", sorted(_READERS.keys() | _ONE_PARAMETER.keys()))
+def _part(distribution: Parameters) -> tuple[Part, str]:
+    kind = distribution.choice("law", sorted(_READERS.keys() | _ONE_PARAMETER.keys()))
     if kind in _READERS:
-        return _READERS[kind](law)
+        return _READERS[kind](distribution)
     make, key = _ONE_PARAMETER[kind]
-    value = law.positive(key)
+    value = distribution.positive(key)
     return make(value), f"{make.__name__}({key}={value})"
 
 
-def _numbers(law: Parameters, name: str) -> list[Fraction]:
-    return [law.number(name, value) for value in law.entries(name, most=MAX_OUTCOMES)]
+def _numbers(distribution: Parameters, name: str) -> list[Fraction]:
+    return [distribution.number(name, value) for value in distribution.entries(name, most=MAX_OUTCOMES)]
 
 
-def _probability(law: Parameters) -> Fraction:
-    p = law.positive("p", zero=True)
-    law.need(p <= 1, f"p must be in [0, 1], got {p}; correct the parameter.")
+def _probability(distribution: Parameters) -> Fraction:
+    p = distribution.positive("p", zero=True)
+    distribution.need(p <= 1, f"p must be in [0, 1], got {p}; correct the parameter.")
     return p
 
 
-def _polya_difference(law: Parameters) -> tuple[Part, str]:
-    shape, rate = law.positive("shape"), law.positive("log_ratio")
+def _polya_difference(distribution: Parameters) -> tuple[Part, str]:
+    shape, rate = distribution.positive("shape"), distribution.positive("log_ratio")
     return DiscreteLaplace(1 / rate, shape), f"PolyaDifference(shape={shape}, log_ratio={rate})"
 
 
-def _bernoulli(law: Parameters) -> tuple[Part, str]:
-    p = _probability(law)
+def _bernoulli(distribution: Parameters) -> tuple[Part, str]:
+    p = _probability(distribution)
     return _successes(1, p), f"Bernoulli(p={p})"
 
 
-def _binomial(law: Parameters) -> tuple[Part, str]:
-    trials, p = law.integer("trials", low=0, high=MAX_COUNT), _probability(law)
+def _binomial(distribution: Parameters) -> tuple[Part, str]:
+    trials, p = distribution.integer("trials", low=0, high=MAX_COUNT), _probability(distribution)
     return _successes(trials, p), f"Binomial(trials={trials}, p={p})"
 
 
@@ -113,30 +114,30 @@ def _successes(trials: int, p: Fraction) -> Part:
     return Finite((trials * p,), (Fraction(1),)) if sure else Binomial(trials, p)
 
 
-def _categorical(law: Parameters) -> tuple[Part, str]:
-    weights = _numbers(law, "weights")
-    return _finite(law, [Fraction(j) for j in range(len(weights))], weights)
+def _categorical(distribution: Parameters) -> tuple[Part, str]:
+    weights = _numbers(distribution, "weights")
+    return _finite(distribution, [Fraction(j) for j in range(len(weights))], weights)
 
 
-def _finite_law(law: Parameters) -> tuple[Part, str]:
-    values = _numbers(law, "values")
-    return _finite(law, values, _numbers(law, "weights"))
+def _finite_distribution(distribution: Parameters) -> tuple[Part, str]:
+    values = _numbers(distribution, "values")
+    return _finite(distribution, values, _numbers(distribution, "weights"))
 
 
-def _finite(law: Parameters, values: list[Fraction], weights: list[Fraction]) -> tuple[Part, str]:
+def _finite(distribution: Parameters, values: list[Fraction], weights: list[Fraction]) -> tuple[Part, str]:
     good = len(values) == len(weights) > 0 and min(weights) >= 0 and sum(weights) > 0
-    law.need(good, "weights must be one number >= 0 for each value, not all 0; correct the table.")
+    distribution.need(good, "weights must be one number >= 0 for each value, not all 0; correct the table.")
     shown = ", ".join(f"{x}: {w}" for x, w in zip(values, weights, strict=True))
     return Finite(tuple(values), tuple(weights)), f"Finite({{{shown}}})"
 
 
-def _bounded(law: Parameters) -> tuple[Part, str]:
-    lower, upper = law.number("lower"), law.number("upper")
-    law.need(lower < upper, f"lower must be below upper, got {lower} and {upper}; exchange them.")
+def _bounded(distribution: Parameters) -> tuple[Part, str]:
+    lower, upper = distribution.number("lower"), distribution.number("upper")
+    distribution.need(lower < upper, f"lower must be below upper, got {lower} and {upper}; exchange them.")
     return Bounded(lower, upper), f"variable in [{lower}, {upper}] minus its mean"
 
 
-#: Laws with one parameter above 0: how the node calls it.
+#: Distributions with one parameter above 0: how the node calls it.
 _ONE_PARAMETER: dict[str, tuple[Any, str]] = {
     "laplace": (Laplace, "scale"),
     "gaussian": (Gaussian, "variance"),
@@ -151,6 +152,6 @@ _READERS: dict[str, Callable[[Parameters], tuple[Part, str]]] = {
     "bernoulli": _bernoulli,
     "binomial": _binomial,
     "categorical": _categorical,
-    "finite": _finite_law,
+    "finite": _finite_distribution,
     "bounded": _bounded,
 }

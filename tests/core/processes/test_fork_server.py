@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dpaudit
-from dpaudit.core.processes.fork_server import CAN_FORK, Forked, Nursery
+from dpaudit.core.processes.fork_server import CAN_FORK, Forked, ForkServer
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="needs fork")
 
@@ -46,15 +46,15 @@ LOCATION = str(Path(dpaudit.__file__).parent.parent)
 
 
 @pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    started = Nursery([sys.executable, "-c", SERVER, LOCATION], environment=dict(os.environ))
+def fork_server() -> Iterator[ForkServer]:
+    started = ForkServer([sys.executable, "-c", SERVER, LOCATION], environment=dict(os.environ))
     yield started
     started.close()
 
 
-def start(nursery: Nursery, *modules: str) -> Forked:
+def start(fork_server: ForkServer, *modules: str) -> Forked:
     with tempfile.TemporaryFile() as output:
-        child = nursery.start(output, modules=modules)
+        child = fork_server.start(output, modules=modules)
     assert child is not None
     return child
 
@@ -70,13 +70,13 @@ def close(*children: Forked) -> None:
         child.stdout.close()
 
 
-def test_imports_can_be_asked_for_before_a_child_is(nursery: Nursery) -> None:
+def test_imports_can_be_asked_for_before_a_child_is(fork_server: ForkServer) -> None:
     """What was prepared is there in the next child, however the requests arrive, and it has its pipes."""
-    nursery.prepare([f"nowhere_{number}" for number in range(8000)])
-    nursery.prepare(["colorsys", "a_module_that_is_nowhere"])
-    one = start(nursery)
-    nursery.prepare(["this"])
-    two = start(nursery)
+    fork_server.prepare([f"nowhere_{number}" for number in range(8000)])
+    fork_server.prepare(["colorsys", "a_module_that_is_nowhere"])
+    one = start(fork_server)
+    fork_server.prepare(["this"])
+    two = start(fork_server)
     assert [ask(child, word).split(", ")[0] for child, word in ((one, "colorsys"), (one, "this"))] == [
         "True",
         "False",
@@ -85,26 +85,26 @@ def test_imports_can_be_asked_for_before_a_child_is(nursery: Nursery) -> None:
     close(one, two)
 
 
-def test_children_share_imports_and_nothing_else(nursery: Nursery) -> None:
+def test_children_share_imports_and_nothing_else(fork_server: ForkServer) -> None:
     """The second one finds what was imported for it, the first one does not; each leads a session."""
-    one = start(nursery)
-    two = start(nursery, "colorsys", "a_module_that_is_nowhere")
+    one = start(fork_server)
+    two = start(fork_server, "colorsys", "a_module_that_is_nowhere")
     (first, parent, leads), second = ask(one, "colorsys").split(", "), ask(two, "colorsys")
     assert (first, leads, second) == ("False", "True", f"True, {parent}, True")
     close(one, two)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the list of open files")
-def test_a_child_has_no_file_of_another(nursery: Nursery) -> None:
+def test_a_child_has_no_file_of_another(fork_server: ForkServer) -> None:
     """A pipe that a sibling held would not end with its own process."""
-    children = [start(nursery) for _ in range(3)]
+    children = [start(fork_server) for _ in range(3)]
     assert len({ask(child, "files") for child in children}) == 1
     close(*children)
 
 
-def test_the_end_of_a_child_is_told_with_its_code(nursery: Nursery) -> None:
+def test_the_end_of_a_child_is_told_with_its_code(fork_server: ForkServer) -> None:
     """An exit code, an error, a signal; the others go on."""
-    children = [start(nursery) for _ in range(4)]
+    children = [start(fork_server) for _ in range(4)]
     for child, word in zip(children, ("7", "raise"), strict=False):
         child.stdin.write(word.encode() + b"\n")
     children[2].kill()
@@ -115,23 +115,25 @@ def test_the_end_of_a_child_is_told_with_its_code(nursery: Nursery) -> None:
     close(*children)
 
 
-def test_without_the_common_parent_nothing_waits_for_ever(nursery: Nursery) -> None:
+def test_without_the_common_parent_nothing_waits_for_ever(fork_server: ForkServer) -> None:
     """Where it was killed, its children end, and the next one has to be started in another way."""
-    child = start(nursery)
+    child = start(fork_server)
     os.kill(int(ask(child, "colorsys").split(", ")[1]), signal.SIGKILL)
     assert child.wait(timeout=20) == -signal.SIGKILL
     deadline = time.monotonic() + 20
     with tempfile.TemporaryFile() as output:
-        while nursery.start(output) is not None:
+        while fork_server.start(output) is not None:
             assert time.monotonic() < deadline
     close(child)
 
 
 def test_a_process_with_threads_is_not_forked() -> None:
     """A lock that another thread holds would stay closed in the child."""
-    nursery = Nursery([sys.executable, "-c", SERVER, LOCATION, "threads"], environment=dict(os.environ))
+    fork_server = ForkServer(
+        [sys.executable, "-c", SERVER, LOCATION, "threads"], environment=dict(os.environ)
+    )
     try:
         with tempfile.TemporaryFile() as output:
-            assert nursery.start(output) is None
+            assert fork_server.start(output) is None
     finally:
-        nursery.close()
+        fork_server.close()

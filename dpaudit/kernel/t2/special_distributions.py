@@ -1,10 +1,11 @@
-"""T2: log-concave laws on the integers whose single masses are special functions (see ``t1.lattice``).
+"""T2: log-concave distributions on the integers whose single masses are special functions (see
+``t1.lattice``).
 
-``dpaudit.distributions`` takes the masses of the same laws from here.
+``dpaudit.distributions`` takes the masses of the same distributions from here.
 
-* binomial (gamma functions): log-concave, as a sum of Bernoulli laws;
-* Skellam (Bessel functions): the difference of two Poisson laws, each log-concave since p(k+1)/p(k) = l/(k+1)
-  falls.
+* binomial (gamma functions): log-concave, as a sum of Bernoulli distributions;
+* Skellam (Bessel functions): the difference of two Poisson distributions, each log-concave since p(k+1)/p(k)
+  = l/(k+1) falls.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["Binomial", "Skellam"]
 
 
 class Skellam(recurrences.Skellam):
-    """The same law as in T1, of any variance v: p(k) = e^-v I_|k|(v)."""
+    """The same distribution as in T1, of any variance v: p(k) = e^-v I_|k|(v)."""
 
     def mass(self, k: int) -> arb:
         order = arb(abs(k))
@@ -48,7 +49,7 @@ class Skellam(recurrences.Skellam):
 
 
 class Binomial(recurrences.Binomial):
-    """The same law as in T1, of any variance: single masses from the binomial coefficient."""
+    """The same distribution as in T1, of any variance: single masses from the binomial coefficient."""
 
     def mass(self, k: int) -> arb:
         if not self._inside(k):

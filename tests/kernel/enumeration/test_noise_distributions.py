@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.certify.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
 from dpaudit.core.claims import SubExponential, SubGaussian, TailBound
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Certificate
-from dpaudit.certify.decide import NoiseSum, TailEvent, decide_tail, proxy_proof
 from tests.kernel.enumeration.cases import stream
 from tests.kernel.enumeration.queries import choose
 
-__all__ = ["LAW_RULES"]
+__all__ = ["DISTRIBUTION_RULES"]
 
 #: The rules that this file is about; the test of completeness reads it.
-LAW_RULES = ("tail", "cumulant")
+DISTRIBUTION_RULES = ("tail", "cumulant")
 
 Masses = dict[Fraction, float]
 
-#: Outcomes of lattice laws are listed up to here.
+#: Outcomes of lattice distributions are listed up to here.
 REACH = 150
 
 
@@ -39,8 +39,8 @@ def finite(rng: np.random.Generator, denominator: int = 1) -> tuple[dict[str, An
     size = int(rng.integers(2, 5))
     values = [Fraction(int(v), denominator) for v in rng.choice(np.arange(-6, 7), size=size, replace=False)]
     weights = [int(w) for w in rng.integers(1, 6, size=size)]
-    law = {"law": "finite", "values": [str(v) for v in values], "weights": [str(w) for w in weights]}
-    return law, {v: w / sum(weights) for v, w in zip(values, weights, strict=True)}
+    distribution = {"law": "finite", "values": [str(v) for v in values], "weights": [str(w) for w in weights]}
+    return distribution, {v: w / sum(weights) for v, w in zip(values, weights, strict=True)}
 
 
 def binomial(rng: np.random.Generator) -> tuple[dict[str, Any], Masses]:
@@ -72,20 +72,20 @@ def _lattice(exponent: Any) -> Masses:
     return {k: mass / total for k, mass in raw.items() if mass > 0}
 
 
-LAWS = (finite, binomial, discrete_laplace, discrete_gaussian)
+DISTRIBUTIONS = (finite, binomial, discrete_laplace, discrete_gaussian)
 
 
 def random_noise(rng: np.random.Generator, second: Any) -> tuple[NoiseSum, Masses]:
     """One or two kinds of noise, the other being ``second``, each once or twice, shifted; and the masses of
     the sum.
     """
-    makers = [choose(rng, LAWS)] + ([second] if rng.integers(2) else [])
+    makers = [choose(rng, DISTRIBUTIONS)] + ([second] if rng.integers(2) else [])
     masses: Masses = {Fraction(0): 1.0}
     parts = []
     for maker in makers:
-        law, one = maker(rng)
+        distribution, one = maker(rng)
         count = int(rng.integers(1, 3))
-        parts.append({"law": law, "count": str(count)})
+        parts.append({"law": distribution, "count": str(count)})
         for _ in range(count):
             masses = _added(masses, one)
     shift = Fraction(int(rng.integers(-2, 3)), 2)
@@ -93,7 +93,7 @@ def random_noise(rng: np.random.Generator, second: Any) -> tuple[NoiseSum, Masse
 
 
 def _added(one: Masses, other: Masses) -> Masses:
-    """The law of a sum; products below 1e-40 are left out."""
+    """The distribution of a sum; products below 1e-40 are left out."""
     result: dict[Fraction, float] = {}
     for a, p in one.items():
         for b, q in other.items():
@@ -128,13 +128,13 @@ def test_tail_of_one_density_is_its_integral(index: int) -> None:
     """Laplace, Gaussian and exponential noise: the certified tail is that of the distribution function."""
     rng = stream("density", index)
     size = choose(rng, [Fraction(1, 2), Fraction(1), Fraction(3)])
-    laws = {
+    distributions = {
         "laplace": ("scale", lambda x: math.exp(-x / float(size)) / 2),
         "gaussian": ("variance", lambda x: math.erfc(x / math.sqrt(2 * float(size))) / 2),
         "exponential": ("scale", lambda x: math.exp(-x / float(size))),
     }
-    for law, (name, above) in laws.items():
-        noise = NoiseSum(({"law": {"law": law, name: str(size)}, "count": "1"},), Fraction(0))
+    for distribution, (name, above) in distributions.items():
+        noise = NoiseSum(({"law": {"law": distribution, name: str(size)}, "count": "1"},), Fraction(0))
         for level in (Fraction(int(rng.integers(1, 12)), 2), Fraction(1, 3)):
             event = TailEvent(noise=noise, factor=level, side="above")
             certificate = decide_tail(TailBound(probability=1, event=event.name), event)
