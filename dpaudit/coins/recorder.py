@@ -64,7 +64,7 @@ class Recorder(Coins):
             value = sample_aggregate(
                 distributions, through, self.rng, replicates=self.replicates, per_user=True
             )
-            details: dict[str, Any] = {"obstacle": str(error), "parts": tuple(distributions)}
+            details: dict[str, Any] = {"unmet_condition": str(error), "parts": tuple(distributions)}
             return self._keep("aggregate", site, to, value, through=through, **details)
         value, forced = self._outcome(image, site)
         return self._keep("aggregate", site, to, value, distribution=image, forced=forced, through=through)

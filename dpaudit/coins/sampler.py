@@ -110,7 +110,7 @@ def sample_aggregate(
         try:
             return sample_distribution(through.image_distribution(distributions), rng, replicates)
         except NotTractableError:
-            pass  # the image's distribution has no closed form: draw the parts, which gives the same distribution
+            pass  # no closed form of the image: draw the parts, which gives the same distribution
     parts = [sample_distribution(distribution, rng, replicates) for distribution in distributions]
     if replicates is None:
         return _plain(through.apply(parts))

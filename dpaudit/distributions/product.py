@@ -54,7 +54,7 @@ class Product(Distribution):
                     f"{distribution!r}; split it."
                 )
         counting = all(distribution.base_measure is BaseMeasure.COUNTING for distribution in kept)
-        object.__setattr__(self, "laws", kept)
+        object.__setattr__(self, "distributions", kept)
         object.__setattr__(self, "base_measure", BaseMeasure.COUNTING if counting else BaseMeasure.LEBESGUE)
 
     @property

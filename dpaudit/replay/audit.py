@@ -170,7 +170,7 @@ class PrivacyAudit:
             "declared": "; ".join(site.describe() for site in self.sites),
             "adjacency": claim.adjacency,
             "unit": claim.unit,
-            "turnout": claim.participation,
+            "participation": claim.participation,
         }
         if isinstance(claim, ZeroConcentratedDP):
             return ConcentratedAccounting(rho=stated, **common)

@@ -362,8 +362,7 @@ def _certificate(
     about: dict[str, Any] = {
         "neighbours": places,
         "domain": str(over),
-        ""
-        "program": f"{len(keys)} outcomes on {len(distributions)} data sets, every path of the program summed",
+        "program": f"{len(keys)} outcomes on {len(distributions)} datasets, summed over every path",
         "records": "; ".join(whole),
     }
     weights = [distribution.weights for distribution in distributions if distribution.weights is not None]

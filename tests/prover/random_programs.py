@@ -182,10 +182,8 @@ def sums(writer: Writer) -> None:
     if rng.random() < 0.5:
         writer.line(2, f'coins.release(s, {distribution}(scale="{rng.choice(SCALES)}"), site="r")')
     else:
-        writer.line(
-            2,
-            f'if s + coins.draw({distribution}(scale="{rng.choice(SCALES)}"), site="n") > {rng.randint(-1, 2)}:',
-        )
+        drawn = f'coins.draw({distribution}(scale="{rng.choice(SCALES)}"), site="n")'
+        writer.line(2, f"if s + {drawn} > {rng.randint(-1, 2)}:")
         writer.show(3, '"over"')
         writer.line(3, rng.choice(("return", "s = 0")))
     writer.show(1, '"end"')

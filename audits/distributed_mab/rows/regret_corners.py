@@ -89,7 +89,7 @@ def experiment(run: Run) -> Measured:
         low=max(low / rates[e] for e, (low, _) in ends.items()),
         high=max(high / rates[e] for e, (_, high) in ends.items()),
         samples=len(ends),
-        method="exact distribution of both decoded means in every batch (convolution in floats, wraps included)",
+        method="exact distribution of both decoded means of every batch (float convolution, wraps included)",
         scope="means 1 and 3/4, ε = 1, p = 1/10, T = 2^16, ..., 2^60",
         notes=[
             f"the best arm is eliminated with probability {gone:.4f}, by wraps: "

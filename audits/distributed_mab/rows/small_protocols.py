@@ -57,7 +57,7 @@ def rounding(
 
 @inequality(
     rows,
-    "CZ23-T1P/masked/distribution",
+    "CZ23-T1P/masked/law",
     "Appendix G.1 (additive masking), section 3 (perfect secure aggregation)",
     role="step",
     over=over(epsilon=("1/2", full("1")), first=(1, full(0))).where(
@@ -90,6 +90,6 @@ def masked(run: Run) -> list[Evidence]:
     chosen = variant("dist_dp_se", epsilon=HALF, failure_prob=1)
     proof = post_processing(
         in_parallel(laplace_batches(chosen, (2,), epsilon=HALF)),
-        function="masked messages, uniform given their sum ŷ (CZ23-T1P/masked/distribution)",
+        function="masked messages, uniform given their sum ŷ (CZ23-T1P/masked/law)",
     )
     return [proof.certify(CLAIM), masked_loss(HALF)]

@@ -150,8 +150,8 @@ def all_nodes(program: Any, place: int, *, expect: str = "refuted") -> Control:
         ]
         return [
             whole_release_witness(
-                CLAIM, distributions=distributions, site="node", to=PUBLIC.name, words=f"all nodes; {pair.name}",
-                inputs=written_inputs(pair.left, pair.right),
+                CLAIM, distributions=distributions, site="node", to=PUBLIC.name,
+                words=f"all nodes; {pair.name}", inputs=written_inputs(pair.left, pair.right),
             )
         ]  # fmt: skip
 

@@ -91,7 +91,7 @@ def prefix_masses(sites: Sequence[_Site]) -> tuple[arb, arb]:
 
 
 def _has_density(site: _Site) -> bool:
-    distribution = getattr(site, "law", None)
+    distribution = getattr(site, "distribution", None)
     if distribution is None:  # a channel, whose answers are finitely many
         return getattr(getattr(site, "kernel", None), "answers", None) is None
     return bool(distribution.base_measure is BaseMeasure.LEBESGUE)

@@ -89,23 +89,32 @@ class Claim:
         value as a string (``epsilon_exact``)."""
         data: dict[str, Any] = {"type": self.type}
         for item in fields(self):
-            value = getattr(self, item.name)
+            value, key = getattr(self, item.name), _key(item.name)
             if isinstance(value, Fraction):
-                data[item.name] = nearest_float(value)
-                data[f"{item.name}_exact"] = exact_str(value)
+                data[key] = nearest_float(value)
+                data[f"{key}_exact"] = exact_str(value)
             elif isinstance(value, Enum):
-                data[item.name] = value.value
+                data[key] = value.value
             elif isinstance(value, View):
-                data[item.name] = value.to_json()
+                data[key] = value.to_json()
             elif isinstance(value, tuple):
-                data[item.name] = [list(v) if isinstance(v, tuple) else v for v in value]
+                data[key] = [list(v) if isinstance(v, tuple) else v for v in value]
             else:
-                data[item.name] = value
+                data[key] = value
         data["in_words"] = self.in_words()
         return data
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+#: Fields whose key in a report is older than their name.
+_KEYS = {"participation": "turnout"}
+
+
+def _key(name: str) -> str:
+    """Return the key that a claim's field has in a report."""
+    return _KEYS.get(name, name)
 
 
 def claim_from_json(data: dict[str, Any]) -> Claim:
@@ -118,15 +127,16 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
         )
     values: dict[str, Any] = {}
     for item in fields(cls):
-        if item.name not in data:
+        key = _key(item.name)
+        if key not in data:
             raise InvalidParameterError(
-                f"a {cls.type} claim must have the field {item.name!r}; re-create the file."
+                f"a {cls.type} claim must have the field {key!r}; re-create the file."
             )
-        values[item.name] = _read_field(data, item.name)
+        values[item.name] = _read_field(data, key)
     claim = cls(**values)
     for name in values:
         value = getattr(claim, name)
-        if isinstance(value, Fraction) and data[name] != nearest_float(value):
+        if isinstance(value, Fraction) and data[_key(name)] != nearest_float(value):
             raise InvalidParameterError(
                 f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited."
             )

@@ -384,7 +384,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         if run.generator is not None:
             run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
-    distribution = given["noise" if name == "release" else "law"]
+    distribution = given["noise" if name == "release" else "distribution"]
     if isinstance(distribution, Selection) and name == "observe":
         if run.generator is not None:  # a run on real data
             real = distributions.NoisyArgmax(_real(distribution.scores), _distribution_of(distribution.noise))
