@@ -53,7 +53,7 @@ def test_a_chosen_draw_keeps_its_place_on_a_distribution_that_moved() -> None:
     assert result.choices[0].value - recording.sites[0].value == pytest.approx(4.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("law", [Bernoulli(p="1/3"), DiscreteLaplace(scale=2), Laplace(scale=2)])
+@pytest.mark.parametrize("distribution", [Bernoulli(p="1/3"), DiscreteLaplace(scale=2), Laplace(scale=2)])
 def test_the_uniform_of_an_outcome_gives_it_back(distribution: Distribution) -> None:
     """Inverse cdf of the uniform, by two routes: the distribution's own and this one."""
     for value in (0, 1):

@@ -40,7 +40,7 @@ def test_cumulants_are_those_of_the_distributions(rate: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "largest", "cumulant"),
+    ("distribution", "largest", "cumulant"),
     [
         (Skellam(variance=25), 3.0, lambda rates: skellam_cumulant(rates, variance=25.0)),
         (DiscreteLaplace(scale=4), 0.2499, lambda rates: discrete_laplace_cumulant(rates, decay=0.25)),

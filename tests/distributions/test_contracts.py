@@ -115,7 +115,7 @@ def test_polya_is_log_concave_from_shape_one_on(shape: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "holds"),
+    ("distribution", "holds"),
     [
         (RandomisedResponse(symbols=2, truth=1, epsilon=3), True),
         (RandomisedResponse(symbols=3, truth=1, epsilon=1), True),
@@ -246,7 +246,7 @@ ONE_PARAMETER: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "key"), ONE_PARAMETER)
+@pytest.mark.parametrize(("distribution", "key"), ONE_PARAMETER)
 def test_impossible_scales_are_refused(distribution: Any, key: str) -> None:
     """Zero, negative, unparsable, infinite and astronomically large or small scales raise; a float is the
     decimal that it prints as.
@@ -259,7 +259,7 @@ def test_impossible_scales_are_refused(distribution: Any, key: str) -> None:
         distribution(1)
 
 
-@pytest.mark.parametrize(("law", "key"), ONE_PARAMETER)
+@pytest.mark.parametrize(("distribution", "key"), ONE_PARAMETER)
 def test_arrays_of_parameters_point_to_product_and_shift(distribution: Any, key: str) -> None:
     """A list or an array as a parameter raises an error that names Product and shift."""
     for many in ([1, 2], np.array([1, 2]), (1, 2)):

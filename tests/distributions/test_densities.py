@@ -97,7 +97,7 @@ def test_lookup_of_many_outcomes_equals_one_by_one(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "x"),
+    ("distribution", "x"),
     [
         (Skellam(variance=10**12), 5 * 10**7),
         (Skellam(variance="1e-60"), 7),

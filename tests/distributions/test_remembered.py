@@ -54,7 +54,7 @@ def answers(distribution: Distribution, at: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("law", [case.distribution for case in CASES], ids=repr)
+@pytest.mark.parametrize("distribution", [case.distribution for case in CASES], ids=repr)
 def test_densities_tails_and_quantiles_are_the_callers_own(distribution: ScalarDistribution) -> None:
     """The second answer is the first one, though the first was written over; the question stays as it was."""
     at = np.asarray(distribution.ppf(LEVELS))
@@ -87,7 +87,7 @@ ATOMIC: list[Distribution] = [
 ]
 
 
-@pytest.mark.parametrize("law", ATOMIC, ids=repr)
+@pytest.mark.parametrize("distribution", ATOMIC, ids=repr)
 def test_remembered_atoms_are_the_callers_own(distribution: Distribution) -> None:
     """Outcomes written over, and a list of atoms emptied, leave the next ones as they were."""
     kept = [(np.copy(value), float(p)) for value, p in distribution.atoms()]

@@ -154,7 +154,7 @@ def test_the_offset_is_a_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "x"),
+    ("distribution", "x"),
     [
         (NOISE.shift(Fraction(1, 3)), Fraction(7, 3)),
         (NOISE.shift(np.array([1, 2])), [4, 4]),

@@ -215,7 +215,7 @@ def test_without_query_noise_the_threshold_lies_between():
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [Laplace(scale=3), Exponential(scale=3), Gaussian(sigma=3)],
     ids=lambda distribution: distribution.name,
 )

@@ -299,7 +299,7 @@ def test_sum_mod_of_shifted_users_is_the_wrapped_sum():
 
 
 @pytest.mark.parametrize(
-    ("laws", "image"),
+    ("distributions", "image"),
     [
         (
             [Bernoulli(p="1/3").shift(j) for j in range(3)]

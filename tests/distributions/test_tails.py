@@ -89,7 +89,7 @@ def test_cdf_balls_of_densities_agree_with_floats(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "x", "upper"),
+    ("distribution", "x", "upper"),
     [
         (Laplace(scale=2), 1380, True),
         (Laplace(scale=2), -1380, False),
@@ -127,7 +127,7 @@ def test_tails_keep_their_digits_down_to_1e_300(distribution: Distribution, x: f
 
 
 @pytest.mark.parametrize(
-    ("law", "reference"),
+    ("distribution", "reference"),
     [
         (Laplace(scale=2), stats.laplace(scale=2)),
         (Gaussian(sigma=3), stats.norm(scale=3)),
@@ -235,7 +235,7 @@ def test_log_mgf_ball_encloses_the_sum(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "density", "t"),
+    ("distribution", "density", "t"),
     [
         (Laplace(scale=2), lambda x: mp.exp(-abs(x) / 2) / 4, "3/8"),
         (Gaussian(variance=3), lambda x: mp.npdf(x, 0, mp.sqrt(3)), "-3/4"),
@@ -270,7 +270,7 @@ def test_log_mgf_is_infinite_from_the_pole_on() -> None:
         )  # t = 1/2 as a ball
 
 
-@pytest.mark.parametrize("law", [DiscreteGaussian(sigma2=9), Skellam(variance=9)], ids=repr)
+@pytest.mark.parametrize("distribution", [DiscreteGaussian(sigma2=9), Skellam(variance=9)], ids=repr)
 @pytest.mark.parametrize("stop", [2, 5, 12])
 def test_a_sum_cut_too_early_is_wide_but_still_true(
     distribution: SymmetricLattice, stop: int, monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def _convolved(distribution: DiscreteGaussianSum) -> Any:
         return power
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
 def test_masses_agree_with_mpmath(distribution: LogConcave) -> None:
     """Enclosures of masses contain the values that mpmath computes by another route, and runs agree with
     single masses.
@@ -92,7 +92,7 @@ def test_masses_agree_with_mpmath(distribution: LogConcave) -> None:
             assert found.overlaps(distribution.mass(k))
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
 def test_distributions_are_log_concave(distribution: LogConcave) -> None:
     """p(k)^2 >= p(k-1) p(k+1) over the bulk: what F1 and F6 rest on."""
     low, high, _, _ = bulk(distribution, 60)
@@ -101,7 +101,7 @@ def test_distributions_are_log_concave(distribution: LogConcave) -> None:
         assert not b * b < a * c
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
 def test_tail_bound_f6(distribution: LogConcave) -> None:
     """F6 bounds the true tail, and the bulk with both tails has mass one."""
     low, high, below, above = bulk(distribution, 100)
@@ -122,7 +122,7 @@ def brute_force(distribution: LogConcave, shift: int, epsilon: Fraction) -> mpma
     )
 
 
-@pytest.mark.parametrize("law", [*DISTRIBUTIONS[:3], DISTRIBUTIONS[4], DISTRIBUTIONS[5]], ids=str)
+@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], DISTRIBUTIONS[4], DISTRIBUTIONS[5]], ids=str)
 @pytest.mark.parametrize(("shift", "epsilon"), [(1, Fraction(0)), (1, Fraction(1)), (4, Fraction(1, 2))])
 def test_hockey_stick_agrees_with_brute_force(
     distribution: LogConcave, shift: int, epsilon: Fraction
@@ -135,7 +135,7 @@ def test_hockey_stick_agrees_with_brute_force(
         )
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS, ids=str)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
 def test_divergence_grows_with_the_shift(distribution: LogConcave) -> None:
     """F1 (iii): in both directions the divergence does not decrease in the shift."""
     for one in (distribution, Reflected(distribution)):

@@ -67,7 +67,7 @@ def test_permute_and_flip_is_the_noisy_maximum(scores: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "laws",
+    "distributions",
     [
         [RandomisedResponse(symbols=3, truth=j, epsilon="7/10") for j in range(3)],
         [Bernoulli(p="1/3"), Bernoulli(p="2/5")],
@@ -92,7 +92,7 @@ def test_tables_of_distributions_agree_with_their_balls(distributions: list[Dist
 
 
 @pytest.mark.parametrize(
-    ("laws", "epsilon"),
+    ("distributions", "epsilon"),
     [
         ([RandomisedResponse(symbols=2, truth=j, epsilon=1) for j in range(2)], 1),
         ([RandomisedResponse(symbols=5, truth=j, epsilon="1/3") for j in range(5)], Fraction(1, 3)),

@@ -43,7 +43,7 @@ SINGLE: list[Distribution] = [
 ]
 
 
-@pytest.mark.parametrize("law", SINGLE, ids=lambda distribution: distribution.name)
+@pytest.mark.parametrize("distribution", SINGLE, ids=lambda distribution: distribution.name)
 @pytest.mark.parametrize("factor", ["0", "1/2", "2", "4", "9"])
 def test_single_distributions_agree_with_their_own_balls(distribution: Distribution, factor: str) -> None:
     """P(X > t), P(X >= t), P(X < -t) and P(|X| > t) overlap the values of cdf_ball and sf_ball."""

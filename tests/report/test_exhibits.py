@@ -93,7 +93,7 @@ def test_losses_are_recomputed(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "law", [{"law": "unheard of"}, {"law": "laplace"}, {"law": "laplace", "scale": "-1"}, 3, None]
+    "distribution", [{"law": "unheard of"}, {"law": "laplace"}, {"law": "laplace", "scale": "-1"}, 3, None]
 )
 def test_distributions_that_cannot_be_read_have_no_loss(distribution: Any) -> None:
     """A site with an unknown or broken distribution is shown without a number, and breaks nothing."""

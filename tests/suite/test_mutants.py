@@ -134,7 +134,7 @@ def _masses(distribution: Any) -> dict[Any, float]:
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         Laplace(scale=2),
         Gaussian(sigma=2),

@@ -72,7 +72,7 @@ GENERATOR = {
     "integers": _signature("low, high=None, size=None"),
     "choice": _signature("a, size=None, replace=True, p=None"),
 }
-DISTRIBUTIONS = {
+METHODS = {
     "laplace": "laplace",
     "normal": "gaussian",
     "gumbel": "gumbel",
@@ -206,8 +206,8 @@ def call_generator(
         return run.plain(
             method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
         )
-    if name in DISTRIBUTIONS:
-        return _noise(run, DISTRIBUTIONS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
+    if name in METHODS:
+        return _noise(run, METHODS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
     if name == "choice":
         return _choice(run, **given)
     if name == "integers":

@@ -314,7 +314,7 @@ def test_group_with_other_places() -> None:
     assert any("number and places" in text for text in certificate.assumptions)
 
 
-@pytest.mark.parametrize("turnout", ["all but one user", "at least 10"])
+@pytest.mark.parametrize("participation", ["all but one user", "at least 10"])
 def test_shuffling_below_full_participation(participation: str) -> None:
     """With fewer messages than the analysis counts on, delta is larger; that enough users send is assumed."""
     proof = build.shuffled_response(users=20, local=1)
