@@ -17,7 +17,7 @@ from audits.shuffle_linear_bandits.binomial_privacy import stated
 from benchmarks.compare_linear import CLAIM, LINEAR, Instance
 from benchmarks.compare_protocols import DELTA, EPSILON, Cost, Floats, Play, Protocol, Seeds, least_epsilon
 from dpaudit.certify.build import Proof, compose_sequential
-from dpaudit.certify.calibrate import smallest_parameter
+from dpaudit.certify.calibrate import calibrate
 from dpaudit.kernel.ball import lower
 from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
 from dpaudit.reference.algorithms.contextual.concurrent_radius import (
@@ -122,7 +122,7 @@ class Sheets:
 
     def calibrated(self) -> Sheets:
         """With the least share of the trials, to a thousandth, that is certified."""
-        found = smallest_parameter(
+        found = calibrate(
             stated(EPSILON, DELTA), lambda share: self.fewer(share).proof(), start=Fraction(1, 1000)
         )
         return self.fewer(found.parameter)

@@ -35,7 +35,7 @@ from benchmarks.compare_protocols import (
     gaussian_std,
 )
 from dpaudit.certify.build import shuffled_gaussian
-from dpaudit.certify.calibrate import smallest_parameter
+from dpaudit.certify.calibrate import calibrate
 from dpaudit.core.claims import ApproxDP
 from dpaudit.reference.algorithms.contextual import noise_levels
 from dpaudit.reference.algorithms.contextual.aggregate_noise import (
@@ -220,7 +220,7 @@ def _amplified(at: Instance, size: int) -> Protocol:
 def _amplified_std(users: int) -> float:
     """The least standard deviation, to a hundredth, for which a shuffled batch is certified."""
     claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=BATCH_VIEW)
-    found = smallest_parameter(
+    found = calibrate(
         claim,
         lambda std: shuffled_gaussian(users=users, sensitivity_squared=SQUARED, variance=std**2),
         start=4,
@@ -249,7 +249,7 @@ def _fewest(sheet: VectorSheet, batches: int) -> VectorSheet:
     def with_trials(trials: Fraction) -> VectorSheet:
         return replace(sheet, trials=math.ceil(trials))
 
-    found = smallest_parameter(
+    found = calibrate(
         stated(EPSILON, DELTA),
         lambda trials: with_trials(trials).statistic(batches=batches).proof(epsilon=EPSILON, delta=DELTA),
         start=sheet.trials,
@@ -317,7 +317,7 @@ def _returning_std(size: int, batches: int) -> float:
 
     own = gaussian_std(batches * float(SQUARED))
     start = Fraction(round(own), 8)
-    found = smallest_parameter(claim, proof, start=start, relative="1/5")  # type: ignore[arg-type]
+    found = calibrate(claim, proof, start=start, relative="1/5")  # type: ignore[arg-type]
     return float(found.parameter)
 
 

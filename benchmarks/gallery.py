@@ -42,7 +42,8 @@ from benchmarks.gallery_truths import (
     one_query,
 )
 from benchmarks.options import count
-from dpaudit import AS_RUN, CheckResult, PureDP, check
+from dpaudit import PureDP, check
+from dpaudit.blackbox import AS_RUN, CheckResult
 from dpaudit.blackbox.statistics import excess_p_value
 from dpaudit.core.claims import Model
 from dpaudit.core.neighbours import Neighbours
@@ -217,7 +218,7 @@ def _checks(
             alpha=alpha,
             max_samples=max_samples,
             stop_early=stop_early,
-            listen=False,
+            record_draws=False,
         )
         for seed in range(seeds)
     ]

@@ -22,7 +22,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from dpaudit import AS_RUN, ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit.blackbox import AS_RUN
 from dpaudit.blackbox.statistics import excess_p_value, holm, proportion_bounds
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.neighbours import Neighbours

@@ -1,144 +1,156 @@
-"""dpaudit: verify or refute differential-privacy claims, with evidence that anyone can re-check.
+"""dpaudit: verify or refute differential-privacy claims, with evidence that anyone can check again.
 
-``check(mechanism, claim, data=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
-program written against ``dpaudit.coins`` is audited from the inside, with exact losses: see ``PrivacyAudit``
-and the decorator ``dpaudit.suite.privacy``. ``dpaudit run`` runs suites.
+``audit(function, claim, data=Records(...))`` proves a claim about a function ``(data, rng) -> output`` if it
+can, then tries to refute it. ``check`` only tries to refute, and ``prove`` only proves. ``dpaudit run`` runs
+suites of claims. Other names are in the modules below:
 
-The names below are loaded on first use, so that ``import dpaudit`` and the command line start at once.
+* ``distributions``: what a program draws; ``coins``: how it draws; ``mechanisms``: constructors of
+  certificates.
+* ``claims`` and ``views``: all claims, adjacencies, and who sees what.
+* ``suite``: rows, groups and audits of programs; ``adapters``: objects of other libraries; ``errors``.
+
+Names are loaded on first use, so that ``import dpaudit`` and the command line start at once.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpaudit.moved import install
+
 if TYPE_CHECKING:
-    from dpaudit.auditing import AuditResult, audit
-    from dpaudit.blackbox.check import AS_RUN, CheckResult, check
-    from dpaudit.blackbox.inputs import Inputs
-    from dpaudit.blackbox.neighbours import corners
-    from dpaudit.blackbox.recorded.record_draws import listen
-    from dpaudit.certify.sites import Site
-    from dpaudit.coins import Returned, Sampler, record, replay
-    from dpaudit.core.claims import (
-        Adjacency,
-        ApproxDP,
-        GaussianDP,
-        Profile,
-        PureDP,
-        RenyiDP,
-        TailBound,
-        Unit,
-        ZeroConcentratedDP,
-    )
+    from dpaudit.auditing import audit
+    from dpaudit.blackbox import adapters as adapters
+    from dpaudit.blackbox.check import check
+    from dpaudit.blackbox.recorded.record_draws import record_draws
+    from dpaudit.certify import build
+    from dpaudit.certify.calibrate import calibrate
+    from dpaudit.core import claims as claims
+    from dpaudit.core import errors as errors
+    from dpaudit.core import views as views
+    from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
     from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, Records, Table
-    from dpaudit.core.errors import DpauditError
-    from dpaudit.core.evidence import Certificate, Estimate, Witness
-    from dpaudit.core.neighbours import Neighbours
-    from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
-    from dpaudit.core.verdicts import judge
-    from dpaudit.core.views import PUBLIC, SERVER, View, user
-    from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
-    from dpaudit.prover.proof import Proof
+    from dpaudit.core.suite import Suite
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit
     from dpaudit.report.frames import Report
+    from dpaudit.suite.evidence import evidence
+    from dpaudit.suite.expected import expected
+    from dpaudit.suite.inequality import inequality
+    from dpaudit.suite.privacy import privacy
+
+    mechanisms = build
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "dpaudit.auditing": ["AuditResult", "audit"],
-    "dpaudit.core.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
-    "dpaudit.certify.sites": ["Site"],
-    "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
-    "dpaudit.blackbox.inputs": ["Inputs"],
-    "dpaudit.blackbox.neighbours": ["corners"],
-    "dpaudit.core.neighbours": ["Neighbours"],
-    "dpaudit.prover.data": ["EVERY", "EachMoves", "OneReplaced", "Symbols"],
-    "dpaudit.prover.proof": ["Proof"],
-    "dpaudit.prover.prove": ["prove"],
-    "dpaudit.blackbox.recorded.record_draws": ["listen"],
-    "dpaudit.replay.audit": ["PrivacyAudit"],
-    "dpaudit.core.claims": [
-        "Adjacency",
-        "ApproxDP",
-        "GaussianDP",
-        "Profile",
-        "PureDP",
-        "RenyiDP",
-        "TailBound",
-        "Unit",
-        "ZeroConcentratedDP",
-    ],
-    "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
-    "dpaudit.core.errors": ["DpauditError"],
-    "dpaudit.core.evidence": ["Certificate", "Estimate", "Witness"],
-    "dpaudit.report.frames": ["Report"],
-    "dpaudit.core.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
-    "dpaudit.core.verdicts": ["judge"],
-    "dpaudit.core.views": ["PUBLIC", "SERVER", "View", "user"],
-}
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-
 __all__ = [
-    "AS_RUN",
-    "EVERY",
-    "PUBLIC",
-    "SERVER",
-    "Adjacency",
     "Anything",
     "ApproxDP",
-    "AuditResult",
     "Ball",
     "Categories",
-    "Cell",
-    "Certificate",
-    "CheckResult",
-    "DpauditError",
-    "EachMoves",
-    "Estimate",
     "GaussianDP",
-    "Group",
-    "Inputs",
     "Integers",
     "Interval",
-    "Neighbours",
-    "OneReplaced",
-    "Outcome",
     "PrivacyAudit",
     "Profile",
-    "Proof",
     "PureDP",
     "Records",
     "RenyiDP",
     "Report",
-    "Returned",
-    "Run",
-    "Sampler",
-    "Site",
     "Suite",
-    "Symbols",
     "Table",
-    "TailBound",
-    "Unit",
-    "View",
-    "Witness",
     "ZeroConcentratedDP",
     "audit",
+    "calibrate",
     "check",
-    "corners",
-    "judge",
-    "listen",
+    "evidence",
+    "expected",
+    "inequality",
+    "privacy",
     "prove",
-    "record",
-    "replay",
-    "user",
+    "record_draws",
 ]
+
+_HOMES = {
+    "dpaudit.auditing": ["audit"],
+    "dpaudit.blackbox.check": ["check"],
+    "dpaudit.blackbox.recorded.record_draws": ["record_draws"],
+    "dpaudit.certify.calibrate": ["calibrate"],
+    "dpaudit.core.claims": ["ApproxDP", "GaussianDP", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"],
+    "dpaudit.core.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
+    "dpaudit.core.suite": ["Suite"],
+    "dpaudit.prover.prove": ["prove"],
+    "dpaudit.replay.audit": ["PrivacyAudit"],
+    "dpaudit.report.frames": ["Report"],
+    "dpaudit.suite.evidence": ["evidence"],
+    "dpaudit.suite.expected": ["expected"],
+    "dpaudit.suite.inequality": ["inequality"],
+    "dpaudit.suite.privacy": ["privacy"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+#: Modules that are offered under a shorter name. The others are rooms of the package.
+_MODULES = {
+    "adapters": "dpaudit.blackbox.adapters",
+    "claims": "dpaudit.core.claims",
+    "errors": "dpaudit.core.errors",
+    "mechanisms": "dpaudit.certify.build",
+    "views": "dpaudit.core.views",
+}
+
+#: Names that were here before version 0.2, for one release: the module that has each, and what it is called
+#: there.
+_FORMER = {
+    "AS_RUN": ("dpaudit.blackbox", "AS_RUN"),
+    "Adjacency": ("dpaudit.claims", "Adjacency"),
+    "AuditResult": ("dpaudit.auditing", "AuditResult"),
+    "Cell": ("dpaudit.suite", "Cell"),
+    "Certificate": ("dpaudit.suite", "Certificate"),
+    "CheckResult": ("dpaudit.blackbox", "CheckResult"),
+    "DpauditError": ("dpaudit.errors", "DpauditError"),
+    "EVERY": ("dpaudit.prover", "EVERY"),
+    "EachMoves": ("dpaudit.prover", "EachMoves"),
+    "Estimate": ("dpaudit.suite", "Estimate"),
+    "Group": ("dpaudit.suite", "Group"),
+    "Inputs": ("dpaudit.blackbox", "Inputs"),
+    "Neighbours": ("dpaudit.suite", "Neighbours"),
+    "OneReplaced": ("dpaudit.prover", "OneReplaced"),
+    "Outcome": ("dpaudit.suite", "Outcome"),
+    "PUBLIC": ("dpaudit.views", "PUBLIC"),
+    "Proof": ("dpaudit.prover", "Proof"),
+    "Returned": ("dpaudit.coins", "Returned"),
+    "Run": ("dpaudit.suite", "Run"),
+    "SERVER": ("dpaudit.views", "SERVER"),
+    "Sampler": ("dpaudit.coins", "Sampler"),
+    "Site": ("dpaudit.suite", "Site"),
+    "Symbols": ("dpaudit.prover", "Symbols"),
+    "TailBound": ("dpaudit.claims", "TailBound"),
+    "Unit": ("dpaudit.claims", "Unit"),
+    "View": ("dpaudit.views", "View"),
+    "Witness": ("dpaudit.suite", "Witness"),
+    "corners": ("dpaudit.blackbox", "corners"),
+    "judge": ("dpaudit.suite", "judge"),
+    "listen": ("dpaudit", "record_draws"),
+    "record": ("dpaudit.coins", "record"),
+    "replay": ("dpaudit.coins", "replay"),
+    "user": ("dpaudit.views", "user"),
+}
+
+install()
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _FORMER:
+        module, now = _FORMER[name]
+        text = f"dpaudit.{name} was renamed: use {module}.{now}. The former name works for one release."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(import_module(_MODULES.get(module.removeprefix("dpaudit."), module)), now)
+    raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -267,7 +267,7 @@ def _attacked(
         alpha=alpha,
         seed=seed,
         seconds=seconds,
-        listen=False,
+        record_draws=False,
     )
 
 

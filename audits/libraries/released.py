@@ -192,7 +192,7 @@ def _outcome(given: Any, entry: Entry, run: Run, runs: tuple[int, int], notes: S
         alpha=run.alpha,
         seed=int(run.seed_sequence().generate_state(1)[0]),
         max_samples=run.choose(quick=runs[0], full=runs[1]),
-        listen=False,
+        record_draws=False,
     )
     notes = [*notes, *said, *(note for note in result.notes if "the same generator gave" in note)]
     if result.not_audited:  # `inconclusive` is what a right mechanism is expected to be: this must not pass

@@ -1,6 +1,30 @@
-"""A mechanism audited from the outside: it is run on pairs of neighbours, and bets are laid on its outputs.
+"""Audit a mechanism from the outside: run it on pairs of neighbouring inputs and bet on its outputs.
 
-``check`` is the whole audit: ``search`` picks the next pair, ``runs`` calls the mechanism, ``outcomes`` and
-``features`` make numbers of what it returns, ``experts`` bet on them. ``notes`` and ``power`` say what was
-not seen.
+``check`` is the whole audit. ``search`` picks the next pair, ``runs`` calls the mechanism, ``outcomes`` and
+``features`` turn its outputs into numbers, and ``experts`` bet on them. ``notes`` and ``power`` describe what
+was not examined. The names below are loaded on first use.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpaudit.blackbox.check import AS_RUN, CheckResult, check
+    from dpaudit.blackbox.inputs import Inputs
+    from dpaudit.blackbox.neighbours import corners
+
+__all__ = ["AS_RUN", "CheckResult", "Inputs", "check", "corners"]
+
+_HOMES = {
+    "AS_RUN": "check",
+    "CheckResult": "check",
+    "Inputs": "inputs",
+    "check": "check",
+    "corners": "neighbours",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpaudit.blackbox' has no attribute {name!r}")
+    return getattr(import_module(f"dpaudit.blackbox.{_HOMES[name]}"), name)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard
+from warnings import warn
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
@@ -89,8 +90,9 @@ def check(
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
-    listen: bool = True,
+    record_draws: bool = True,
     delta: ExactLike | None = None,
+    listen: bool | None = None,
 ) -> CheckResult:
     """Try to refute ``claim`` by running ``mechanism`` on pairs of neighbouring inputs, in both directions.
 
@@ -115,7 +117,8 @@ def check(
     mechanism runs in a main thread (joblib workers do); code that never returns to Python cannot be
     interrupted. ``seconds``: for the whole check; then, and after Ctrl-C, the result is what is known so
     far: a bound above the claim, or a shrunk pair, may be a worse one than with more time. ``stop_early``:
-    stop as soon as the claim is refuted; otherwise spend all runs on a better lower bound. ``listen``: hear
+    stop as soon as the claim is refuted; otherwise spend all runs on a better lower bound. ``record_draws``:
+    hear
     what the mechanism draws, in about a second, and tell it in ``heard`` and in notes, which never change
     the verdict. ``delta``: say also how large epsilon is at this delta in [0, 1), whatever the claim is
     (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
@@ -126,8 +129,11 @@ def check(
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
     where a call hangs before there is a result, no output can be read, or every call raises.
     """
+    if listen is not None:
+        warn("check(listen=...) was renamed: use record_draws=...", DeprecationWarning, stacklevel=3)
+        record_draws = listen
     _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
-    _check_switches(batch=batch, stop_early=stop_early, listen=listen)
+    _check_switches(batch=batch, stop_early=stop_early, record_draws=record_draws)
     _check_signature(mechanism, batch=batch)
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
@@ -160,7 +166,7 @@ def check(
         spawned = any(item.spawned for item in (copies, in_both_orders, more))
     reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
-    if listen and not clock.over and not found.stopped:
+    if record_draws and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""

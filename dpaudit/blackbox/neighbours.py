@@ -40,7 +40,7 @@ __all__ = [
 @runtime_checkable
 class AdjacentInputs(Protocol):
     """Pairs that know their adjacency, can be drawn by a seed and have a strategy to be shrunk by
-    (``dpaudit.Inputs``).
+    (``dpaudit.blackbox.Inputs``).
     """
 
     adjacency: Adjacency | str
@@ -279,7 +279,7 @@ def require_adjacent(pair: Neighbours, claim: PrivacyClaim, *, index: int) -> No
     raise InvalidParameterError(
         f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, pair {index} {wrong}: "
         f"{pair.name}; change one record, or, if an entry is not a record, pass "
-        "dpaudit.Neighbours(what_changes, data, neighbour)."
+        "dpaudit.suite.Neighbours(what_changes, data, neighbour)."
     )
 
 

@@ -230,7 +230,7 @@ def note_on_bits(search: Search) -> list[str]:
     if search.target.bits or not any(_has_fractions(item.attack.past) for item in played):
         return []
     return [
-        "the low-order bits of floats were ignored; a claim with model=dpaudit.AS_RUN counts them as well"
+        "the low-order bits of floats were ignored; a claim with model=dpaudit.blackbox.AS_RUN counts them"
     ]
 
 

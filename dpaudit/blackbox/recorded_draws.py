@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.blackbox.mutation import original
 from dpaudit.blackbox.recorded.findings import findings, recorded_in_words
-from dpaudit.blackbox.recorded.recording import Recording, record_draws
+from dpaudit.blackbox.recorded.recording import Recording, record_runs
 from dpaudit.blackbox.runs import Chunk
 from dpaudit.blackbox.search import Target
 from dpaudit.blackbox.statistics.blocks import Failure
@@ -61,4 +61,4 @@ def _record(target: Target, pairs: Sequence[Neighbours], deadline: float | None)
         return f"raised {in_words(outputs[0])}" if isinstance(outputs[0], Failure) else outputs[0]
 
     heard = [(pair.left, pair.right) for pair in pairs]
-    return record_draws(call, heard, function=original(target.mechanism), seconds=SECONDS)
+    return record_runs(call, heard, function=original(target.mechanism), seconds=SECONDS)

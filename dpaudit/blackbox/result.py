@@ -42,7 +42,7 @@ class CheckResult:
     #: The notes among them that name something to look at: defects that were heard, calls that could not be
     #: repeated, runs that ended early.
     warnings: tuple[str, ...] = ()
-    #: What one run on the first input was heard to draw (``dpaudit.listen``), in words.
+    #: What one run on the first input was heard to draw (``dpaudit.record_draws``), in words.
     heard: tuple[str, ...] = ()
     #: (runs, bound) wherever the bound on the claim's quantity rose; at its confidence, at all times at once.
     history: tuple[tuple[int, float], ...] = ()

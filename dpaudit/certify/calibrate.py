@@ -16,8 +16,9 @@ from dpaudit.core.claims import Claim
 from dpaudit.core.errors import CertificateError, DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Certificate
 from dpaudit.core.exact import ExactLike, exact, exact_str, in_figures, nearest_float, positive
+from dpaudit.core.question import Question
 
-__all__ = ["Answer", "Calibration", "Question", "answer", "smallest_parameter"]
+__all__ = ["Answer", "Calibration", "answer", "calibrate"]
 
 #: How far the search for an upper end goes: factors of 2 beyond the given start.
 MAX_DOUBLINGS = 60
@@ -32,22 +33,6 @@ class Calibration:
     parameter: Fraction
     certificate: Certificate
     refused: Fraction
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """How much noise does one mechanism of a paper need for its claim?
-
-    ``mechanism`` builds the proof for any value of ``parameter`` (in words; more is more private),
-    ``printed`` is the value that the paper prints, exact.
-    """
-
-    id: str
-    title: str
-    claim: Claim
-    parameter: str
-    printed: ExactLike
-    mechanism: Callable[[Fraction], Proof]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +67,7 @@ class Answer:
 
 
 def answer(question: Question, *, relative: ExactLike = "1/1000") -> Answer:
-    """Certify the printed parameter and search for the smallest one; see ``smallest_parameter``."""
+    """Certify the printed parameter and search for the smallest one; see ``calibrate``."""
     printed = positive(question.printed, name="printed")
     bound = question.claim.bound
     if bound is None:
@@ -94,7 +79,7 @@ def answer(question: Question, *, relative: ExactLike = "1/1000") -> Answer:
     except CertificateError:
         certified = None
     try:
-        found = smallest_parameter(question.claim, question.mechanism, start=printed, relative=relative)
+        found = calibrate(question.claim, question.mechanism, start=printed, relative=relative)
     except CertificateError:
         return Answer(question=question, claimed=bound, certified=certified, smallest=None, refused=None)
     return Answer(
@@ -106,7 +91,7 @@ def answer(question: Question, *, relative: ExactLike = "1/1000") -> Answer:
     )
 
 
-def smallest_parameter(
+def calibrate(
     claim: Claim,
     mechanism: Callable[[Fraction], Proof],
     *,

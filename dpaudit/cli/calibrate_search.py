@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from rich.console import Console
 
-from dpaudit.certify.calibrate import Calibration, smallest_parameter
+from dpaudit.certify.calibrate import Calibration, calibrate
 from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import Claim
 from dpaudit.core.errors import InvalidParameterError
@@ -55,7 +55,7 @@ def search(
     start: Fraction,
     seconds: float,
 ) -> Calibration:
-    """``smallest_parameter`` of the mechanism called ``name``, from ``start``, in ``seconds`` at most; on a
+    """``calibrate`` of the mechanism called ``name``, from ``start``, in ``seconds`` at most; on a
     terminal standard error shows how far it is. Raises ``InvalidParameterError`` where the time is over.
     """
     progress, until = _Progress(), time.monotonic() + seconds
@@ -72,7 +72,7 @@ def search(
         status.start()
     try:
         with _interrupted_after(seconds):
-            return smallest_parameter(claim, proof, start=start, watch=watch)
+            return calibrate(claim, proof, start=start, watch=watch)
     except _OutOfTime:
         raise InvalidParameterError(
             f"the search for {name} must end within --seconds {seconds:g}, it did not "

@@ -17,13 +17,13 @@ import dpaudit
 from dpaudit.cli.console import make_console
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import COMPUTATION
+from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.file.document import read_report, write_text
 from dpaudit.report.junit import junit_xml
 from dpaudit.report.markdown import markdown_table, refresh
 from dpaudit.report.sarif import sarif
 from dpaudit.report.terminal import one_line, report_table, summary
 from dpaudit.verify.findings import Finding
-from dpaudit.verify.statement import CANNOT_KNOW
 from dpaudit.verify.trusted import trusted_lines, values_lines
 
 __all__ = ["report_command", "verify_command"]

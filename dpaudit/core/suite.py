@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Certificate, Evidence
 from dpaudit.core.harness import is_harness_file
-
-if TYPE_CHECKING:  # suites without certificates must not load the kernel
-    from dpaudit.certify.calibrate import Question
+from dpaudit.core.question import Question
 
 __all__ = [
     "KINDS",

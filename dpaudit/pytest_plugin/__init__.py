@@ -189,7 +189,8 @@ def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
     """``assert_private(mechanism, claim, data=...)``: fail where runs refute the claim, or could not.
 
     Takes ``neighbours`` (in place of ``data``), ``max_samples``, ``batch``, ``jobs``, ``timeout`` and
-    ``listen`` as ``dpaudit.check`` does, and returns its result. Seed and error level come from the session.
+    ``record_draws`` as ``dpaudit.check`` does, and returns its result. Seed and error level come from the
+    session.
     """
     from dpaudit.pytest_plugin.private import AssertPrivate
 

@@ -66,7 +66,7 @@ class AssertPrivate:
         batch: bool = False,
         jobs: int = 1,
         timeout: float | None = 60.0,
-        listen: bool = True,
+        record_draws: bool = True,
         **elsewhere: object,
     ) -> CheckResult:
         """The result of ``dpaudit.check``, unless the claim was refuted.
@@ -97,7 +97,7 @@ class AssertPrivate:
                 batch=batch,
                 jobs=jobs,
                 timeout=timeout,
-                listen=listen,
+                record_draws=record_draws,
             )
         except (*NO_FAILURES, SystemExit) as error:
             why = f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."

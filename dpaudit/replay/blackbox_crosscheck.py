@@ -62,7 +62,7 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
         seed=seed,
         max_samples=runs,
         timeout=SECONDS,
-        listen=False,
+        record_draws=False,
     )
     if result.verdict is VerdictKind.REFUTED:
         raise BrokenHarnessError(

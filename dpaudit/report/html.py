@@ -21,6 +21,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.exhibits import Fact
 from dpaudit.report.fields import VERDICTS, read_object, read_text
 from dpaudit.report.findings import PaperFindings, counted, findings, first_reason
@@ -29,7 +30,6 @@ from dpaudit.report.notation import clean, describe, natural_key, words
 from dpaudit.report.roles import OUTSIDE, ROLE_WORDS
 from dpaudit.report.rows import RowView, attention, row_view
 from dpaudit.report.units import INLINE, packed, packed_lines, units
-from dpaudit.verify.statement import CANNOT_KNOW
 
 __all__ = ["render_html"]
 

@@ -4,6 +4,12 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from dpaudit.certify.sites import Site
+from dpaudit.core.evidence import Certificate, Estimate, Witness
+from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
+from dpaudit.core.verdicts import judge
+from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite.controls import Control, broken, controls, false_inequality, program_control
 from dpaudit.suite.evidence import Measured, evidence
 from dpaudit.suite.expected import expected
@@ -24,16 +30,27 @@ from dpaudit.suite.privacy import privacy
 from dpaudit.suite.worst import Chain, Constant, Sides, Step, worst_of
 
 __all__ = [
+    "Cell",
+    "Certificate",
     "Chain",
     "Constant",
     "Control",
+    "Estimate",
     "Expression",
     "Grid",
+    "Group",
     "Leaf",
     "Measured",
+    "Neighbours",
+    "Outcome",
     "Point",
+    "PrivacyAudit",
+    "Run",
     "Sides",
+    "Site",
     "Step",
+    "Suite",
+    "Witness",
     "average",
     "branching",
     "broken",
@@ -45,6 +62,7 @@ __all__ = [
     "full",
     "in_words",
     "inequality",
+    "judge",
     "largest",
     "leaf",
     "listed",

@@ -14,7 +14,6 @@ from dpaudit.core.exact import in_digits
 from dpaudit.kernel.values.claim import PROOF
 
 __all__ = [
-    "CANNOT_KNOW",
     "assumed_in_words",
     "certificate_in_words",
     "estimate_in_words",
@@ -22,17 +21,6 @@ __all__ = [
     "setting_in_words",
     "witness_in_words",
 ]
-
-#: The plain words at the end of every verification.
-CANNOT_KNOW = (
-    "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
-    "from the distributions and values, that the file shows, and each verdict from the evidence "
-    "beside it. It cannot "
-    "know that these trees, distributions, inputs, neighbours, texts, roles, expectations, plots and "
-    "stamps are the "
-    "program's, that an estimate's runs took place, or that no row or cell is missing or set aside; dpaudit "
-    "verify --suite runs the programs again and compares."
-)
 
 #: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.
 MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60

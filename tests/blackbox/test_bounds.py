@@ -139,7 +139,7 @@ def test_claims_that_no_sample_refutes_are_refused() -> None:
         (dpaudit.GaussianDP(mu=100), "below 1"),
         (dpaudit.RenyiDP(order=2, epsilon=1000), "below 1"),
     ):
-        with pytest.raises(dpaudit.DpauditError, match=said):
+        with pytest.raises(dpaudit.core.errors.DpauditError, match=said):
             family_of(claim)
 
 
@@ -153,7 +153,7 @@ def test_the_bound_on_laplace_noise_comes_near_and_stays_below() -> None:
         batch=True,
         max_samples=20_000,
         stop_early=False,
-        listen=False,
+        record_draws=False,
         delta="0.01",
     )
     assert 1.75 < result.evidence.lower <= 2.0

@@ -34,7 +34,7 @@ def noise(deviation: float):
 
 def run(deviation: float, claim, **options):
     """A check of Gaussian noise, of 20,000 runs at most."""
-    options = {"max_samples": 20_000, "listen": False, **options}
+    options = {"max_samples": 20_000, "record_draws": False, **options}
     return check(noise(deviation), claim, neighbours=UNITS, batch=True, **options)
 
 

@@ -123,15 +123,19 @@ def half_the_noise(data: Any, rng: Any) -> Any:
 def test_a_check_takes_a_declaration(adjacency: str) -> None:
     """Too little noise is refuted on pairs of the declaration, under each adjacency; enough noise is not."""
     claim, data = PureDP(epsilon=1, adjacency=adjacency), Records(Interval(0, 1), size=3)
-    assert check(half_the_noise, claim, data=data, max_samples=20_000, listen=False).verdict == "refuted"
-    found = check(lambda x, rng: np.sum(x) + rng.laplace(), claim, data=data, max_samples=2000, listen=False)
+    assert (
+        check(half_the_noise, claim, data=data, max_samples=20_000, record_draws=False).verdict == "refuted"
+    )
+    found = check(
+        lambda x, rng: np.sum(x) + rng.laplace(), claim, data=data, max_samples=2000, record_draws=False
+    )
     assert found.verdict == "inconclusive"
 
 
 def test_only_the_last_record_leaks() -> None:
     """A check of 50 declared records changes records at other places than the first one."""
     data = Records(Interval(0, 1), size=50)
-    found = check(lambda x, rng: x[-1], PureDP(epsilon=1), data=data, max_samples=20_000, listen=False)
+    found = check(lambda x, rng: x[-1], PureDP(epsilon=1), data=data, max_samples=20_000, record_draws=False)
     assert found.verdict == "refuted"
 
 
@@ -141,7 +145,7 @@ def test_a_pair_that_refutes_is_shrunk() -> None:
     def needs_three(data: Any, rng: Any) -> Any:
         return (data.sum() if len(data) >= 3 else 0) + rng.laplace(0, 0.4)
 
-    found = check(needs_three, PureDP(epsilon=1), data=Records(Integers(0, 9)), seed=1, listen=False)
+    found = check(needs_three, PureDP(epsilon=1), data=Records(Integers(0, 9)), seed=1, record_draws=False)
     assert found.verdict == "refuted"
     assert any(note.startswith("the smallest pair") for note in found.notes)
 
@@ -172,6 +176,6 @@ def test_a_claim_about_users_changes_all_records_of_one() -> None:
         return data.sum() + rng.laplace(scale=0.7)
 
     claim, data = PureDP(epsilon=2, unit="user"), Records(Interval(0, 1), size=4, group=2)
-    assert check(noisy_sum, claim, data=data, max_samples=40_000, listen=False).verdict == "refuted"
+    assert check(noisy_sum, claim, data=data, max_samples=40_000, record_draws=False).verdict == "refuted"
     with pytest.raises(InvalidParameterError):
         check(noisy_sum, claim, data=Records(Interval(0, 1), size=4), max_samples=2000)

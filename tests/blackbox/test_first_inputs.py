@@ -114,7 +114,7 @@ KEEPING = (
 @pytest.mark.parametrize("make", KEEPING, ids=lambda make: make.__name__)
 def test_a_first_input_that_is_kept_is_named(make: Callable[[], Callable[..., Any]]) -> None:
     """All later calls agree, so that only the order of the first two tells."""
-    result = check(make(), PureDP(epsilon=1), neighbours=PAIRS, max_samples=2000, listen=False)
+    result = check(make(), PureDP(epsilon=1), neighbours=PAIRS, max_samples=2000, record_draws=False)
     assert result.verdict == "inconclusive"
     assert "not independent" in str(result)
 
@@ -165,14 +165,16 @@ HONEST = (
 @pytest.mark.parametrize("mechanism", HONEST, ids=lambda item: getattr(item, "__name__", type(item).__name__))
 def test_nothing_kept_is_no_alarm(mechanism: Callable[..., Any]) -> None:
     """A cache of a function, randomness from elsewhere, a generator of its own, a late import."""
-    result = check(mechanism, PureDP(epsilon="1.01"), neighbours=PAIRS, max_samples=2000, listen=False)
+    result = check(mechanism, PureDP(epsilon="1.01"), neighbours=PAIRS, max_samples=2000, record_draws=False)
     assert result.verdict == "inconclusive"
     assert "not independent" not in str(result)
 
 
 def test_a_refuted_mechanism_stays_refuted() -> None:
     """The copies take nothing away from what independent calls refute."""
-    result = check(lambda x, rng: x + rng.laplace(0, 0.2), PureDP(epsilon=1), neighbours=PAIRS, listen=False)
+    result = check(
+        lambda x, rng: x + rng.laplace(0, 0.2), PureDP(epsilon=1), neighbours=PAIRS, record_draws=False
+    )
     assert result.verdict == "refuted"
 
 
@@ -185,6 +187,6 @@ def test_files_that_are_written_are_named(tmp_path: Path) -> None:
             kept.write_text(str(x))
         return float(kept.read_text()) + rng.laplace()
 
-    result = check(run, PureDP(epsilon=1), neighbours=PAIRS, max_samples=1000, listen=False)
+    result = check(run, PureDP(epsilon=1), neighbours=PAIRS, max_samples=1000, record_draws=False)
     assert result.verdict == "inconclusive"
     assert any("changes the file system (kept)" in note for note in result.notes)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.blackbox import fresh
+from dpaudit.blackbox import fork_test as fresh
 from dpaudit.blackbox.fork_test import FreshCopies
 
 ONE = PureDP(epsilon=1)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import AS_RUN, PureDP, check
+from dpaudit import PureDP, check
+from dpaudit.blackbox import AS_RUN
 from dpaudit.blackbox.experts import Experts
 from dpaudit.blackbox.grids import FloatSum, guesses
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
@@ -108,7 +109,7 @@ def test_the_floats_of_a_sum_of_a_list_are_seen() -> None:
             seed=seed,
             alpha=1e-3,
             max_samples=3000,
-            listen=False,
+            record_draws=False,
         )
         assert result.verdict == "refuted"
         assert "plus a float" in result.event
@@ -133,6 +134,6 @@ def test_a_rounded_sum_stands() -> None:
             seed=seed,
             alpha=1e-7,
             max_samples=4000,
-            listen=False,
+            record_draws=False,
         )
         assert result.verdict == "inconclusive"

@@ -137,7 +137,7 @@ def test_half_the_noise_is_refuted_in_every_kind_of_output(name: str) -> None:
             neighbours=UNITS,
             max_samples=runs,
             alpha=1e-3,
-            listen=False,
+            record_draws=False,
             seed=3,
         )
         for scale, runs in ((0.5, 2000), (1.0, 150))
@@ -181,7 +181,7 @@ def test_an_hour_is_seen_behind_a_noisy_day() -> None:
     def shows_the_hour(x, rng):
         return START + datetime.timedelta(days=int(rng.integers(-200, 200)), hours=x)
 
-    result = check(shows_the_hour, ONE, neighbours=UNITS, max_samples=1000, listen=False)
+    result = check(shows_the_hour, ONE, neighbours=UNITS, max_samples=1000, record_draws=False)
     assert result.verdict is VerdictKind.REFUTED
     assert "hour" in result.event or "ratio" in result.event or "sum" in result.event
 

@@ -377,9 +377,9 @@ def test_a_cluster_gives_the_result_of_one_process(cluster) -> None:
     def half(x, rng):
         return x + rng.laplace(scale=0.5)
 
-    here = check(half, ONE, neighbours=UNITS, max_samples=3000, listen=False)
+    here = check(half, ONE, neighbours=UNITS, max_samples=3000, record_draws=False)
     there = check(
-        half, ONE, neighbours=UNITS, max_samples=3000, listen=False, scheduler=cluster.scheduler_address
+        half, ONE, neighbours=UNITS, max_samples=3000, record_draws=False, scheduler=cluster.scheduler_address
     )
     assert str(there) == str(here)
     assert here.verdict is VerdictKind.REFUTED
@@ -397,10 +397,15 @@ def test_the_calls_of_a_lost_worker_run_again(cluster, tmp_path) -> None:
         return x + rng.laplace()
 
     there = check(
-        kills_once, ONE, neighbours=UNITS, max_samples=300, listen=False, scheduler=cluster.scheduler_address
+        kills_once,
+        ONE,
+        neighbours=UNITS,
+        max_samples=300,
+        record_draws=False,
+        scheduler=cluster.scheduler_address,
     )
     assert marker.exists()
-    here = check(lambda x, rng: x + rng.laplace(), ONE, neighbours=UNITS, max_samples=300, listen=False)
+    here = check(lambda x, rng: x + rng.laplace(), ONE, neighbours=UNITS, max_samples=300, record_draws=False)
     assert str(there) == str(here)
 
 
@@ -414,7 +419,12 @@ def test_what_cannot_be_sent_to_a_cluster_runs_here(cluster) -> None:
             return x + rng.laplace()
 
     found = check(
-        locked, ONE, neighbours=UNITS, max_samples=200, listen=False, scheduler=cluster.scheduler_address
+        locked,
+        ONE,
+        neighbours=UNITS,
+        max_samples=200,
+        record_draws=False,
+        scheduler=cluster.scheduler_address,
     )
     assert "the mechanism ran in one process" in str(found)
 
@@ -430,7 +440,7 @@ def test_what_workers_cannot_import_runs_here(cluster, tmp_path, monkeypatch: py
         ONE,
         neighbours=UNITS,
         max_samples=600,
-        listen=False,
+        record_draws=False,
         scheduler=cluster.scheduler_address,
     )
     assert found.verdict is VerdictKind.REFUTED

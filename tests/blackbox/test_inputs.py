@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from dpaudit import Inputs, Neighbours, PureDP, check
+from dpaudit import PureDP, check
+from dpaudit.blackbox import Inputs
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import both_directions
+from dpaudit.suite import Neighbours
 
 ONE = PureDP(epsilon=1)
 

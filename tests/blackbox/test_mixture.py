@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import AS_RUN, PureDP, check
+from dpaudit import PureDP, check
+from dpaudit.blackbox import AS_RUN
 from dpaudit.blackbox.experts import WHOLE_SHARES, Experts
 from dpaudit.blackbox.mixture import FOLLOWING, PairMixture
 from dpaudit.blackbox.outcomes import OutcomeEncoder
@@ -75,7 +76,7 @@ def test_the_lowest_bits_of_a_float_sampler_are_seen_soon() -> None:
             seed=seed,
             alpha=1e-3,
             max_samples=6000,
-            listen=False,
+            record_draws=False,
         )
         for seed in range(5)
     ]
@@ -94,7 +95,9 @@ def test_noise_on_a_grid_is_not_refuted_as_it_runs() -> None:
     pairs = [(0.0, 1.0), (1.0, 2.0), (0.5, 1.5), (2.0, 1.0)]
     claim = PureDP(epsilon="1.00000001", model=AS_RUN)
     refuted = sum(
-        check(run, claim, neighbours=pairs, batch=True, seed=seed, max_samples=600, listen=False).verdict
+        check(
+            run, claim, neighbours=pairs, batch=True, seed=seed, max_samples=600, record_draws=False
+        ).verdict
         == "refuted"
         for seed in range(24)
     )

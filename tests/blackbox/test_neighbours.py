@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from dpaudit import Neighbours, PureDP, check, corners
+from dpaudit import PureDP, check
+from dpaudit.blackbox import corners
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.suite import Neighbours
 
 ONE = PureDP(epsilon=1)
 

@@ -45,7 +45,7 @@ BLIND = {
 @pytest.mark.parametrize("name", BLIND)
 def test_outputs_without_anything_to_compare_are_not_audited(name: str) -> None:
     """The verdict stays inconclusive, the result says why, and to rely on it raises an error of its own."""
-    result = check(BLIND[name], ONE, neighbours=PAIR, max_samples=2000, listen=False)
+    result = check(BLIND[name], ONE, neighbours=PAIR, max_samples=2000, record_draws=False)
     assert result.verdict is VerdictKind.INCONCLUSIVE
     assert result.not_audited
     assert result.to_dict()["not_audited"] == result.not_audited
@@ -72,7 +72,7 @@ SEEING = {
 @pytest.mark.parametrize("name", SEEING)
 def test_what_could_have_failed_is_audited(name: str) -> None:
     """Private mechanisms whose outputs can be compared are inconclusive, and no more is said."""
-    result = check(SEEING[name], PureDP(epsilon=2), neighbours=PAIR, max_samples=2000, listen=False)
+    result = check(SEEING[name], PureDP(epsilon=2), neighbours=PAIR, max_samples=2000, record_draws=False)
     assert (result.verdict, result.not_audited) == (VerdictKind.INCONCLUSIVE, "")
     assert result.raise_if_refuted() is result
 
@@ -94,7 +94,7 @@ def test_too_few_runs_are_said_before_the_first() -> None:
     with pytest.raises(NotAuditedError):
         result.raise_if_refuted()
     with pytest.raises(RefutedError):
-        check(exact_sum, claim, neighbours=PAIR, max_samples=needed, listen=False).raise_if_refuted()
+        check(exact_sum, claim, neighbours=PAIR, max_samples=needed, record_draws=False).raise_if_refuted()
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_the_runs_needed_are_enough(claim, pairs: int) -> None:
         claim,
         neighbours=inputs,
         max_samples=max(100, needed or 0),
-        listen=False,
+        record_draws=False,
     )
     assert result.verdict is VerdictKind.REFUTED
 
 
 def test_a_row_with_such_a_check_crashes() -> None:
     """`inconclusive` may be what a row expects: evidence of a check that compared nothing must not pass."""
-    blind = check(BLIND["nothing"], ONE, neighbours=PAIR, max_samples=2000, listen=False)
-    seeing = check(noisy, ONE, neighbours=PAIR, max_samples=2000, listen=False)
+    blind = check(BLIND["nothing"], ONE, neighbours=PAIR, max_samples=2000, record_draws=False)
+    seeing = check(noisy, ONE, neighbours=PAIR, max_samples=2000, record_draws=False)
     with pytest.raises(NotAuditedError):
         finding_of(ONE, Outcome([blind.evidence]), alpha=0.05)
     assert finding_of(ONE, Outcome([seeing.evidence]), alpha=0.05)["verdict"] == "inconclusive"
@@ -127,6 +127,6 @@ def test_a_row_with_such_a_check_crashes() -> None:
 def test_a_claim_at_epsilon_0() -> None:
     """An output that ignores the data stands at epsilon 0; one that shows them is refuted."""
     zero = PureDP(epsilon=0)
-    blind = check(lambda data, rng: rng.random(), zero, neighbours=PAIR, max_samples=1000, listen=False)
+    blind = check(lambda data, rng: rng.random(), zero, neighbours=PAIR, max_samples=1000, record_draws=False)
     assert (blind.verdict, blind.not_audited) == (VerdictKind.INCONCLUSIVE, "")
     assert check(noisy, zero, neighbours=PAIR, max_samples=20_000).verdict is VerdictKind.REFUTED

@@ -100,7 +100,7 @@ ODD = {
 def test_odd_mechanisms_are_named(name: str) -> None:
     """The result says what is odd; only a function of the data without noise is refuted."""
     make, says = ODD[name]
-    result = check(make(), ONE, neighbours=UNITS, max_samples=500, seed=1, listen=False)
+    result = check(make(), ONE, neighbours=UNITS, max_samples=500, seed=1, record_draws=False)
     assert says in in_one_line(result)
     noiseless = name in ("a seed of its own", "no noise")
     assert result.verdict is (VerdictKind.REFUTED if noiseless else VerdictKind.INCONCLUSIVE)
@@ -115,7 +115,7 @@ def test_a_hang_keeps_what_is_known() -> None:
             time.sleep(5)
         return x + rng.laplace()
 
-    result = check(hangs_later, ONE, neighbours=UNITS, timeout=0.3, listen=False)
+    result = check(hangs_later, ONE, neighbours=UNITS, timeout=0.3, record_draws=False)
     assert result.verdict is VerdictKind.INCONCLUSIVE
     assert 0 < result.evidence.samples < 150
     assert "where one hung (its block does not count): a call must return within 0.3 s" in in_one_line(result)
@@ -173,7 +173,7 @@ def test_a_mechanism_that_changes_its_input_runs_on_copies(name: str) -> None:
             ONE,
             neighbours=[pair],
             max_samples=runs,
-            listen=False,
+            record_draws=False,
         )
         for noise, runs in ((1.0, 300), (0.4, 2000))
     )
@@ -195,7 +195,7 @@ def test_a_change_is_seen_in_what_pickle_cannot_save() -> None:
 
     held = lambda: 0  # noqa: E731
     data = [[held, 1.0, 0.0], [held, 1.0, 1.0]]
-    result = check(pops, ONE, neighbours=[tuple(data)], max_samples=300, listen=False)
+    result = check(pops, ONE, neighbours=[tuple(data)], max_samples=300, record_draws=False)
     assert "each call was handed a fresh copy" in in_one_line(result)
     assert result.verdict is VerdictKind.INCONCLUSIVE
 

@@ -280,7 +280,7 @@ def test_evidence_survives_json() -> None:
         ({"neighbours": [((x for x in [0]), [1])]}, "data that can be copied"),
         ({"alpha": 1e-300}, "1e-12 or more"),
         ({"claim": RenyiDP(order="1.0001", epsilon=50)}, "by the conversions that are used here"),
-        ({"listen": "no"}, "listen must be True or False"),
+        ({"record_draws": "no"}, "record_draws must be True or False"),
         ({"batch": 1}, "batch must be True or False"),
         ({"neighbours": [(1.0, 1.0)]}, "must differ"),
         ({"neighbours": [(np.array([np.nan]), np.zeros(1))]}, "must not hold NaN"),

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import dpaudit
-from dpaudit import AS_RUN, PureDP, check
+from dpaudit import PureDP, check
+from dpaudit.blackbox import AS_RUN
 from dpaudit.core.claims import Adjacency, Model
 from dpaudit.core.errors import DpauditError, InvalidParameterError, RefutedError
 from dpaudit.core.evidence import evidence_from_json
@@ -73,7 +74,7 @@ def test_ignored_bits_are_said_and_can_be_looked_at() -> None:
     """Over the reals, low-order bits are ignored and an open result says how to count them; with ``AS_RUN``
     they count, and of whole numbers nothing was ignored.
     """
-    note = "model=dpaudit.AS_RUN"
+    note = "model=dpaudit.blackbox.AS_RUN"
     assert note in str(run(1.0))
     assert note not in str(run(0.25))
     as_run = PureDP(epsilon="0.1", model=AS_RUN)
@@ -174,7 +175,7 @@ def test_many_pairs_share_the_runs() -> None:
         return sum(data) + rng.laplace(scale=2)
 
     claim = PureDP(epsilon=1)
-    many = dpaudit.corners([0, 1], size=8)
+    many = dpaudit.blackbox.corners([0, 1], size=8)
     assert len(many) >= 6
     said = [str(check(private, claim, neighbours=pairs, max_samples=4000)) for pairs in (many * 2, many[:2])]
     assert [f"divided among {2 * len(many)} pairs" in text for text in said] == [True, False]

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from dpaudit import GaussianDP, Neighbours, PureDP, check
+from dpaudit import GaussianDP, PureDP, check
 from dpaudit.blackbox.bounds import lower_bound
 from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.search import Target
 from dpaudit.blackbox.smallest import smallest
 from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.suite import Neighbours
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]

@@ -11,11 +11,12 @@ import pytest
 import scipy.stats
 
 from dpaudit.certify import build
-from dpaudit.certify.calibrate import Question, answer, smallest_parameter
+from dpaudit.certify.calibrate import answer, calibrate
 from dpaudit.certify.families import MECHANISMS, Shape
 from dpaudit.certify.proof import Proof
 from dpaudit.core.claims import ApproxDP, Claim, PureDP, RegretBound
 from dpaudit.core.errors import CertificateError, InvalidParameterError
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Suite
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.t2.gaussian import gaussian_delta
@@ -26,7 +27,7 @@ def test_laplace_scale_is_found() -> None:
     accepts.
     """
     claim = PureDP(epsilon="1/3")
-    found = smallest_parameter(claim, lambda b: build.laplace_mechanism(sensitivity=2, scale=b))
+    found = calibrate(claim, lambda b: build.laplace_mechanism(sensitivity=2, scale=b))
     assert 6 <= found.parameter <= Fraction(6007, 1000)
     assert found.refused < 6
     assert kernel.check(found.certificate, claim) <= Fraction(1, 3)
@@ -36,9 +37,7 @@ def test_laplace_scale_is_found() -> None:
 def test_gaussian_variance_is_found_from_any_start(start: str) -> None:
     """(1, 1e-6)-DP: the variance found is valid by the closed form, and the refused one is not."""
     claim = ApproxDP(epsilon=1, delta="1e-6")
-    found = smallest_parameter(
-        claim, lambda v: build.gaussian_mechanism(sensitivity=1, variance=v), start=start
-    )
+    found = calibrate(claim, lambda v: build.gaussian_mechanism(sensitivity=1, variance=v), start=start)
     assert (
         gaussian_delta(1 / found.parameter, Fraction(1))
         <= Fraction(1, 10**6)
@@ -49,7 +48,7 @@ def test_gaussian_variance_is_found_from_any_start(start: str) -> None:
 
 def test_parameters_are_readable() -> None:
     """Parameters found have few digits."""
-    found = smallest_parameter(
+    found = calibrate(
         PureDP(epsilon=1), lambda b: build.laplace_mechanism(sensitivity=Fraction(22, 7), scale=b)
     )
     assert found.parameter.denominator <= 1000
@@ -60,13 +59,11 @@ def test_impossible_and_trivial_claims() -> None:
     reason.
     """
     with pytest.raises(CertificateError, match="none does"):
-        smallest_parameter(PureDP(epsilon=1), lambda v: build.gaussian_mechanism(sensitivity=1, variance=v))
+        calibrate(PureDP(epsilon=1), lambda v: build.gaussian_mechanism(sensitivity=1, variance=v))
     with pytest.raises(InvalidParameterError, match="all satisfy"):
-        smallest_parameter(PureDP(epsilon=1), lambda b: build.laplace_mechanism(sensitivity=0, scale=b))
+        calibrate(PureDP(epsilon=1), lambda b: build.laplace_mechanism(sensitivity=0, scale=b))
     with pytest.raises(InvalidParameterError, match="number"):
-        smallest_parameter(
-            RegretBound(text="regret"), lambda b: build.laplace_mechanism(sensitivity=1, scale=b)
-        )
+        calibrate(RegretBound(text="regret"), lambda b: build.laplace_mechanism(sensitivity=1, scale=b))
 
 
 PURE_NEEDS = {
@@ -97,7 +94,7 @@ def test_the_parameter_found_is_enough_and_the_refused_one_is_not(name: str) -> 
         def proof(parameter: Fraction) -> Proof:
             return mechanism.proof(Fraction(1), parameter, shape)
 
-        found = smallest_parameter(claim, proof)
+        found = calibrate(claim, proof)
         bound = claim.bound
         assert bound is not None
         assert kernel.check(proof(found.parameter).certify(claim), claim) <= bound
@@ -134,7 +131,7 @@ def curve(name: str, parameter: float, epsilon: float) -> float:
 def test_deltas_change_side_where_an_independent_curve_does(name: str) -> None:
     """In floats, from scipy's own probabilities, delta passes 1e-4 between the two parameters found."""
     claim = ApproxDP(epsilon="1/2", delta="1e-4")
-    found = smallest_parameter(claim, lambda v: MECHANISMS[name].proof(Fraction(1), v, Shape()))
+    found = calibrate(claim, lambda v: MECHANISMS[name].proof(Fraction(1), v, Shape()))
     high, low = float(found.parameter), float(found.refused)
     assert curve(name, high, 0.5) <= 1e-4 * (1 + 1e-6)
     assert curve(name, low, 0.5) > 1e-4 * (1 - 1e-6)
@@ -144,7 +141,7 @@ def test_shapes_matter_as_they_should() -> None:
     """More leaves, answers and missing parties need more noise; more parties need less from each."""
 
     def needed(name: str, claim: Claim, shape: Shape) -> Fraction:
-        return smallest_parameter(
+        return calibrate(
             claim, lambda v: MECHANISMS[name].proof(Fraction(1), v, shape), relative="1/100"
         ).parameter
 

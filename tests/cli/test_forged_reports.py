@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.run.process import Pool
-from dpaudit.verify.statement import CANNOT_KNOW
 from tests.cli.forged import ROWS, again, confirmed, remember_runs
 from tests.cli.forged_cells import CELLS
 from tests.cli.forged_evidence import EVIDENCE

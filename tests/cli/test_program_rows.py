@@ -15,7 +15,9 @@ from tests.cli.forged import again, confirmed, remember_runs
 from tests.cli.suites import by_id, run, write_suite
 
 ROWS = '''
-from dpaudit import EachMoves, Neighbours, OneReplaced, PrivacyAudit, Site, Symbols
+from dpaudit import PrivacyAudit
+from dpaudit.prover import EachMoves, OneReplaced, Symbols
+from dpaudit.suite import Neighbours, Site
 from dpaudit.replay.domains import Interval
 from dpaudit.distributions import Laplace
 from dpaudit.certify.build import laplace_mechanism
@@ -124,7 +126,8 @@ def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
 
 
 RAISES = """
-from dpaudit import Neighbours, PrivacyAudit
+from dpaudit import PrivacyAudit
+from dpaudit.suite import Neighbours
 from dpaudit.replay.domains import Interval
 from dpaudit.distributions import Laplace
 from dpaudit.suite import privacy

@@ -12,7 +12,7 @@ from dpaudit.verify.result import verify_result
 from tests.cli.suites import REFUTED, VERIFIED, by_id, invoke, run, write_suite
 
 IMPORTS = """
-from dpaudit import Neighbours
+from dpaudit.suite import Neighbours
 from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import controls, evidence, over, privacy, steps

@@ -265,7 +265,7 @@ EDITS: list[tuple[str, Any, str]] = [
     ("tree.parameters.adjacency", "add-remove", "adjacency"),
     ("tree.parameters.view", {"principals": ["server"], "complement": False}, "view"),
     ("tree.parameters.unit", "user", "unit"),
-    ("tree.parameters.participation", "half", "turnout"),
+    ("tree.parameters.turnout", "half", "turnout"),
     ("tree.parameters.model", "as_run", "model"),
     ("tree.parameters.domain", "anything", "domain"),
     ("tree.parameters.note", "x", "note"),

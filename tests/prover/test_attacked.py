@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit import EachMoves, PureDP, Symbols, prove
+from dpaudit import PureDP, prove
 from dpaudit.distributions import Laplace
 from dpaudit.kernel import program_t0, step_t0
+from dpaudit.prover import EachMoves, Symbols
 from dpaudit.prover.data import EVERY
 from dpaudit.prover.post import post
 

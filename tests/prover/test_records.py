@@ -7,17 +7,13 @@ from typing import Any
 import pytest
 
 from dpaudit import (
-    EVERY,
     Anything,
     Ball,
     Categories,
-    EachMoves,
     Integers,
     Interval,
-    OneReplaced,
     PureDP,
     Records,
-    Symbols,
     Table,
     ZeroConcentratedDP,
     prove,
@@ -25,6 +21,7 @@ from dpaudit import (
 from dpaudit.core.data import Domain
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions import DiscreteLaplace, Gaussian, Laplace
+from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols
 
 ONE = PureDP(epsilon=1)
 

@@ -24,7 +24,7 @@ def right(data, rng): return sum(data) + rng.laplace()
 def cached(data, rng, known={}): return known.setdefault(tuple(data), sum(data) + rng.laplace())
 def wrong(data, rng): return sum(data) + rng.laplace(scale=0.25)
 def audit(assert_private, mechanism):
-    return assert_private(mechanism, CLAIM, neighbours=PAIRS, max_samples=3000, listen=False)
+    return assert_private(mechanism, CLAIM, neighbours=PAIRS, max_samples=3000, record_draws=False)
 def test_right(assert_private): audit(assert_private, right)
 def test_wrong(assert_private): audit(assert_private, wrong)
 @pytest.mark.dpaudit_refuted
@@ -248,7 +248,7 @@ def test_a_mechanism_cannot_end_the_session_green(tmp_path: Path, end: str) -> N
         + f"calls = itertools.count()\ndef ends(data, rng):\n    {end}\n"
         "    return sum(data) + rng.laplace()\n"
         "def test_ends(assert_private):\n"
-        "    assert_private(ends, CLAIM, neighbours=PAIRS, max_samples=3000, listen=False)\n"
+        "    assert_private(ends, CLAIM, neighbours=PAIRS, max_samples=3000, record_draws=False)\n"
         "def test_after():\n    time.sleep(0.7)\n    assert False\n",
         encoding="utf-8",
     )
@@ -269,7 +269,7 @@ def test_forks_and_hooks_end_as_ever(tmp_path: Path) -> None:
         "    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3\n"
         "    return sum(data) + rng.laplace()\n"
         "def test_forks(assert_private):\n"
-        "    assert_private(forks, CLAIM, neighbours=PAIRS, max_samples=200, listen=False)\n",
+        "    assert_private(forks, CLAIM, neighbours=PAIRS, max_samples=200, record_draws=False)\n",
         encoding="utf-8",
     )
     (tmp_path / "conftest.py").write_text("import os\ndef pytest_unconfigure(): os._exit(9)\n")

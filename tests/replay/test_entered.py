@@ -29,7 +29,7 @@ from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Outcome, Run
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.distributions import Laplace
-from dpaudit.replay import gathering
+from dpaudit.replay import replay_plan as gathering
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.coverage import Watch, excuse_for
 from dpaudit.replay.domains import Interval, ListedPairs

@@ -22,7 +22,7 @@ from dpaudit.core.claims import Adjacency, PureDP
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.views import EVERYTHING
 from dpaudit.distributions import Categorical, DiscreteLaplace, Gaussian, Laplace
-from dpaudit.replay import mismatches as mismatches_module
+from dpaudit.replay import certificate_matching as mismatches_module
 from dpaudit.replay.accounting import observe_accounting, worst_cost
 from dpaudit.replay.certificate_matching import fit
 from dpaudit.replay.leaves import ROUNDING, leaves_of, payments

@@ -13,7 +13,8 @@ import pytest
 
 from dpaudit.coins import Coins, Recorder
 from dpaudit.coins.limits import StepLimitError
-from dpaudit.replay import entered, monitoring
+from dpaudit.replay import coverage as entered
+from dpaudit.replay import monitoring
 from dpaudit.replay.coverage import Watch
 from dpaudit.replay.monitoring import AVAILABLE, monitored
 from dpaudit.replay.tracing import traced

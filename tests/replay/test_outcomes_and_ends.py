@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import Inputs, check
+from dpaudit import check
+from dpaudit.blackbox import Inputs
 from dpaudit.certify.build import group_privacy
 from dpaudit.certify.mechanisms import gaussian_mechanism, laplace_mechanism
 from dpaudit.certify.sites import Site

@@ -59,7 +59,7 @@ def test_a_witness_above_a_certificate_without_a_reason_is_a_broken_harness(
 ) -> None:
     """Half the noise, and a harness that finds no fault with it."""
     case = Case(sum_with(Laplace(scale="1/2")))
-    monkeypatch.setattr(privacy, "_misfits", lambda findings: [])
+    monkeypatch.setattr(privacy, "_mismatches", lambda findings: [])
     monkeypatch.setattr(privacy, "_gaps", lambda audit, findings: [])
     with pytest.raises(BrokenHarnessError, match="contradicts itself"):
         privacy_outcome(case.audit(), RUN)

@@ -26,7 +26,7 @@ from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.distributions import Bernoulli, Laplace
-from dpaudit.replay import gathering
+from dpaudit.replay import replay_plan as gathering
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import Values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import Neighbours, PrivacyAudit, PureDP, Records, Suite
+from dpaudit import PrivacyAudit, PureDP, Records, Suite
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import RenyiDP
@@ -20,7 +20,7 @@ from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import Laplace
 from dpaudit.replay import domains
 from dpaudit.replay.domains import Values, Within
-from dpaudit.suite import privacy
+from dpaudit.suite import Neighbours, privacy
 from dpaudit.suite.attempts import NO_PROOF, why_unproved
 
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="x")

@@ -13,9 +13,10 @@ from dpaudit.certify import build
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Accounting, ErrorRate, PureDP
 from dpaudit.core.views import SERVER, View
+from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.html import render_html
 from dpaudit.verify.report import verify_report
-from dpaudit.verify.statement import CANNOT_KNOW, certificate_in_words, setting_in_words
+from dpaudit.verify.statement import certificate_in_words, setting_in_words
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
 from tests.verify.test_report import CLAIM, report, row
 

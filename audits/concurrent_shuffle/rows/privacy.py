@@ -18,10 +18,10 @@ from audits.concurrent_shuffle.node_privacy import (
 )
 from audits.concurrent_shuffle.sequential_batches import BITS, in_turn, overlapping
 from dpaudit.certify.build import Proof
-from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.kernel.ball import ball
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism

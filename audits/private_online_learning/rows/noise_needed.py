@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import partial
 
 from dpaudit.certify import build
-from dpaudit.certify.calibrate import Question
 from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group
 
 __all__ = ["rows"]

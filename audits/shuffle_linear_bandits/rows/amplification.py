@@ -21,10 +21,10 @@ from audits.shuffle_linear_bandits.amplified_privacy import (
     sum_witness,
 )
 from dpaudit.certify.build import Proof, shuffled_gaussian
-from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower_exact, upper_short
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta

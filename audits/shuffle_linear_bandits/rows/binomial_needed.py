@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from audits.shuffle_linear_bandits.binomial_privacy import stated
-from dpaudit.certify.calibrate import Question
 from dpaudit.certify.proof import Proof
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 

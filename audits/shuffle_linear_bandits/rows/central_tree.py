@@ -8,10 +8,10 @@ from collections import Counter
 from fractions import Fraction
 
 from dpaudit.certify.build import Proof, billboard, compose_sequential, gaussian_mechanism
-from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP, Unit
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import log2
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import View, user
 from dpaudit.kernel.ball import upper_short

@@ -12,11 +12,11 @@ from functools import partial
 
 from audits.shuffle_linear_bandits.amplified_privacy import DOMAIN, SQUARED, message_witness, rounded_down
 from dpaudit.certify.build import Proof, gaussian_mechanism
-from dpaudit.certify.calibrate import Question
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.conversions import gaussian_delta
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import arb, ball, upper_short

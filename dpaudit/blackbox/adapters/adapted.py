@@ -41,7 +41,7 @@ class Adapted:
         if neighbours is None and not self.neighbours:
             raise InvalidParameterError(
                 "neighbours must be given where the object does not say what its data are, got none; pass "
-                "neighbours=[(data, neighbour), ...] or dpaudit.corners(...)."
+                "neighbours=[(data, neighbour), ...] or dpaudit.blackbox.corners(...)."
             )
         result = check(self.mechanism, self.claim, neighbours=pairs, **options)
         return replace(result, notes=(*self.notes, *result.notes))

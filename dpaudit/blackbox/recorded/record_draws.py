@@ -1,4 +1,4 @@
-"""``listen``: hear a function on a pair of neighbouring inputs, and read what it drew."""
+"""``record_draws``: hear a function on a pair of neighbouring inputs, and read what it drew."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 from dpaudit.blackbox.recorded.cost import Cost, cost_of, why_unpriced
 from dpaudit.blackbox.recorded.findings import findings, recorded_in_words
-from dpaudit.blackbox.recorded.recording import Recording, record_draws
+from dpaudit.blackbox.recorded.recording import Recording, record_runs
 from dpaudit.blackbox.recorded.rewrite import port_of
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 
-__all__ = ["Listening", "listen"]
+__all__ = ["RecordedDraws", "record_draws"]
 
 #: Pairs that are heard of a list of them.
 PAIRS = 12
 
 
 @dataclass(frozen=True)
-class Listening:
+class RecordedDraws:
     """What was heard, with the claim that it is held against, if any. Printing it gives all of it."""
 
     recording: Recording
@@ -61,13 +61,13 @@ class Listening:
         return "\n".join([self.headline, *found, "  heard on the first input:", *draws])
 
 
-def listen(
+def record_draws(
     mechanism: Callable[..., Any],
     neighbours: tuple[Any, Any] | Neighbours | Sequence[Neighbours] | list[tuple[Any, Any]],
     *,
     claim: PrivacyClaim | None = None,
     seed: int = 0,
-) -> Listening:
+) -> RecordedDraws:
     """Hear ``mechanism(data, rng)``, unchanged, on two neighbouring inputs, with the same generator on both.
 
     ``neighbours``: a pair, or several (a list, ``corners(...)``, ``Inputs(...)``), of which the first
@@ -88,7 +88,7 @@ def listen(
     def call(data: Any) -> Any:
         return mechanism(copy.deepcopy(data), np.random.default_rng(np.random.SeedSequence(seed)))
 
-    heard = [Listening(item, claim) for item in record_draws(call, pairs, function=mechanism)]
+    heard = [RecordedDraws(item, claim) for item in record_runs(call, pairs, function=mechanism)]
     return max(heard, key=lambda item: (len(item.findings), _cost(item.cost)))
 
 
@@ -103,7 +103,7 @@ def _pairs(neighbours: Any) -> list[tuple[Any, Any]]:
     if isinstance(neighbours, list) and found and all(isinstance(p, tuple) and len(p) == 2 for p in found):
         return found
     raise InvalidParameterError(
-        f"listen needs a pair of inputs or a list of pairs, got {type(neighbours).__name__}; pass "
+        f"record_draws needs a pair of inputs or a list of pairs, got {type(neighbours).__name__}; pass "
         "(data, neighbour), corners(...) or Inputs(...)."
     )
 

@@ -1,6 +1,6 @@
 """One function heard on two neighbouring inputs: what it drew, what moved, and which draw feeds which output.
 
-    print(dpaudit.listen(noisy_sum, ([0, 0], [1, 0])))
+    print(dpaudit.record_draws(noisy_sum, ([0, 0], [1, 0])))
 
 Both runs begin with the same states of all generators that can be set, so that what differs in the outputs is
 what the data did. Then single numbers are changed on the first input, one a run, and the outputs compared:
@@ -25,7 +25,7 @@ from dpaudit.blackbox.recorded.outputs import Leaf, leaves
 from dpaudit.blackbox.recorded.rng_proxies import Session, listening
 from dpaudit.blackbox.recorded.trace import Draw, Seeding, Trace, elements_of, number
 
-__all__ = ["Element", "RecordedCall", "Recording", "Response", "record_draws"]
+__all__ = ["Element", "RecordedCall", "Recording", "Response", "record_runs"]
 
 #: Numbers that are changed one by one, and the seconds after which no more of them are.
 PROBED, SECONDS = 256, 2.0
@@ -110,7 +110,7 @@ class Recording:
         return None if np.isnan(moves).any() else moves
 
 
-def record_draws(
+def record_runs(
     call: Call, pairs: Sequence[tuple[Any, Any]], *, function: Any, seconds: float = SECONDS
 ) -> list[Recording]:
     """Hear ``call`` on both inputs of each pair; ``function`` is what it runs, searched for generators that

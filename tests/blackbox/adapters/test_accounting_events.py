@@ -16,13 +16,13 @@ def test_an_event_runs_as_it_is_described() -> None:
     event = accounting.SelfComposedDpEvent(accounting.GaussianDpEvent(3.0), 10)
     adapted = adapters.dp_event(event, delta="0.01")
     assert 1.5 < float(adapted.claim.epsilon) < 3
-    assert adapted.check(max_samples=3000, listen=False).verdict == "inconclusive"
+    assert adapted.check(max_samples=3000, record_draws=False).verdict == "inconclusive"
     less = adapters.Adapted(
         mechanism=adapted.mechanism,
         claim=type(adapted.claim)(epsilon="0.5", delta="0.01"),
         neighbours=adapted.neighbours,
     )
-    assert less.check(max_samples=20_000, listen=False).verdict == "refuted"
+    assert less.check(max_samples=20_000, record_draws=False).verdict == "refuted"
 
 
 def test_compositions_draw_what_their_parts_draw() -> None:

@@ -23,7 +23,7 @@ def test_the_notes_of_an_adapter_stand_in_the_result() -> None:
     adapted = Adapted(
         mechanism=noisy, claim=dpaudit.PureDP(epsilon=1), neighbours=[(0.0, 1.0)], notes=("a word",)
     )
-    result = adapted.check(max_samples=5000, listen=False)
+    result = adapted.check(max_samples=5000, record_draws=False)
     assert result.verdict == "refuted"
     assert result.notes[0] == "a word"
 
@@ -34,8 +34,8 @@ def test_pairs_must_come_from_somewhere() -> None:
     with pytest.raises(InvalidParameterError, match="neighbours must be given"):
         Adapted(mechanism=noisy, claim=claim).check()
     far = Adapted(mechanism=noisy, claim=dpaudit.PureDP(epsilon=5), neighbours=[(0.0, 1.0)])
-    assert far.check(max_samples=400, listen=False).verdict == "inconclusive"
-    assert far.check(neighbours=[(0.0, 99.0)], max_samples=5000, listen=False).verdict == "refuted"
+    assert far.check(max_samples=400, record_draws=False).verdict == "inconclusive"
+    assert far.check(neighbours=[(0.0, 99.0)], max_samples=5000, record_draws=False).verdict == "refuted"
 
 
 @pytest.mark.parametrize(

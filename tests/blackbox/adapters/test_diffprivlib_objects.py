@@ -43,7 +43,7 @@ def test_a_mechanism_is_driven_by_the_given_generator(made: object, pair: tuple[
 def test_a_lie_about_the_sensitivity_is_refuted_and_repeats() -> None:
     """Values three sensitivities apart; the same runs twice."""
     adapted = adapters.diffprivlib(mechanisms.Laplace(epsilon=1, sensitivity=1))
-    found = [adapted.check(neighbours=[(0, 3)], max_samples=20_000, listen=False) for _ in range(2)]
+    found = [adapted.check(neighbours=[(0, 3)], max_samples=20_000, record_draws=False) for _ in range(2)]
     assert found[0].verdict == "refuted"
     assert found[0].samples == found[1].samples
 
@@ -76,7 +76,7 @@ def test_a_tool_with_its_arguments_bound() -> None:
     assert float(adapted.claim.bound) == 0.5
     assert adapted.notes == ()
     seeded = adapters.diffprivlib(functools.partial(count, random_state=3))
-    result = seeded.check(neighbours=[([1, 1], [1, 0])], max_samples=400, listen=False)
+    result = seeded.check(neighbours=[([1, 1], [1, 0])], max_samples=400, record_draws=False)
     assert "replace-one was assumed" in result.notes[0]
     assert "its random_state was set aside" in result.notes[1]
 

@@ -23,10 +23,10 @@ def test_a_sum_over_records() -> None:
     adapted = adapters.pydp(bounded_sum(), records=[0, 1])
     assert adapted.claim.adjacency is Adjacency.ADD_REMOVE
     assert {abs(len(one) - len(two)) for one, two in adapted.neighbours} == {1}
-    right = adapted.check(max_samples=3000, listen=False, alpha=FALSE_FAILURE_RATE)
+    right = adapted.check(max_samples=3000, record_draws=False, alpha=FALSE_FAILURE_RATE)
     assert right.verdict == "inconclusive"
     assert "cannot be seeded" in right.notes[0]
-    assert adapted.check(neighbours=[([1] * 8, [1] * 2)], listen=False).verdict == "refuted"
+    assert adapted.check(neighbours=[([1] * 8, [1] * 2)], record_draws=False).verdict == "refuted"
 
 
 def test_noise_for_a_number() -> None:

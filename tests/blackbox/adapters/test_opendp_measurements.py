@@ -34,11 +34,13 @@ def test_a_number_with_laplace_noise() -> None:
     adapted = adapters.opendp(number_laplace(0.5), d_in=2.0)
     assert isinstance(adapted.claim, PureDP)
     assert (adapted.claim.bound, adapted.neighbours) == (4, [(0.0, 2.0)])
-    right = adapters.opendp(number_laplace()).check(max_samples=2000, listen=False, alpha=FALSE_FAILURE_RATE)
+    right = adapters.opendp(number_laplace()).check(
+        max_samples=2000, record_draws=False, alpha=FALSE_FAILURE_RATE
+    )
     assert right.verdict == "inconclusive"
     assert any("cannot be seeded" in note for note in right.notes)
     wrong = adapters.opendp(number_laplace(), neighbours=[(0.0, 6.0)])
-    assert wrong.check(max_samples=20_000, listen=False).verdict == "refuted"
+    assert wrong.check(max_samples=20_000, record_draws=False).verdict == "refuted"
 
 
 def test_the_symmetric_distance_adds_and_removes_unless_the_size_is_known() -> None:

@@ -27,9 +27,12 @@ def test_numbers_with_noise() -> None:
 def test_a_pair_too_far_apart_is_refuted() -> None:
     """And the right one is not."""
     adapted = adapters.tmlt(noise.AddGeometricNoise(alpha=1))
-    assert adapted.check(max_samples=2000, listen=False, alpha=FALSE_FAILURE_RATE).verdict == "inconclusive"
+    assert (
+        adapted.check(max_samples=2000, record_draws=False, alpha=FALSE_FAILURE_RATE).verdict
+        == "inconclusive"
+    )
     low = adapted.neighbours[0][0]
-    far = adapted.check(neighbours=[(low, type(low)(6))], max_samples=20_000, listen=False)
+    far = adapted.check(neighbours=[(low, type(low)(6))], max_samples=20_000, record_draws=False)
     assert far.verdict == "refuted"
 
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.random import default_rng
 from scipy import stats
 
-from dpaudit import listen
+from dpaudit import record_draws
 from dpaudit.blackbox.recorded.rng_proxies import listening
 from dpaudit.blackbox.recorded.trace import Trace
 
@@ -41,7 +41,7 @@ def by_closure():
 
 def heard(function) -> list[str]:
     """Source and words of each draw on one input."""
-    draws = listen(function, ([0, 0], [1, 0])).recording.first.draws
+    draws = record_draws(function, ([0, 0], [1, 0])).recording.first.draws
     return [f"{draw.source}: {draw}" for draw in draws]
 
 
@@ -120,7 +120,7 @@ def test_afterwards_all_is_as_before() -> None:
         raise KeyError("on purpose")
 
     with pytest.raises(KeyError):
-        listen(fails, ([0], [1]))
+        record_draws(fails, ([0], [1]))
     after = [
         np.random.default_rng,
         np.random.laplace,
@@ -138,13 +138,13 @@ def test_afterwards_all_is_as_before() -> None:
 
 def test_what_moves_unheard_is_noticed() -> None:
     """Bits that are taken from a generator past its methods."""
-    result = listen(lambda data, rng: float(rng.bit_generator.random_raw() % 7), ([0], [1]))
+    result = record_draws(lambda data, rng: float(rng.bit_generator.random_raw() % 7), ([0], [1]))
     assert any("moved on without a draw" in text for text in result.findings)
 
 
 def test_places_are_those_of_the_calls() -> None:
     """Line and columns of the call, in the function that makes it."""
-    place = listen(lambda data, rng: 1 + rng.laplace(0, 2), ([0], [1])).recording.first.draws[0].place
+    place = record_draws(lambda data, rng: 1 + rng.laplace(0, 2), ([0], [1])).recording.first.draws[0].place
     with open(__file__, encoding="utf-8") as file:
         line = file.read().splitlines()[place.line - 1]
     assert line[place.column : place.end_column] == "rng.laplace(0, 2)"

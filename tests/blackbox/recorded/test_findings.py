@@ -10,20 +10,10 @@ import pandas as pd
 import pytest
 
 import dpaudit.distributions
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    Inputs,
-    Profile,
-    PureDP,
-    RenyiDP,
-    check,
-    corners,
-    listen,
-    record,
-    replay,
-)
+from dpaudit import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, check, record_draws
+from dpaudit.blackbox import Inputs, corners
 from dpaudit.blackbox.recorded.noise import mixtures
+from dpaudit.coins import record, replay
 from dpaudit.core.errors import InvalidParameterError
 
 ONE = PureDP(epsilon=1)
@@ -88,7 +78,7 @@ def seeded_legacy(data, rng):
 def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     """Neither a seed of the given generator nor one of the system is called known to everybody; what the
     noise costs is not told, since a drawn seed may have few values."""
-    heard = listen(function, PAIR, claim=ONE)
+    heard = record_draws(function, PAIR, claim=ONE)
     assert heard.findings == []
     assert heard.cost is None
     assert "it draws the seed" in str(heard)
@@ -114,21 +104,21 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
 )
 def test_what_has_no_cost_says_why(function, said):
     """Where a recording gives no cost, printing it says the reason."""
-    heard = listen(function, PAIR)
+    heard = record_draws(function, PAIR)
     assert heard.cost is None
     assert said in str(heard)
 
 
 def test_a_table_costs_what_its_numbers_do():
     """Values of a pandas series are numbers like those of an array, and named as one reaches them."""
-    heard = listen(table, PAIR, claim=ONE)
+    heard = record_draws(table, PAIR, claim=ONE)
     assert heard.cost is not None
     assert heard.cost.epsilon == pytest.approx(2)
     assert any("output.iloc[0]" in text for text in heard.findings)
 
 
 def found(function, claim=ONE, pair=PAIR) -> str:
-    return "\n".join(listen(function, pair, claim=claim).findings)
+    return "\n".join(record_draws(function, pair, claim=claim).findings)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +170,11 @@ def test_right_mechanisms_give_no_findings(function, claim) -> None:
 def test_costs_are_those_of_the_closed_forms(scale, users) -> None:
     """Laplace: shift / scale; shares of all users: precision log(1/ratio); normal: shift / deviation."""
     pair = ([0] * users, [1] + [0] * (users - 1))
-    laplace = listen(lambda data, rng: 3 * (sum(data) + rng.laplace(0, scale)), pair).cost
+    laplace = record_draws(lambda data, rng: 3 * (sum(data) + rng.laplace(0, scale)), pair).cost
     assert laplace.epsilon == pytest.approx(1 / scale, rel=1e-9)
-    shares = listen(polya_sum(False, epsilon=1 / scale), pair).cost
+    shares = record_draws(polya_sum(False, epsilon=1 / scale), pair).cost
     assert shares.epsilon == pytest.approx(1 / scale, rel=1e-9)
-    normal = listen(lambda data, rng: sum(data) + rng.normal(0, scale, 4).sum(), pair).cost
+    normal = record_draws(lambda data, rng: sum(data) + rng.normal(0, scale, 4).sum(), pair).cost
     assert normal.mu == pytest.approx(1 / (2 * scale), rel=1e-9)
 
 
@@ -214,7 +204,7 @@ def added_to_its_centre(data, rng):
 def test_the_cost_is_the_loss_that_the_port_attains(function) -> None:
     """The port, run on drawn histories, loses what the recording says, by exact densities: what is done to a
     noisy value is done after its release, and nothing else shows the data."""
-    listening = listen(function, PAIR)
+    listening = record_draws(function, PAIR)
     assert "to do" not in listening.port
     names = {**vars(dpaudit.distributions)}
     exec(listening.port, names)
@@ -242,7 +232,7 @@ def added_here_or_there(data, rng):
 def test_a_port_says_where_shown_noise_is_not_placed(function) -> None:
     """Noise that is shown stays hidden in the text only with a line that says what is left to do; by itself
     it is never released."""
-    port = listen(function, PAIR).port
+    port = record_draws(function, PAIR).port
     assert "# to do: the noise of line 2 is shown" in port
     assert "coins.draw(Laplace(scale=2)" in port
     assert "release(0" not in port
@@ -261,7 +251,7 @@ def reordered(data, rng):
 def test_a_sampled_record_has_no_cost(function) -> None:
     """Given the sample a record costs 1/0.7; over all samples less: the recording does not say."""
     for pair in (([0, 0, 0], [1, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])):
-        listening = listen(function, pair, claim=ONE)
+        listening = record_draws(function, pair, claim=ONE)
         assert listening.cost is None
         assert listening.findings == []
 
@@ -278,7 +268,7 @@ def sparse(data, rng):
 
 def test_a_port_hides_what_is_not_shown() -> None:
     """Noise that only a comparison sees is drawn, not released; every place becomes a site."""
-    port = listen(sparse, PAIR).port
+    port = record_draws(sparse, PAIR).port
     assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in port
     assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in port
     assert "def sparse(coins, data):" in port
@@ -292,7 +282,7 @@ def with_numpy(data, generator, sigma=2):
 
 def test_a_port_of_arrays_and_other_names() -> None:
     """The generator goes whatever its name, options stay; hidden arrays are drawn as arrays, and it runs."""
-    port = listen(with_numpy, PAIR).port
+    port = record_draws(with_numpy, PAIR).port
     assert "def with_numpy(coins, data, sigma=2):" in port
     assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in port
     names = {"np": np}
@@ -316,20 +306,22 @@ def test_a_gaussian_claim_is_held_against_its_curve() -> None:
 def test_a_list_of_pairs_and_claims_of_another_type() -> None:
     """A list of pairs is heard like corners; what is no claim is refused."""
     run = lambda data, rng: sum(data) + rng.laplace(scale=0.5)  # noqa: E731
-    one, listed = (listen(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
+    one, listed = (record_draws(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
     assert one == listed
     assert any("costs epsilon 2" in text for text in one)
     for claim in (1, "x"):
         with pytest.raises(InvalidParameterError, match="must be one of privacy"):
-            listen(run, PAIR, claim=claim)
+            record_draws(run, PAIR, claim=claim)
 
 
 def test_a_poisson_of_a_gamma_variate_is_one_distribution() -> None:
     """Also where the mean is a multiple, and only then."""
-    draws = listen(lambda data, rng: rng.poisson(3 * rng.gamma(2, 1, 2)).sum(), PAIR).recording.first.draws
+    draws = record_draws(
+        lambda data, rng: rng.poisson(3 * rng.gamma(2, 1, 2)).sum(), PAIR
+    ).recording.first.draws
     assert mixtures(draws) == {1: (0, pytest.approx(3))}
     for size in (None, 2):
-        apart = listen(lambda data, rng, n=size: np.sum(rng.gamma(2, 1, n)) + rng.poisson(3), PAIR)
+        apart = record_draws(lambda data, rng, n=size: np.sum(rng.gamma(2, 1, n)) + rng.poisson(3), PAIR)
         assert mixtures(apart.recording.first.draws) == {}
 
 
@@ -343,7 +335,7 @@ def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
 
 def test_the_number_of_draws_is_told() -> None:
     """Where it depends on the data, as in a loop that stops: a fact, no finding."""
-    listening = listen(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
+    listening = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
     assert listening.findings == []
     assert "2 numbers drawn (on the second input 3 drawn), 1 value shown" in str(listening)
 
@@ -355,10 +347,10 @@ def test_several_pairs_are_heard() -> None:
         noise = rng.laplace(0, 1, 2)
         return [sum(data[: t + 1]) + noise[min(t, 1)] for t in range(len(data))]
 
-    assert listen(running, ([0, 0, 0], [1, 0, 0])).findings == []
-    assert "output[1] - output[2]" in "\n".join(listen(running, Inputs([0, 1], size=3)).findings)
+    assert record_draws(running, ([0, 0, 0], [1, 0, 0])).findings == []
+    assert "output[1] - output[2]" in "\n".join(record_draws(running, Inputs([0, 1], size=3)).findings)
     with pytest.raises(InvalidParameterError, match="got int"):
-        listen(running, 3)
+        record_draws(running, 3)
 
 
 def test_check_reports_what_it_heard() -> None:
@@ -369,7 +361,7 @@ def test_check_reports_what_it_heard() -> None:
     assert any("by its noise this pair costs epsilon 2" in note for note in result.notes)
     assert result.heard[-1] == "1 number drawn, 1 value shown"
     assert result.to_dict()["heard"] == list(result.heard)
-    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, listen=False)
+    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
     assert deaf.evidence == result.evidence
     assert deaf.heard == ()
     assert set(deaf.notes) < set(result.notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "released_code.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "released_code.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(
     r"^```python\n(.*?)^```\n\n((?:(?:    [^\n]*)?\n)+)", PAGE, flags=re.MULTILINE | re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""Listening where others draw at the same time, and in many sessions: nothing stays behind."""
+"""RecordedDraws where others draw at the same time, and in many sessions: nothing stays behind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check, listen
+from dpaudit import PureDP, check, record_draws
 
 
 def test_other_threads_are_not_heard() -> None:
@@ -21,7 +21,7 @@ def test_other_threads_are_not_heard() -> None:
     thread = threading.Thread(target=draw_on)
     thread.start()
     try:
-        heard = listen(lambda data, rng: sum(data) + rng.laplace(), ([0], [1])).recording.first
+        heard = record_draws(lambda data, rng: sum(data) + rng.laplace(), ([0], [1])).recording.first
     finally:
         stop.set()
         thread.join()
@@ -35,7 +35,7 @@ def test_sessions_in_several_threads_leave_nothing_behind() -> None:
     before, costs = np.random.default_rng, []
 
     def hear(scale):
-        listening = listen(lambda data, rng: sum(data) + rng.laplace(0, scale), ([0], [1]))
+        listening = record_draws(lambda data, rng: sum(data) + rng.laplace(0, scale), ([0], [1]))
         costs.append(listening.cost.epsilon * scale)
 
     threads = [threading.Thread(target=hear, args=(scale,)) for scale in (1, 2, 3, 4)]

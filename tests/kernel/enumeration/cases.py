@@ -115,7 +115,7 @@ def claims_in(situation: Situation) -> Iterator[PrivacyClaim]:
         "adjacency": situation.adjacency,
         "unit": situation.unit,
         "view": situation.view,
-        "turnout": situation.participation,
+        "participation": situation.participation,
         "domain": DOMAIN,
     }
     yield PureDP(epsilon=1, **context)

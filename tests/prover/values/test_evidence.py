@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import Neighbours, PrivacyAudit, PureDP, Records, Suite, Table
+from dpaudit import PrivacyAudit, PureDP, Records, Suite, Table
 from dpaudit.core.claims import ApproxDP, GaussianDP, Unit, ZeroConcentratedDP
 from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, declared
 from dpaudit.core.errors import InvalidParameterError
@@ -21,7 +21,7 @@ from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.prover import OneReplaced, Symbols
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay.domains import Interval as Numbers
-from dpaudit.suite import privacy
+from dpaudit.suite import Neighbours, privacy
 from dpaudit.suite.proved import Proving
 
 UNIT = Interval(0, 1)

@@ -1,0 +1,144 @@
+"""Import modules by their former names, with a warning that gives the new one.
+
+Before version 0.2 the package had 22 folders and 14 single files. They are 13 rooms now (docs/map.md). The
+former names work for one release.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["install", "new_name"]
+
+_ROOMS = {
+    "adapters": "blackbox.adapters",
+    "claims": "core.claims",
+    "laws": "distributions",
+    "private_values": "prover.values",
+    "processes": "core.processes",
+    "proofs": "certify",
+    "recorder": "blackbox.recorded",
+    "regret": "suite.regret",
+    "replays": "replay",
+    "report_file": "report.file",
+    "reports": "report",
+    "rows": "suite",
+    "runner": "run",
+    "statistics": "blackbox.statistics",
+    "witnesses": "certify.witnesses",
+    **{
+        name: f"core.{name}"
+        for name in (
+            *(
+                "conversions",
+                "data",
+                "errors",
+                "estimates",
+                "evidence",
+                "exact",
+                "exact_functions",
+                "harness",
+            ),
+            *("neighbours", "pairs", "plots", "raised", "rounding_modes", "row_verdicts", "skeletons"),
+            *("tables", "verdicts", "views"),
+        )
+    },
+}
+
+#: Modules that were renamed besides, by their path after the folders moved.
+_FILES = {
+    "blackbox.carried": "blackbox.state_leak_test",
+    "blackbox.clock": "blackbox.deadline",
+    "blackbox.fresh": "blackbox.fork_test",
+    "blackbox.heard": "blackbox.recorded_draws",
+    "blackbox.recorded.chosen": "blackbox.recorded.choices",
+    "blackbox.recorded.ears": "blackbox.recorded.rng_proxies",
+    "blackbox.recorded.listen": "blackbox.recorded.record_draws",
+    "blackbox.recorded.port": "blackbox.recorded.rewrite",
+    "blackbox.recorded.price": "blackbox.recorded.cost",
+    "blackbox.recorded.tape": "blackbox.recorded.trace",
+    "certify.witnesses.program_laws": "certify.witnesses.program_distributions",
+    "coins.unseen": "coins.hidden",
+    "core.processes.nursery": "core.processes.fork_server",
+    "kernel.t2.noise_law": "kernel.t2.noise_distribution",
+    "kernel.t2.special_laws": "kernel.t2.special_distributions",
+    "prover.endless": "prover.step_limit",
+    "prover.shear": "prover.change_of_variables",
+    "prover.touches": "prover.affected",
+    "replay.channel_prices": "replay.channel_costs",
+    "replay.entered": "replay.coverage",
+    "replay.followed": "replay.aggregate_histories",
+    "replay.gathering": "replay.replay_plan",
+    "replay.misfits": "replay.certificate_matching",
+    "replay.moved_noise": "replay.shifted_noise",
+    "replay.moves": "replay.shifts",
+    "replay.second_look": "replay.blackbox_crosscheck",
+    "replay.together": "replay.combined_histories",
+    "replay.witnessing": "replay.witness_search",
+}
+
+
+def install() -> None:
+    """Add the finder of former names behind all others."""
+    if not any(isinstance(finder, _FormerNames) for finder in sys.meta_path):
+        sys.meta_path.append(_FormerNames())
+
+
+def new_name(name: str) -> str | None:
+    """Return the present name of a module that moved, or None."""
+    package, _, path = name.partition(".")
+    if package != "dpaudit" or not path:
+        return None
+    room, dot, inner = path.partition(".")
+    moved = f"{_ROOMS.get(room, room)}{dot}{inner}"
+    moved = _FILES.get(moved, moved)
+    return None if moved == path else f"dpaudit.{moved}"
+
+
+class _FormerNames(MetaPathFinder):
+    """Find a module of the package by its former name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        moved = new_name(fullname)
+        return None if moved is None else ModuleSpec(fullname, _Present(moved))
+
+
+class _Present(Loader):
+    """Load the module itself in the place of its former name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        warnings.warn(
+            f"{spec.name} was renamed: import {self.name}. The former name works for one release.",
+            DeprecationWarning,
+            stacklevel=_outside(),
+        )
+        module = import_module(self.name)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec  # the import system has put the former one in its place
+
+
+def _outside() -> int:
+    """Return the stack level of the import statement, as ``warnings`` counts it from ``create_module``."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_back is not None:
+        if (
+            not frame.f_code.co_filename.startswith("<frozen importlib")
+            and frame.f_code.co_filename != __file__
+        ):
+            return level
+        level, frame = level + 1, frame.f_back
+    return level
