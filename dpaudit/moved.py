@@ -10,9 +10,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any, cast
 
 __all__ = ["install", "new_name"]
 
@@ -101,17 +101,18 @@ def new_name(name: str) -> str | None:
     return None if moved == path else f"dpaudit.{moved}"
 
 
-class _FormerNames(MetaPathFinder):
+# Without the base classes of `importlib.abc`, which imports modules that a folder on the path may shadow.
+class _FormerNames:
     """Find a module of the package by its former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         moved = new_name(fullname)
-        return None if moved is None else ModuleSpec(fullname, _Present(moved))
+        return None if moved is None else ModuleSpec(fullname, cast("Any", _Present(moved)))
 
 
-class _Present(Loader):
+class _Present:
     """Load the module itself in the place of its former name."""
 
     def __init__(self, name: str) -> None:

@@ -113,10 +113,7 @@ class Setting:
             return cls()
         if kind.endswith("accounting"):
             claim = {**claim, "model": "ideal", "view": {"principals": ["public"], "complement": False}}
-        need(
-            claim["model"] == "ideal",
-            "the claim must be on real-number distributions, got one on a float program.",
-        )
+        need(claim["model"] == "ideal", "the claim must be on ideal distributions, got one on float noise.")
         adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
         need(isinstance(view["principals"], list), "a view's principals must be a list of names; list them.")
         known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
@@ -362,10 +359,7 @@ def gaussian(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guar
 @rule("polya")
 def polya(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     shift, scale, share = moved(p, s, most=10_000), p.positive("scale"), p.positive("share")
-    p.need(
-        share <= 1,
-        f"share must be in (0, 1], got {shown(share)}; more than full participation is not covered.",
-    )
+    p.need(share <= 1, f"share must be in (0, 1], got {shown(share)}: no more than all records take part.")
     assumed = shared_noise(p, s, f"at least a share {share} of the noise is added")
     if share < 1 and shift:
         raise BeyondTierError("T2", "polya noise of which a share is lost")

@@ -168,7 +168,7 @@ class Data:
         for form in [*cell.path.forms, *(form for form, _, _ in cell.path.releases)]:
             for name, _ in form[0]:
                 signs[name] = {True, False}
-        whole = any(distribution == DISCRETE for distribution, _ in cell.path.draws)
+        whole = any(noise == DISCRETE for noise, _ in cell.path.draws)
         for box in self.boxes:
             ends: list[Any] = []
             for name, (low, high) in box.items():
@@ -272,36 +272,27 @@ class Tree:
         """One node on, where there is no choice."""
         kind = node[0]
         if kind == "draw":
-            distribution, scale = node[1], positive(node[2])
+            noise, scale = node[1], positive(node[2])
+            need(noise in (*CONTINUOUS, DISCRETE), f"no shift is known for the noise {str(noise)[:40]!r}.")
             need(
-                distribution in (*CONTINUOUS, DISCRETE),
-                f"no shift is known for the distribution {str(distribution)[:40]!r}.",
-            )
-            need(
-                distribution != DISCRETE or self.data.integers,
-                "discrete noise needs data that are integers (G12).",
+                noise != DISCRETE or self.data.integers, "discrete noise needs data that are integers (G12)."
             )
             name, rows = f"n{len(route.draws)}", route.rows
-            if distribution == "exponential":
+            if noise == "exponential":
                 rows = {**rows, f"{name}>": (make({name: -ONE}, ZERO), False)}
-            return route.to(
-                node[3], ("draw", distribution, scale), draws=(*route.draws, (distribution, scale)), rows=rows
-            )
+            return route.to(node[3], ("draw", noise, scale), draws=(*route.draws, (noise, scale)), rows=rows)
         if kind == "show":
             need(isinstance(node[1], str), "a shown constant must be a text.")
             return route.to(node[2], ("show", node[1]))
         if kind == "form":
             form = self.form(node[1], route)
             return route.to(node[2], ("form", form), forms=(*route.forms, form))
-        form, distribution, scale = self.form(node[1], route), node[2], positive(node[3])
-        need(
-            distribution in ("laplace", DISCRETE),
-            f"no release is known with the distribution {str(distribution)[:40]!r}.",
-        )
+        form, noise, scale = self.form(node[1], route), node[2], positive(node[3])
+        need(noise in ("laplace", DISCRETE), f"no release is known with the noise {str(noise)[:40]!r}.")
         numbers = [form[1], *(value for _, value in form[0])]
         whole = self.whole(form, route) and all(number.denominator == 1 for number in numbers)
-        need(distribution != DISCRETE or whole, "a release with discrete noise must be of integers (G12).")
-        return route.to(node[4], ("release",), releases=(*route.releases, (form, distribution, scale)))
+        need(noise != DISCRETE or whole, "a release with discrete noise must be of integers (G12).")
+        return route.to(node[4], ("release",), releases=(*route.releases, (form, noise, scale)))
 
     def paths(self) -> list[Route]:
         """All paths, first answers first; what is cut off is proved empty."""
@@ -337,10 +328,7 @@ class Tree:
     def contradicts(self, weights: Any, rows: dict[str, Row], draws: Iterable[tuple[str, Fraction]]) -> None:
         """The constraints have no common point, or only a null set for every x: multipliers >= 0 give 0 >= k
         with k > 0, or k = 0 with weight on a strict row or on one that continuous noise blurs (G5, H8)."""
-        blurring = {
-            "g",
-            *(f"n{i}" for i, (distribution, _) in enumerate(draws) if distribution in CONTINUOUS),
-        }
+        blurring = {"g", *(f"n{i}" for i, (noise, _) in enumerate(draws) if noise in CONTINUOUS)}
         terms, constant = self.combined(weights, rows)
         need(not terms, "the multipliers of a pruned branch leave a symbol.")
         used = [rows[name] for name in weights]
@@ -402,15 +390,9 @@ class Tree:
         alike = {tuple(event[:1] if event[0] == "form" else event for event in r.events) for r in group}
         plain = len(first.forms) == 1 and not first.releases and not first.forks
         need(len(alike) == 1 and plain, "paths that are solved must draw alike and show one value.")
-        distributions = {f"n{k}": draw for k, draw in enumerate(first.draws)}
-        need(
-            all(distribution in CONTINUOUS for distribution, _ in first.draws),
-            "solved draws must be continuous.",
-        )
-        need(
-            i in distributions and distributions[i][0] == "laplace",
-            "the draw that is solved for must be Laplace.",
-        )
+        noises = {f"n{k}": draw for k, draw in enumerate(first.draws)}
+        need(all(noise in CONTINUOUS for noise, _ in first.draws), "solved draws must be continuous.")
+        need(i in noises and noises[i][0] == "laplace", "the draw that is solved for must be Laplace.")
         sizes = {abs(dict(route.forms[0][0]).get(i, ZERO)) for route in group}
         need(len(sizes) == 1 and 0 not in sizes, "the draw must have one size in all shown values (G3 b).")
         solved, here = [], []
@@ -446,10 +428,7 @@ class Tree:
                     for sign, weights in zip((ONE, -ONE), pair, strict=True):
                         moved = total([(-sign, primed(solved[q], box)), (sign, solved[p])])
                         terms, rest = total([(ONE, self.combined(weights, rows)), (ONE, moved)])
-                        need(
-                            not terms and rest + cost * distributions[i][1] >= 0,
-                            "a pair of paths costs more.",
-                        )
+                        need(not terms and rest + cost * noises[i][1] >= 0, "a pair of paths costs more.")
         return cost
 
     def covered(self, node: Any, rows: dict[str, Row], there: list[dict[str, Row]], draws: Any) -> None:
@@ -480,10 +459,9 @@ class Tree:
             for form in cell.path.forms:
                 need(change(form, everything) == 0, f"a shown value is not kept under the change {key}.")
             cost = sum(abs(change(form, everything)) / scale for form, _, scale in cell.path.releases)
-            for shift, (distribution, scale) in zip(shifts, draws, strict=True):
+            for shift, (noise, scale) in zip(shifts, draws, strict=True):
                 need(
-                    distribution != DISCRETE or shift.denominator == 1,
-                    "discrete noise must move by whole numbers.",
+                    noise != DISCRETE or shift.denominator == 1, "discrete noise must move by whole numbers."
                 )
                 cost += abs(shift) / scale
             worst = max(worst, Fraction(cost))

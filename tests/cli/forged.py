@@ -166,9 +166,9 @@ def remade(report: dict[str, Any], row_id: str, **changes: Any) -> dict[str, Any
 
 
 def _cell(data: dict[str, Any]) -> Cell:
-    plain = {name: data[name] for name in ("name", "expect", "notes", "obstacles", "samples", "deciding")}
+    plain = {name: data[name] for name in ("name", "expect", "notes", "samples", "deciding")}
     evidence = [evidence_from_json(item) for item in data["evidence"]]
-    return Cell(claim=claim_from_json(data["claim"]), evidence=evidence, **plain)
+    return Cell(claim=claim_from_json(data["claim"]), evidence=evidence, unmet=data["obstacles"], **plain)
 
 
 def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -201,7 +201,7 @@ EVIDENCE: dict[str, Forgery] = {
     ),
     "a witness's distribution made worse, all made anew": (
         careful("witness", at_site(lambda s: s.update(law_neighbour=NEIGHBOUR))),
-        "laws",
+        "distributions",
     ),
     "a distribution that is a command": (
         within("witness", at_site(lambda s: s.update(law={"law": "os.system"}))),
@@ -272,7 +272,7 @@ EVIDENCE: dict[str, Forgery] = {
     ),
     "a leak of another value": (
         within("leak", lambda e: e["body"]["leak"].update(recorded={"int": "5"})),
-        "laws",
+        "distributions",
     ),
     "a leak to the server": (within("leak", lambda e: e["body"]["leak"].update(to=["server"])), ""),
     "a witness swapped for a leak": (
@@ -281,7 +281,7 @@ EVIDENCE: dict[str, Forgery] = {
     ),
     "a witness swapped for a leak, all made anew": (
         lambda report, rows, other: remade(report, "witness", evidence=rows["leak"]["evidence"]),
-        "laws",
+        "distributions",
     ),
     "a witness against a proved claim": (
         lambda report, rows, other: rows["proved"]["evidence"].extend(rows["witness"]["evidence"]),

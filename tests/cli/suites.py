@@ -46,7 +46,7 @@ def witness(bound):
     from dpaudit.distributions import Laplace
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
-    site = WitnessSite(site="sum", to=to, distribution=moved[0], law_neighbour=moved[1], value=3.0)
+    site = WitnessSite(site="sum", to=to, distribution=moved[0], distribution_neighbour=moved[1], value=3.0)
     form, body = "transcript", transcript_body([site], view=view, inputs=([0], [1]))
     if bound is None:
         about = dict(site="arm", to=to, view=view, inputs=([0], [1]))

@@ -14,12 +14,12 @@ import dpaudit
 from dpaudit.blackbox import (
     bounds,
     features,
-    heard,
     hypotheses,
     inputs,
     integers,
     neighbours,
     outcomes,
+    recorded_draws,
     rounding,
     runs,
     several,
@@ -88,7 +88,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         f"lower bounds on delta at {WORDS[POINTS[0]]} epsilons and on epsilon at {WORDS[POINTS[1]]} deltas",
         f"all {WORDS[sum(POINTS)]} hold *together*",
         f"then {WORDS[default(inputs.RecordPairs, 'drawn')]} pairs that Hypothesis draws",
-        f"on up to {WORDS[heard.OTHERS + 1]} pairs",
+        f"on up to {WORDS[recorded_draws.OTHERS + 1]} pairs",
         f"the first line of its message ({blocks.MESSAGE} characters)",
         f"of more than {times.MAX_FIELDS} times in an array",
         f"a share of 2^{np.log2(rounding.ROUNDING):.0f} of the numbers themselves, or of the largest number "

@@ -235,12 +235,12 @@ def test_costs_come_before_runs_and_files_as_they_come(tmp_path: Path) -> None:
     after each protocol's runs the files hold its line."""
     happened: list[str] = []
 
-    def protocol(name: str, cost: Cost | None) -> Protocol:
+    def protocol(name: str, known: Cost | None) -> Protocol:
         def cost() -> Cost:
             happened.append(f"cost {name}")
-            if cost is None:
+            if known is None:
                 raise InvalidParameterError("the row is missing; name another.")
-            return cost
+            return known
 
         def play(runs: int, seeds: object) -> np.ndarray:
             happened.append(f"play {name}")

@@ -162,7 +162,8 @@ def test_a_witness_of_a_run_reads_its_distributions_from_memory() -> None:
     assert (recompute(witness, claim) or 0) >= witness.bound
     assert all(site.keys() == WitnessSite.fields for site in witness.body["sites"])
     assert WitnessSession.fields == {item.name for item in dataclasses.fields(WitnessSession)}
-    assert WitnessSite.fields == {item.name for item in dataclasses.fields(WitnessSite)}
+    names = {item.name.replace("distribution", "law") for item in dataclasses.fields(WitnessSite)}
+    assert WitnessSite.fields == names  # the keys of a file are older
 
 
 def test_distributions_that_are_equal_as_values_only_are_read_again() -> None:

@@ -111,7 +111,8 @@ def test_a_bound_above_the_claim_is_an_upper_bound_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"turnout": "half"}]
+    "change",
+    [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"participation": "half"}],
 )
 def test_another_claim_is_not_the_one_that_was_proved(change: dict[str, str]) -> None:
     """One record replaced, of data of one size, fixed in advance: the runner takes it for nothing else."""

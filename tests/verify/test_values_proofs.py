@@ -121,7 +121,7 @@ def test_the_exact_bound_is_printed_where_it_is_above_the_claim() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"turnout": "half"}],
+    [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"participation": "half"}],
     ids=str,
 )
 def test_another_claim_is_not_the_one_that_was_proved(change: dict[str, str]) -> None:

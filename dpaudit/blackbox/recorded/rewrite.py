@@ -3,7 +3,7 @@
 A call that was heard becomes a site: noise that exactly one shown number follows as a line, and nothing else
 does, becomes ``release`` where it is added to a value (what is done to the noisy value is done afterwards);
 any other draw ``draw``, which nobody sees. The text is meant to be read and finished: what it could not place
-stands in its comments. Run it under ``dpaudit.record`` and hold it against the function before use.
+stands in its comments. Run it under ``dpaudit.coins.record`` and hold it against the function before use.
 """
 
 from __future__ import annotations

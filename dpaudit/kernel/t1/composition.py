@@ -55,9 +55,7 @@ def add_compositions(
             return distributions[0], distributions[-1]
 
         def profile_on_grid(epsilon: Fraction) -> arb:
-            first, *others = (
-                distribution.delta(epsilon) for distribution in composed(parts, grid, gaussian_pair)
-            )
+            first, *others = (one.delta(epsilon) for one in composed(parts, grid, gaussian_pair))
             return others[0].max(first) if others else first
 
         return Curves(profile=profile_on_grid, directed=directed, renyi=renyi, cut=cut, orders=orders)

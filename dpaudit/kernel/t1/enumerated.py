@@ -95,9 +95,7 @@ def add_enumerated(tier: Tier) -> None:
 def _domain(p: Parameters, setting: Setting) -> str:
     """What the data sets are, after the claim was seen to speak of no others."""
     domain = p.text("domain")
-    everybody = (
-        f"everybody must take part in what was enumerated, got the participation {setting.participation!r}"
-    )
+    everybody = f"everybody must take part in what was enumerated, got {setting.participation!r}"
     p.need(setting.participation == "everybody", f"{everybody}; claim it for everybody.")
     if setting.data is not None:
         claimed, adversary = setting.data
@@ -116,10 +114,7 @@ def _by_tables(p: Parameters) -> _Distributions:
     )
     for below, above in zip(low, high, strict=True):
         ordered = all(0 <= a <= b <= 1 for a, b in zip(below, above, strict=True))
-        p.need(
-            ordered and sum(below) <= 1 <= sum(above),
-            "a distribution must lie in each row; rebuild the tables.",
-        )
+        p.need(ordered and sum(below) <= 1 <= sum(above), "each row must hold a distribution.")
     directions = _directions(p, len(high))
     pure = _log_ratio([(high[i], low[j]) for i, j in directions])
     upper, lower = ([partial(balls, row) for row in rows] for rows in (high, low))

@@ -136,11 +136,9 @@ def noise_conditions(p: Parameters, setting: Setting, distribution: LogConcave) 
 def lattice_pair(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
     """The upper loss distribution that dominates all shifts up to ``shift`` in size, in both directions."""
     forth = _one_direction(distribution, shift, grid)
-    return (
-        forth
-        if distribution.symmetric
-        else maximum(forth, _one_direction(Reflected(distribution), shift, grid))
-    )
+    if distribution.symmetric:
+        return forth
+    return maximum(forth, _one_direction(Reflected(distribution), shift, grid))
 
 
 def _one_direction(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:

@@ -131,9 +131,8 @@ class Reflected(LogConcave):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first", None if self.distribution.last is None else -self.distribution.last)
-        object.__setattr__(
-            self, "last", None if self.distribution.first is None else -self.distribution.first
-        )
+        first = self.distribution.first
+        object.__setattr__(self, "last", None if first is None else -first)
 
     @property
     def centre(self) -> int:

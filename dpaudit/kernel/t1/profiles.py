@@ -118,9 +118,7 @@ def maximum(*distributions: LossDistribution) -> LossDistribution:
     """
     grid = distributions[0].grid
     if not grid.upper or any(distribution.grid != grid for distribution in distributions):
-        raise InvalidParameterError(
-            "all loss distributions must be upper distributions on the same grid; build them alike."
-        )
+        raise InvalidParameterError("all loss distributions must be upper ones on the same grid.")
     low = min(distribution.low for distribution in distributions)
     high = max(distribution.low + distribution.points for distribution in distributions)
     check_points(high - low + 1)
