@@ -1,18 +1,21 @@
-"""The exceptions of dpaudit: one root, and one class for each kind of fault a caller may want to tell apart.
+"""The exceptions of dpaudit: one root, and one class for each kind of fault that a caller may tell apart.
 
-Every message states the constraint, the value received and the next move. Those that the kernel raises are
-defined there, because it imports nothing of the package.
+Every message states the constraint and the value received, and the next move where that says something new.
+Every
+error has a code (``code_of``), which stays when the text changes; docs/errors.md lists them. The classes that
+the kernel raises are defined there, because it imports nothing else of the package.
 """
 
 from __future__ import annotations
 
-from dpaudit.kernel.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.kernel.errors import CodedError, InvalidParameterError, NotTractableError, UndecidedError
 from dpaudit.kernel.kernel_t0 import CertificateError, DpauditError
 
 __all__ = [
     "BrokenHarnessError",
     "BrokenReportError",
     "CertificateError",
+    "CodedError",
     "DpauditError",
     "InvalidParameterError",
     "MechanismError",
@@ -20,25 +23,44 @@ __all__ = [
     "NotTractableError",
     "RefutedError",
     "UndecidedError",
+    "code_of",
 ]
 
 
-class MechanismError(DpauditError):
+class MechanismError(CodedError):
     """The program under audit raised, hung, or returned something of another shape."""
 
+    code = "E-MECHANISM"
 
-class RefutedError(DpauditError, AssertionError):
+
+class RefutedError(CodedError, AssertionError):
     """A claim that a caller relies on was refuted. Raised on request only; its text is the evidence."""
 
+    code = "E-REFUTED"
 
-class NotAuditedError(DpauditError, AssertionError):
+
+class NotAuditedError(CodedError, AssertionError):
     """A check could not have failed, so that it says nothing. Raised on request only; its text says why."""
 
+    code = "E-NOT-AUDITED"
 
-class BrokenReportError(DpauditError):
+
+class BrokenReportError(CodedError):
     """A report file cannot be read: not JSON, another schema version, or a missing field."""
 
+    code = "E-REPORT"
 
-class BrokenHarnessError(DpauditError):
-    """Two rigorous statements contradict each other (lower bound above upper bound): a bug in dpaudit
-    itself."""
+
+class BrokenHarnessError(CodedError):
+    """Two rigorous statements contradict each other (lower bound above upper bound): a bug in dpaudit."""
+
+    code = "E-CONTRADICTION"
+
+
+def code_of(error: BaseException) -> str:
+    """Return the stable code of an error. The kernel's refusals of a certificate share one code."""
+    if isinstance(error, CodedError):
+        return error.code
+    if isinstance(error, CertificateError):
+        return "E-CERTIFICATE"
+    return "E-DPAUDIT" if isinstance(error, DpauditError) else "E-OTHER"

@@ -1,21 +1,45 @@
-"""T1: the ways in which a computation in balls fails; ``kernel_t0`` defines the root of all errors."""
+"""T1: errors with codes, and the ways in which a computation in balls fails; ``kernel_t0`` defines the
+root."""
 
 from __future__ import annotations
 
 from dpaudit.kernel.kernel_t0 import DpauditError
 
-__all__ = ["InvalidParameterError", "NotTractableError", "UndecidedError"]
+__all__ = ["CodedError", "InvalidParameterError", "NotTractableError", "UndecidedError"]
 
 
-class InvalidParameterError(DpauditError, ValueError):
-    """A parameter is outside its domain. Fix the value; nothing was computed."""
+class CodedError(DpauditError):
+    """An error with a stable code beside its text.
+
+    Parameters
+    ----------
+    *args : object
+        The text. It may change between releases.
+    code : str, optional
+        The code, such as ``"E-DOMAIN-MISSING"``. It stays. Default: the code of the class.
+    """
+
+    code = "E-DPAUDIT"
+
+    def __init__(self, *args: object, code: str | None = None) -> None:
+        super().__init__(*args)
+        if code is not None:
+            self.code = code
 
 
-class NotTractableError(DpauditError):
-    """The exact distribution asked for is not computable here. Use another route (sampling, or a coarser
-    view)."""
+class InvalidParameterError(CodedError, ValueError):
+    """A parameter is outside its domain. Nothing was computed."""
+
+    code = "E-PARAMETER"
 
 
-class UndecidedError(DpauditError):
-    """Ball arithmetic could not decide a sign at the highest precision allowed. Treat the row as
-    inconclusive."""
+class NotTractableError(CodedError):
+    """The exact distribution is not computable here. Sample it, or use a coarser view."""
+
+    code = "E-NOT-TRACTABLE"
+
+
+class UndecidedError(CodedError):
+    """Ball arithmetic did not decide a sign at the highest precision allowed. The row is inconclusive."""
+
+    code = "E-UNDECIDED"
