@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.rooms_picture import picture
+
 ROOT = Path(__file__).parents[2]
 TOP = ("dpaudit", "mechanisms", "algorithms", "audits", "benchmarks", "docs", "tests")
 MAP = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
@@ -90,3 +92,8 @@ def test_no_reference_goes_to_a_page_that_is_not_here() -> None:
 def test_a_rule_that_is_not_there_is_not_found(number: str) -> None:
     """The check above can fail."""
     assert rule(number) == ""
+
+
+def test_the_picture_of_the_rooms_is_made_from_the_imports() -> None:
+    """docs/rooms.svg is what ``tests/house/rooms_picture.py`` draws from the table of imports."""
+    assert (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8") == picture()
