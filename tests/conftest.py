@@ -9,6 +9,7 @@ import gc
 import re
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +18,27 @@ import pytest
 CHANGING = re.compile(r"frozenset\(\{|\bset\(\{| at 0x[0-9a-f]+")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names that another process would spell otherwise: give such parameters `ids` of their own."""
+#: A test file that imports audits is about the papers, wherever it is.
+IMPORTS_AUDITS = re.compile(r"^\s*(from|import) audits\b|import_module\(f?\"audits\.", flags=re.MULTILINE)
+
+
+@functools.cache
+def is_about_papers(path: Path) -> bool:
+    """Return whether a test file is in tests/papers or imports audits."""
+    return "papers" in path.parts or bool(IMPORTS_AUDITS.search(path.read_text(encoding="utf-8")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of the papers, leave out slow tests unless ``-m`` names them, and refuse names that
+    another process would spell differently: give such parameters ``ids``."""
+    for item in items:
+        if is_about_papers(item.path):
+            item.add_marker("papers")
+    if "slow" not in config.option.markexpr:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
     changing = [item.nodeid for item in items if CHANGING.search(item.nodeid)]
     if changing:
         raise pytest.UsageError(

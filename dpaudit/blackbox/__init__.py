@@ -9,17 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpaudit.blackbox.check import AS_RUN, CheckResult, check
+    from dpaudit.blackbox.check import AS_RUN, CheckResult
     from dpaudit.blackbox.inputs import Inputs
     from dpaudit.blackbox.neighbours import corners
 
-__all__ = ["AS_RUN", "CheckResult", "Inputs", "check", "corners"]
+__all__ = ["AS_RUN", "CheckResult", "Inputs", "corners"]
 
 _HOMES = {
     "AS_RUN": "check",
     "CheckResult": "check",
     "Inputs": "inputs",
-    "check": "check",
     "corners": "neighbours",
 }
 

@@ -5,3 +5,29 @@
 (``findings``, ``witnessing``, ``entered``), and whether the certificate speaks of the program (``leaves``,
 ``mismatches``). ``followed`` is for aggregates whose distribution has no closed form.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpaudit.replay.audit import PrivacyAudit
+    from dpaudit.replay.data_sets import DataSets
+    from dpaudit.replay.domains import Interval, Values
+    from dpaudit.replay.enumerated import enumerated
+
+__all__ = ["DataSets", "Interval", "PrivacyAudit", "Values", "enumerated"]
+
+_HOMES = {
+    "DataSets": "data_sets",
+    "Interval": "domains",
+    "PrivacyAudit": "audit",
+    "Values": "domains",
+    "enumerated": "enumerated",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpaudit.replay' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"dpaudit.replay.{_HOMES[name]}"), name)
+    return value  # kept, since the import has put the module of the same name there

@@ -4,11 +4,16 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dpaudit.certify.sites import Site
 from dpaudit.core.evidence import Certificate, Estimate, Witness
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.question import Question
 from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
 from dpaudit.core.verdicts import judge
+from dpaudit.kernel.ball import ball
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite.controls import Control, broken, controls, false_inequality, program_control
 from dpaudit.suite.evidence import Measured, evidence
@@ -29,6 +34,9 @@ from dpaudit.suite.mutants import (
 from dpaudit.suite.privacy import privacy
 from dpaudit.suite.worst import Chain, Constant, Sides, Step, worst_of
 
+if TYPE_CHECKING:
+    from dpaudit.suite.proved import Proving, proved
+
 __all__ = [
     "Cell",
     "Certificate",
@@ -45,6 +53,8 @@ __all__ = [
     "Outcome",
     "Point",
     "PrivacyAudit",
+    "Proving",
+    "Question",
     "Run",
     "Sides",
     "Site",
@@ -52,6 +62,7 @@ __all__ = [
     "Suite",
     "Witness",
     "average",
+    "ball",
     "branching",
     "broken",
     "constant",
@@ -71,6 +82,7 @@ __all__ = [
     "over",
     "privacy",
     "program_control",
+    "proved",
     "reusing",
     "scaled",
     "shared",
@@ -82,3 +94,11 @@ __all__ = [
     "without",
     "worst_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs the prover on first use."""
+    if name not in ("Proving", "proved"):
+        raise AttributeError(f"module 'dpaudit.suite' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module("dpaudit.suite.proved"), name)
+    return value  # kept, since the import has put the module of the same name there
