@@ -64,8 +64,8 @@ def home(module: ModuleType, name: str) -> str:
     value = getattr(module, name)
     if isinstance(value, ModuleType):
         return value.__name__
-    where = getattr(value, "__module__", None)
-    if isinstance(value, type) or callable(value):
+    where = str(getattr(value, "__module__", ""))
+    if where.startswith("dpaudit.") and hasattr(value, "__qualname__"):
         return f"{where}.{getattr(value, '__qualname__', name)}"
     return next(places(module, name, value))
 

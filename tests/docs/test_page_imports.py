@@ -1,4 +1,4 @@
-"""Pages, docstrings and the files that ``dpaudit init`` writes import from at most two levels of the package."""
+"""Pages, docstrings and what ``dpaudit init`` writes import from at most two levels of the package."""
 
 from __future__ import annotations
 
