@@ -132,7 +132,6 @@ _FORMER = {
     "judge": ("dpaudit.suite", "judge"),
     "listen": ("dpaudit", "record_draws"),
     "record": ("dpaudit.coins", "record"),
-    "replay": ("dpaudit.coins", "replay"),
     "user": ("dpaudit.views", "user"),
 }
 

@@ -73,6 +73,7 @@ _FILES = {
     "prover.touches": "prover.affected",
     "replay.channel_prices": "replay.channel_costs",
     "replay.entered": "replay.coverage",
+    "replay.enumerated": "replay.enumeration",
     "replay.followed": "replay.aggregate_histories",
     "replay.gathering": "replay.replay_plan",
     "replay.misfits": "replay.certificate_matching",
@@ -81,13 +82,18 @@ _FILES = {
     "replay.second_look": "replay.blackbox_crosscheck",
     "replay.together": "replay.combined_histories",
     "replay.witnessing": "replay.witness_search",
+    "suite.proved": "suite.program_proofs",
 }
 
 
 def install() -> None:
-    """Add the finder of former names behind all others."""
+    """Add the finder of former names before all others.
+
+    Behind them it would be too late: a former package is the present one, so Python would find a file of that
+    package by itself and load it a second time.
+    """
     if not any(isinstance(finder, _FormerNames) for finder in sys.meta_path):
-        sys.meta_path.append(_FormerNames())
+        sys.meta_path.insert(0, _FormerNames())
 
 
 def new_name(name: str) -> str | None:

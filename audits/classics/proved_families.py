@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from dpaudit.reference.mechanisms.proved_programs import ProvedProgram
 from dpaudit.suite import Control
-from dpaudit.suite.proved import Proving, proof_control
+from dpaudit.suite.program_proofs import Proving, proof_control
 
 __all__ = ["provings", "right", "wrong"]
 

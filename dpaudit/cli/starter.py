@@ -21,7 +21,7 @@ Run them with `dpaudit run audits`. The run exits with 1 where a row comes out o
 import numpy as np
 
 from dpaudit import Anything, Records
-from dpaudit.suite.proved import Proving, proved
+from dpaudit.suite.program_proofs import Proving, proved
 from dpaudit.core.suite import Suite
 
 suite = Suite(paper="mine", title="The mechanisms of this project")

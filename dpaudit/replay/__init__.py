@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dpaudit.replay.audit import PrivacyAudit
     from dpaudit.replay.data_sets import DataSets
     from dpaudit.replay.domains import Interval, Values
-    from dpaudit.replay.enumerated import enumerated
+    from dpaudit.replay.enumeration import enumerated
 
 __all__ = ["DataSets", "Interval", "PrivacyAudit", "Values", "enumerated"]
 
@@ -22,12 +22,11 @@ _HOMES = {
     "Interval": "domains",
     "PrivacyAudit": "audit",
     "Values": "domains",
-    "enumerated": "enumerated",
+    "enumerated": "enumeration",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit.replay' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"dpaudit.replay.{_HOMES[name]}"), name)
-    return value  # kept, since the import has put the module of the same name there
+    return getattr(import_module(f"dpaudit.replay.{_HOMES[name]}"), name)

@@ -35,7 +35,7 @@ from dpaudit.suite.privacy import privacy
 from dpaudit.suite.worst import Chain, Constant, Sides, Step, worst_of
 
 if TYPE_CHECKING:
-    from dpaudit.suite.proved import Proving, proved
+    from dpaudit.suite.program_proofs import Proving, proved
 
 __all__ = [
     "Cell",
@@ -100,5 +100,4 @@ def __getattr__(name: str) -> Any:
     """Load what needs the prover on first use."""
     if name not in ("Proving", "proved"):
         raise AttributeError(f"module 'dpaudit.suite' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("dpaudit.suite.proved"), name)
-    return value  # kept, since the import has put the module of the same name there
+    return getattr(import_module("dpaudit.suite.program_proofs"), name)

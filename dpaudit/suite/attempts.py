@@ -24,7 +24,7 @@ from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay import domains
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.suite.proved import provable
+from dpaudit.suite.program_proofs import provable
 
 __all__ = ["certified_alone", "program_files", "why_unproved"]
 

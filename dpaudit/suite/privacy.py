@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.core.claims import PrivacyClaim
     from dpaudit.core.data import Records, Table
     from dpaudit.replay.audit import PrivacyAudit
-    from dpaudit.suite.proved import Shape
+    from dpaudit.suite.program_proofs import Shape
 
 __all__ = ["privacy"]
 
@@ -228,7 +228,7 @@ class _Shapes:
         """The digest of the record of a program on declared data, empty where none is declared."""
         from dpaudit.core.data import Records, Table
         from dpaudit.suite.attempts import program_files
-        from dpaudit.suite.proved import provable, record_digest
+        from dpaudit.suite.program_proofs import provable, record_digest
 
         data = self.at(point, audit)
         if not isinstance(data, Records | Table) or not provable(audit.claim):
@@ -244,7 +244,7 @@ class _Shapes:
                 return outcome
             return replace(outcome, notes=[*outcome.notes, why_unproved(audit, run)])
         from dpaudit.suite.attempts import program_files
-        from dpaudit.suite.proved import Shape, accounting_of, evidence_of, provable
+        from dpaudit.suite.program_proofs import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
             why = "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim"

@@ -22,7 +22,7 @@ from dpaudit.replay.domains import Interval
 from dpaudit.distributions import Laplace
 from dpaudit.certify.build import laplace_mechanism
 from dpaudit.suite import over, privacy
-from dpaudit.suite.proved import Proving, Shape, proved
+from dpaudit.suite.program_proofs import Proving, Shape, proved
 
 
 def above(coins, data):

@@ -16,7 +16,7 @@ from dpaudit.suite import Neighbours
 from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import controls, evidence, over, privacy, steps
-from dpaudit.suite.proved import Proving, proved
+from dpaudit.suite.program_proofs import Proving, proved
 
 def spoiled(**point):
     raise ValueError(f"nothing to build {point}")

@@ -103,12 +103,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         "which violation a check that found none would have detected with probability 1/2",
     ),
     "verify": (
-        f"error levels above 1/{round(1 / MAX_LEVEL)}",
+        f"levels above 1/{round(1 / MAX_LEVEL)}",
         f"*T0*: {trusted_lines()['T0']} lines of code",
         f"The child has {GIGABYTES} GB of memory, {WORDS[MINUTES]} minutes for one result",
         f"`--seconds` ({'an hour' if HOURS == 1 else HOURS}, for all results together)",
         f"a regular file of at most {strict.MAX_BYTES >> 20} MiB",
-        f"Exit code 0: all confirmed. {NOT_CONFIRMED}: something was not.",
+        f"Exit code 0: everything was confirmed. {NOT_CONFIRMED}: something was not.",
     ),
     "report": (f"exits with {compare_command.GOT_WORSE} if there is one",),
 }

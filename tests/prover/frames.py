@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.suite.proved import READS_FRAMES
+from dpaudit.suite.program_proofs import READS_FRAMES
 
 __all__ = ["needs_frames"]
 

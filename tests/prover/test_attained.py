@@ -17,7 +17,7 @@ from dpaudit.distributions import Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
-from dpaudit.suite.proved import Proving
+from dpaudit.suite.program_proofs import Proving
 
 UNIT = Symbols(1, low=0, high=1)
 

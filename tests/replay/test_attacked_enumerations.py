@@ -20,7 +20,7 @@ from dpaudit.distributions import BinaryTree, Counts, Laplace, RandomisedRespons
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome
 
 BITS = DataSets(records=2, values=(0, 1))

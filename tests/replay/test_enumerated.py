@@ -47,7 +47,7 @@ from dpaudit.kernel.ball import arb
 from dpaudit.kernel.check import examine
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import evidence
 

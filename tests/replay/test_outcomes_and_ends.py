@@ -27,7 +27,7 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.coverage import Watch
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import ListedPairs
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome, short_outcome
 from dpaudit.replay.replay_plan import gather
 

@@ -30,7 +30,7 @@ from dpaudit.replay import replay_plan as gathering
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import Values
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.input_order import each_input, reversed_inputs
 from dpaudit.replay.privacy import digest_of, privacy_outcome
 

@@ -24,7 +24,7 @@ from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.prover import OneReplaced, Symbols
 from dpaudit.run.finding import finding_of
-from dpaudit.suite.proved import Proving, Shape, evidence_of
+from dpaudit.suite.program_proofs import Proving, Shape, evidence_of
 from dpaudit.verify.result import verify_result
 
 UNIT = Symbols(3, low=0, high=1)

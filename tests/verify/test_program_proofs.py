@@ -27,7 +27,7 @@ from dpaudit.kernel.claim_t0 import ASSUMED, scope_in_words
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from dpaudit.run.finding import finding_of
-from dpaudit.suite.proved import Proving, Shape, evidence_of
+from dpaudit.suite.program_proofs import Proving, Shape, evidence_of
 from dpaudit.verify.result import verify_result
 
 SVT = Proving(

@@ -31,7 +31,7 @@ from dpaudit.kernel.program_claim import examine_program
 from dpaudit.kernel.values import check as checker
 from dpaudit.kernel.values.declaration import words_of
 from dpaudit.run.finding import finding_of
-from dpaudit.suite.proved import Proving
+from dpaudit.suite.program_proofs import Proving
 from dpaudit.verify.result import verify_result
 from tests.cli.suites import invoke, run
 
@@ -351,7 +351,7 @@ SUITE = '''
 import numpy as np
 from dpaudit import Records, Suite
 from dpaudit.core.data import Interval
-from dpaudit.suite.proved import Proving, proved
+from dpaudit.suite.program_proofs import Proving, proved
 from dpaudit.core.suite import Group
 
 rows = Group("Proofs")

@@ -6,7 +6,7 @@ from audits.classics.proved_families import provings, right, wrong
 from dpaudit.core.suite import Group
 from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 from dpaudit.suite import Control, controls, listed
-from dpaudit.suite.proved import Proving, proved
+from dpaudit.suite.program_proofs import Proving, proved
 
 __all__ = ["rows"]
 

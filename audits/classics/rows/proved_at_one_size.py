@@ -14,7 +14,7 @@ from dpaudit.reference.mechanisms.proved_programs import (
     ProvedProgram,
 )
 from dpaudit.suite import Control, controls, listed
-from dpaudit.suite.proved import Proving, proved
+from dpaudit.suite.program_proofs import Proving, proved
 
 __all__ = ["rows"]
 

@@ -17,7 +17,7 @@ from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.distributions import Binomial, Counts, RandomisedResponse
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import evidence, privacy
 
 __all__ = ["rows"]

@@ -30,7 +30,7 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
 )
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Control, broken, controls, one_share_less, without
 
 __all__ = ["rows"]

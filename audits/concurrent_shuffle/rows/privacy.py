@@ -28,7 +28,7 @@ from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.reference.mechanisms.shuffler_schedule import active_batches
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Sides, evidence, full, inequality, listed, over
 
 __all__ = ["rows"]

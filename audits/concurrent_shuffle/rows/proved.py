@@ -12,7 +12,7 @@ from dpaudit.distributions import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.mechanisms.counter_programs import concurrent_batches
 from dpaudit.suite import Measured, evidence, full, over
-from dpaudit.suite.proved import Proving, Shape, derived_cost, proved
+from dpaudit.suite.program_proofs import Proving, Shape, derived_cost, proved
 
 __all__ = ["rows"]
 

@@ -12,7 +12,7 @@ from dpaudit.prover.data import OneReplaced, Symbols
 from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail, confidence_radius
 from dpaudit.reference.mechanisms.elimination_programs import elimination
 from dpaudit.suite import Control, controls, full, over
-from dpaudit.suite.proved import Proving, proof_control, proved
+from dpaudit.suite.program_proofs import Proving, proof_control, proved
 
 __all__ = ["rows"]
 

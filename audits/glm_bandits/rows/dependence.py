@@ -27,7 +27,7 @@ from dpaudit.kernel.ball import arb, lower_short
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
 
 __all__ = ["rows"]

@@ -27,7 +27,7 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
 )
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Columns, Values
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import controls, privacy
 from dpaudit.suite.controls import Control
 

@@ -19,7 +19,7 @@ from dpaudit.reference.mechanisms.online_learning_programs import (
     hybrid_ucb,
 )
 from dpaudit.suite import Control, Measured, controls, evidence, full, over
-from dpaudit.suite.proved import Proving, Shape, derived_cost, proof_control, proved
+from dpaudit.suite.program_proofs import Proving, Shape, derived_cost, proof_control, proved
 
 __all__ = ["rows"]
 

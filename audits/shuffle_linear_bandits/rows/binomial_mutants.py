@@ -14,7 +14,7 @@ from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import release
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import controls, shared, without
 from dpaudit.suite.controls import Control
 

@@ -21,7 +21,7 @@ from dpaudit.kernel.ball import ball, upper_exact
 from dpaudit.kernel.t2.shuffle import exact_response_delta
 from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
 from dpaudit.replay.data_sets import DataSets
-from dpaudit.replay.enumerated import enumerated
+from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Chain, evidence, inequality, over
 
 __all__ = ["message_distributions", "rows"]

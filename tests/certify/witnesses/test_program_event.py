@@ -18,7 +18,7 @@ from dpaudit.distributions import Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
-from dpaudit.suite.proved import Proving
+from dpaudit.suite.program_proofs import Proving
 
 WRONG = [item for item in PROVED_PROGRAMS if not item.right and item.wrong_verdict == "refuted"]
 FREE = [item for item in PROVED_PROGRAMS if item.right and item.data.low is None and not item.data.integers]

@@ -22,7 +22,7 @@ from dpaudit.prover import OneReplaced, Symbols
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay.domains import Interval as Numbers
 from dpaudit.suite import Neighbours, privacy
-from dpaudit.suite.proved import Proving
+from dpaudit.suite.program_proofs import Proving
 
 UNIT = Interval(0, 1)
 
