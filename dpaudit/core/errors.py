@@ -1,7 +1,7 @@
 """Exceptions of dpaudit: one base class, and one class for each kind of fault that a caller may handle.
 
 Every message states the constraint and the value received, and a next step if that says something new. Every
-error has a code (``code_of``), which stays the same when the text changes. docs/errors.md lists the codes. The
+error has a code (``code_of``) that stays the same when the text changes. docs/errors.md lists the codes. The
 classes that the kernel raises are defined in the kernel, because it imports nothing else from the package.
 """
 

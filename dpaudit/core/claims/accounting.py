@@ -91,7 +91,7 @@ class ConcentratedAccounting(AccountingClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianAccounting(AccountingClaim):
-    """A claim that the squared Gaussian privacy costs of all releases sum to at most ``mu`` squared, mu > 0."""
+    """A claim that the squared Gaussian costs of all releases sum to at most ``mu`` squared, ``mu`` > 0."""
 
     type: ClassVar[str] = "gdp-accounting"
     quantity: ClassVar[str] = "mu"

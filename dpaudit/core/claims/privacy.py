@@ -27,6 +27,13 @@ __all__ = [
 #: The ``domain`` of a claim that does not describe its data.
 NOT_STATED = "not stated"
 
+#: What happens to a record between neighbours.
+_CHANGES = {
+    Adjacency.REPLACE_ONE: "replaced",
+    Adjacency.ADD_REMOVE: "added or removed",
+    Adjacency.ZERO_OUT: "replaced by null records",
+}
+
 #: Fields with a fixed list of values, which may also be given by name.
 _OPTIONS: dict[str, type[Enum]] = {
     "adjacency": Adjacency,
@@ -86,7 +93,10 @@ class PrivacyClaim(Claim):
             )
 
     def _context(self) -> str:
-        return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"
+        """Return the change between neighbours and the view of the adversary, in parentheses."""
+        record = "one record" if self.unit is Unit.EVENT else "all records of one user"
+        seen = "the output" if self.view == View.of(PUBLIC) else f"what {self.view} sees"
+        return f"({record} {_CHANGES[self.adjacency]}; the adversary sees {seen})"
 
 
 def _not_negative(epsilon: ExactLike) -> Fraction:
@@ -129,7 +139,7 @@ class PureDP(PrivacyClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return f"ε = {as_written(exact(self.epsilon))} pure differential privacy {self._context()}"
+        return f"pure DP with ε = {as_written(exact(self.epsilon))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +173,7 @@ class ApproxDP(PrivacyClaim):
 
     def in_words(self) -> str:
         delta = in_figures(exact(self.delta))
-        return f"(ε = {as_written(exact(self.epsilon))}, δ = {delta}) differential privacy {self._context()}"
+        return f"approximate DP with ε = {as_written(exact(self.epsilon))}, δ = {delta} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +213,7 @@ class RenyiDP(PrivacyClaim):
 
     def in_words(self) -> str:
         epsilon = in_figures(exact(self.epsilon))
-        return (
-            f"Rényi divergence of order {as_written(exact(self.order))} at most {epsilon} {self._context()}"
-        )
+        return f"Rényi DP of order {as_written(exact(self.order))} with ε = {epsilon} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +244,7 @@ class ZeroConcentratedDP(PrivacyClaim):
         return exact(self.rho)
 
     def in_words(self) -> str:
-        return f"ρ = {in_figures(exact(self.rho))} zero-concentrated differential privacy {self._context()}"
+        return f"zero-concentrated DP with ρ = {in_figures(exact(self.rho))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +275,7 @@ class GaussianDP(PrivacyClaim):
         return exact(self.mu)
 
     def in_words(self) -> str:
-        return f"μ = {in_figures(exact(self.mu))} Gaussian differential privacy {self._context()}"
+        return f"Gaussian DP with μ = {in_figures(exact(self.mu))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)

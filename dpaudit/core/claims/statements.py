@@ -1,4 +1,4 @@
-"""Claims about the tails of noise, and finite claims stated as text: regret, error, ordering, message size."""
+"""Claims about tails of noise, and finite claims stated as text: regret, error, ordering, message size."""
 
 from __future__ import annotations
 
