@@ -5,11 +5,11 @@ An estimate is a statistic of runs that the file does not hold. Only running the
 that cross, no samples, a confidence outside (0, 1], an empty method or scope, and samples without a seed.
 
 **Largest bound from n samples.** For any two distributions P, Q and c = e^-epsilon, the mixtures
-(P + cQ)/(1 + c) and (Q + cP)/(1 + c) are within epsilon of each other. They give every event of n samples of P
-and Q at least (1 + c)^-n times its probability. A test at level a that rejects epsilon whenever P and Q differ
-enough has (1 + c)^-n <= a, and no betting wealth exceeds (1 + c)^n. A lower bound on epsilon from n samples at
-confidence 1 - a therefore needs n log(1 + e^-epsilon) >= log(1/a). If an estimate counts its samples in
-pairs, each pair is two samples.
+(P + cQ)/(1 + c) and (Q + cP)/(1 + c) are within epsilon of each other. They give every event of n samples of
+P and Q at least (1 + c)^-n times its probability. A test at level a that rejects epsilon whenever P and Q
+differ enough has (1 + c)^-n <= a, and no betting wealth exceeds (1 + c)^n. A lower bound on epsilon from n
+samples at confidence 1 - a therefore needs n log(1 + e^-epsilon) >= log(1/a). If an estimate counts its
+samples in pairs, each pair is two samples.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def called(item: Estimate) -> str:
 def shown_strength(part: Mapping[str, Any]) -> str:
     """Return the strength of a result or a cell as reports print it.
 
-    An ``estimate`` with confidence 1 is a ``computation``. The text is empty for ``none`` and for a value that
-    is not a string.
+    An ``estimate`` with confidence 1 is a ``computation``. The text is empty for ``none`` and for a value
+    that is not a string.
     """
     strength = part.get("strength")
     if strength == "estimate" and part.get("confidence") == 1:

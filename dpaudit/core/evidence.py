@@ -94,7 +94,7 @@ class ProgramProof:
 
     @property
     def rounding(self) -> Fraction:
-        """Return the share of a claimed value by which the bound may exceed it, an assumption of the proof."""
+        """Return the share of a claimed value by which the bound may exceed it, as the proof assumes."""
         return ROUNDING if self.body.get("proof") == PROOF else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ Evidence = Certificate | ProgramProof | Witness | Estimate
 
 
 def _finite(number: float | None) -> float | None:
-    """Return a finite bound, or ``None`` for an infinite one, which JSON cannot hold and which bounds nothing."""
+    """Return a finite bound, or ``None`` for an infinite bound, which JSON cannot hold."""
     return None if number is None or not math.isfinite(number) else float(number)
 
 

@@ -1,4 +1,4 @@
-"""Define the base class of claims: frozen values with exact parameters that are read from and written to JSON."""
+"""Define the base class of claims: frozen values with exact parameters, written to and read from JSON."""
 
 from __future__ import annotations
 
