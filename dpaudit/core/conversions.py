@@ -27,7 +27,7 @@ __all__ = [
 
 
 def gaussian_delta(rho: int | Fraction, epsilon: arb) -> arb:
-    """Return the exact delta at any real ``epsilon`` of the Gaussian mechanism that is ``rho``-zCDP, as a ball."""
+    """Return the exact delta of a Gaussian mechanism with ``rho``-zCDP at any real ``epsilon``, as a ball."""
     mu = (2 * ball(rho)).sqrt()
     near, far = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     return _normal(near) - epsilon.exp() * _normal(far)
