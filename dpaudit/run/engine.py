@@ -193,9 +193,9 @@ def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] 
             return f"in a fresh process: {other['failed']}", other["traceback"]
         if other["value"] != answer["value"]:
             return (
-                "randomness outside coins, or state between runs: the program's fingerprint differs in a fresh "
-                "process with other hash and global seeds, or with the inputs in reverse order. Draw only "
-                "through the coins and keep no state between runs",
+                "randomness outside coins, or state between runs: the program's fingerprint differs in a "
+                "fresh process with other hash and global seeds, or with the inputs in reverse order. Draw "
+                "only through the coins and keep no state between runs",
                 None,
             )
     return None

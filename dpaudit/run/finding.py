@@ -144,7 +144,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
 
 
 def _evidence(items: object, claim: Claim, *, part: str) -> tuple[list[dict[str, Any]], list[Evidence]]:
-    """Return evidence as the report writes it, and read back from there. Raise unless it holds for ``claim``."""
+    """Return evidence as the report writes it, and read back from there, if it holds for ``claim``."""
     written = [_written(item) for item in _items(items, "evidence")]
     evidence = [evidence_from_json(item) for item in written]
     for item in evidence:
@@ -191,7 +191,7 @@ def rounded_down(number: Fraction | None) -> float | None:
 
 
 def rounded_up(number: Fraction | None) -> float | None:
-    """Return the smallest float that is not below ``number``, or ``None`` for ``None`` or above all floats."""
+    """Return the smallest float not below ``number``, or ``None`` for ``None`` or above all floats."""
     if number is None:
         return None
     with precision(ROUNDING_BITS):
@@ -284,7 +284,7 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
 def _samples(
     stated: int, evidence: Sequence[Evidence], parts: Sequence[tuple[Claim, Sequence[Evidence]]]
 ) -> int:
-    """Return the stated number of samples if ``parts`` may have so many, or the count of the evidence for 0."""
+    """Return the stated number of samples if ``parts`` may have so many, or for 0 the evidence's count."""
     try:
         require_counted(int(stated), parts)
     except CertificateError as error:

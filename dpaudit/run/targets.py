@@ -103,7 +103,7 @@ def suites_around(suite: SuiteFile) -> list[SuiteFile]:
 
 
 def default_paths() -> list[str]:
-    """Return the default path: the ``audits`` folder of the current folder, or ``papers`` if there is none."""
+    """Return the default path: ``audits`` in the current folder, or ``papers`` if there is none."""
     return [AUDITS if Path(AUDITS).is_dir() else PAPERS]
 
 
