@@ -70,8 +70,10 @@ class Session:
         }
 
     def _still_holds(self, row: PlannedRow, entry: Entry) -> bool:
-        """Return whether a result belongs to this row, the files read for it are unchanged, and ``dpaudit
-        verify`` would confirm it. The last is required because any program may have written the journal.
+        """Return whether a result of the journal can be used for this row.
+
+        It must belong to this row, and the files read for it must be unchanged. ``dpaudit verify`` must
+        confirm it, because any program may have written the journal.
         """
         result = entry.result
         if result["verdict"] == "crashed" or not is_result_of(row, result):

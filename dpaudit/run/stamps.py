@@ -1,4 +1,4 @@
-"""Compute the stamps of a result: source hashes, the suite's commit, and the versions of Python and libraries.
+"""Compute the stamps of a result: source hashes, the suite's commit, and the versions of all libraries.
 
 ``Sources`` follows the import statements of a suite (including those inside functions) to every file below
 the suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a

@@ -107,7 +107,7 @@ def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
 
 
 def _shared_modules() -> list[str]:
-    """Return the modules of the harness that this process has imported. Other suites need most of them too."""
+    """Return the modules of the harness in this process. Other suites need most of them too."""
     return [name for name in sys.modules if is_harness_module(name)]
 
 

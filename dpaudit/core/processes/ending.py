@@ -1,4 +1,4 @@
-"""Refuse that a mechanism ends the process it runs in, because exit code 0 would mean that nothing was refuted."""
+"""Keep a mechanism from ending its process, because exit code 0 would mean that nothing was refuted."""
 
 from __future__ import annotations
 
