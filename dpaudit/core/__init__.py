@@ -1,2 +1,1 @@
-"""What all other rooms use: claims, views, data declarations, exact numbers, evidence, verdicts and
-errors."""
+"""Types that all other packages use: claims, views, data, exact numbers, evidence, verdicts and errors."""

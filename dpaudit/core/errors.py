@@ -1,9 +1,8 @@
-"""The exceptions of dpaudit: one root, and one class for each kind of fault that a caller may tell apart.
+"""Exceptions of dpaudit: one base class, and one class for each kind of fault that a caller may handle.
 
-Every message states the constraint and the value received, and the next move where that says something new.
-Every
-error has a code (``code_of``), which stays when the text changes; docs/errors.md lists them. The classes that
-the kernel raises are defined there, because it imports nothing else of the package.
+Every message states the constraint and the value received, and a next step if that says something new. Every
+error has a code (``code_of``) that stays the same when the text changes. docs/errors.md lists the codes. The
+classes that the kernel raises are defined in the kernel, because it imports nothing else from the package.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ class MechanismError(CodedError):
 
 
 class RefutedError(CodedError, AssertionError):
-    """A claim that a caller relies on was refuted. Raised on request only; its text is the evidence."""
+    """A claim that a caller relies on was refuted. Raised on request only. The message holds the evidence."""
 
     code = "E-REFUTED"
 
 
 class NotAuditedError(CodedError, AssertionError):
-    """A check could not have failed, so that it says nothing. Raised on request only; its text says why."""
+    """A check could not have failed, so it is no evidence. Raised on request only. The message says why."""
 
     code = "E-NOT-AUDITED"
 
@@ -58,7 +57,7 @@ class BrokenHarnessError(CodedError):
 
 
 def code_of(error: BaseException) -> str:
-    """Return the stable code of an error. The kernel's refusals of a certificate share one code."""
+    """Return the stable code of an error. All errors of the kernel about a certificate share one code."""
     if isinstance(error, CodedError):
         return error.code
     if isinstance(error, CertificateError):

@@ -1,13 +1,13 @@
-"""Evidence: the four things that can stand behind a verdict.
+"""The four kinds of evidence for a verdict.
 
 * ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
 * ``ProgramProof``: a proof of the program itself, in a scope such as data of one size.
-* ``Witness``: an exact counterexample, as distributions and values from which the loss is re-computed in
+* ``Witness``: an exact counterexample, as distributions and values from which the loss is recomputed in
   balls.
 * ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named
   grid.
 
-All are plain data: JSON and back without loss.
+All are plain data that JSON holds without loss.
 """
 
 from __future__ import annotations
@@ -28,9 +28,18 @@ __all__ = ["Certificate", "Estimate", "Evidence", "ProgramProof", "Witness", "ev
 class Certificate:
     """A rigorous upper bound on ``quantity``, for every input of the claim's domain.
 
-    ``tree`` is a rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as
-    exact strings. With no ``assumptions`` the bound is proved; with some it is accounted: they are printed,
-    and a claim that it reaches is consistent, not verified.
+    Parameters
+    ----------
+    quantity : str
+        The bounded quantity.
+    bound : Fraction
+        The upper bound.
+    tree : dict
+        A rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as exact
+        strings.
+    assumptions : tuple of str
+        Printed assumptions. Without any, the bound is proved. With some, it is accounted, and a claim that it
+        reaches is consistent, not verified.
     """
 
     quantity: str
@@ -54,13 +63,23 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramProof:
-    """A proof that a program keeps ``quantity`` at most ``bound`` for everything in its ``scope``, which is
-    said in words: all data of one size or declaration, all neighbours, all outcomes. Nothing is said of other
-    data.
+    """A proof that ``quantity`` of a program is at most ``bound`` within a scope.
 
-    ``body`` is the certificate that ``dpaudit/kernel/program_claim.py`` checks, by the file of its kind: the
-    tree of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions``
-    are printed; that the tree is the program's is one of them, which exploring the program again compares.
+    Parameters
+    ----------
+    quantity : str
+        The bounded quantity.
+    bound : Fraction
+        The upper bound.
+    scope : str
+        A description of the scope: all data of one size or declaration, all neighbours, all outcomes. The
+        proof does not cover other data.
+    body : dict
+        The certificate that ``dpaudit/kernel/program_claim.py`` checks with the checker for its kind: the
+        tree of the program's decisions and the shifts of its noise, or its record, as exact strings.
+    assumptions : tuple of str
+        Printed assumptions. One of them is that the tree belongs to the program. Exploring the program again
+        checks this.
     """
 
     quantity: str
@@ -75,7 +94,7 @@ class ProgramProof:
 
     @property
     def rounding(self) -> Fraction:
-        """By how much of a claim's number the bound may exceed it and still prove it: one assumption."""
+        """Return the share of a claimed value by which the bound may exceed it, as the proof assumes."""
         return ROUNDING if self.body.get("proof") == PROOF else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
@@ -93,11 +112,22 @@ class ProgramProof:
 class Witness:
     """An exact counterexample: one pair of neighbours and outcomes whose loss is at least ``bound``.
 
-    ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed:
-    ``transcript`` (a sequence of sites with both distributions and the value), ``mixture`` (the same with
-    hidden draws
-    summed out), ``leak``, ``tables`` (all that can be seen, enumerated). ``origin`` is ``sampled``,
-    ``forced`` or ``enumerated``; ``description`` says in words what the pair and the event are.
+    Parameters
+    ----------
+    quantity : str
+        The bounded quantity.
+    bound : Fraction or None
+        The lower bound, or ``None`` if the loss is infinite (a leak).
+    form : str
+        How to recompute ``body``, such as ``transcript`` (a sequence of sites with both distributions and the
+        value), ``mixture`` (the same with hidden draws summed out), ``leak``, or ``tables`` (the whole view,
+        enumerated).
+    body : dict
+        The distributions and values.
+    origin : str
+        ``sampled``, ``forced`` or ``enumerated``.
+    description : str
+        A description of the pair and the event.
     """
 
     quantity: str
@@ -121,13 +151,32 @@ class Witness:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid
-    (``confidence = 1``).
+    """Bounds on ``quantity`` that hold at a stated confidence, or exactly on a named grid (``confidence=1``).
 
-    ``confidence`` is in [0, 1] and speaks about both bounds together, whatever was looked at to find them:
-    the best of m tests errs m times as often as one. ``lower`` and ``upper`` may be ``None``. ``scope`` names
-    what was looked at: the grid, the instances, the pair. An upper bound counts towards ``verified`` only
-    with ``covers_claim``, which says that the scope is the finite claim itself.
+    Parameters
+    ----------
+    quantity : str
+        The bounded quantity.
+    lower, upper : float or None
+        The bounds.
+    confidence : float
+        The probability in [0, 1] that both bounds hold, including any selection: the best of m tests errs up
+        to m times as often as one test.
+    samples : int
+        The number of samples.
+    method, scope : str
+        The method, and what was examined: the grid, the instances or the pair.
+    seed : int or None
+        The seed of the samples.
+    covers_claim : bool
+        Whether the scope is the finite claim itself. Only then can the upper bound verify a claim.
+    details : dict
+        Further data for the report.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``confidence`` is not in [0, 1].
     """
 
     quantity: str
@@ -144,14 +193,14 @@ class Estimate:
     def __post_init__(self) -> None:
         if not 0 <= self.confidence <= 1:
             raise InvalidParameterError(
-                f"confidence must be in [0, 1], got {self.confidence}; pass 1 - alpha, or 1 if it is exact."
+                f"confidence must be in [0, 1], got {self.confidence}.", code="E-CONFIDENCE-RANGE"
             )
 
     @classmethod
     def exactly(
         cls, value: float | Fraction, *, quantity: str, samples: int, method: str, scope: str
     ) -> Estimate:
-        """``value`` as both bounds, computed on the whole of ``scope``, which is the finite claim itself."""
+        """Return an estimate with ``value`` as both bounds, computed on the whole scope of a finite claim."""
         return cls(
             quantity=quantity,
             lower=rounded_down(value),
@@ -183,13 +232,15 @@ Evidence = Certificate | ProgramProof | Witness | Estimate
 
 
 def _finite(number: float | None) -> float | None:
-    """JSON has no infinity; an infinite bound says nothing and is written as none."""
+    """Return a finite bound, or ``None`` for an infinite bound, which JSON cannot hold."""
     return None if number is None or not math.isfinite(number) else float(number)
 
 
 def evidence_from_json(data: dict[str, Any]) -> Evidence:
-    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else, and for floats
-    where numbers are exact strings: in bounds, rule trees and witness bodies.
+    """Read evidence that ``to_json`` wrote.
+
+    Raises ``BrokenReportError`` for anything else, and for floats in bounds, rule trees and witness bodies,
+    whose numbers are exact strings.
     """
     try:
         kind = data["evidence"]
@@ -213,9 +264,9 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             return Estimate(**values)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenReportError(
-            f"evidence must have the fields that dpaudit writes, got {error}; re-create the report."
+            f"evidence must have the fields that dpaudit writes, got {error}", code="E-EVIDENCE-FIELDS"
         ) from error
     raise BrokenReportError(
-        f"evidence must be a certificate, a program's proof, a witness or an estimate, got {kind!r}; "
-        "re-create the report."
+        f"evidence must be a certificate, a program proof, a witness or an estimate, got {kind!r}.",
+        code="E-EVIDENCE-KIND",
     )

@@ -1,7 +1,7 @@
-"""What is the harness and what is a program: the reference content lies in the package and is programs.
+"""Distinguish dpaudit's own files (the harness) from programs under audit.
 
-Lines of the harness are not watched, counted or hashed with a suite; those of ``dpaudit.reference`` and of
-the audits that ride along in a wheel are, like a user's own.
+Files of the harness are not traced, counted or hashed with a suite. Files of ``dpaudit.reference`` and of the
+audits that a wheel includes lie in the package too, but are programs, like a user's own files.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 
 #: The folder of the installed package.
 PACKAGE = Path(dpaudit.__file__).parent
-#: The folders in it, by name, that hold programs: the reference content, and in a wheel the audits.
+#: The names of its folders that hold programs: the reference content, and in a wheel the audits.
 REFERENCE, BUNDLED = "reference", "_bundled"
 
-#: Installed packages that compute for the harness too.
+#: Installed packages that the harness itself uses for computations.
 LIBRARIES = frozenset({"flint", "hypothesis", "numpy", "pandas", "scipy"})
 
 _PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
@@ -44,10 +44,12 @@ _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
 
 
 def hide_checkout(root: Path) -> list[str]:
-    """For programs below ``root``: where dpaudit is a checkout whose folder is on the path, only the package
-    can be imported from there. A folder of its with an ``__init__.py`` would otherwise win over one of the
-    same name below ``root`` without, although the root comes first. The entries of the path that this
-    changed: without them in ``sys.path_importer_cache`` all is as before."""
+    """Hide all but the package itself in a source checkout of dpaudit, for programs below ``root``.
+
+    If the folder of a checkout is on the import path, a folder with an ``__init__.py`` in it would win over a
+    folder of the same name below ``root`` without one, although the root comes first. Return the entries of
+    the path that were changed. Removing them from ``sys.path_importer_cache`` undoes the change.
+    """
     checkout = PACKAGE.parent.resolve()
     if root.resolve() == checkout or not any(path.is_symlink() for path in (PACKAGE / REFERENCE).iterdir()):
         return []
@@ -57,7 +59,7 @@ def hide_checkout(root: Path) -> list[str]:
 
 
 class _OnlyThePackage(FileFinder):
-    """Finds the package alone in a folder."""
+    """A finder that finds only the dpaudit package in a folder."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, (SourceFileLoader, SOURCE_SUFFIXES))
@@ -67,9 +69,11 @@ class _OnlyThePackage(FileFinder):
 
 
 def installed_folders() -> tuple[str, ...]:
-    """The folders of Python and of installed packages, each with a separator at its end: this interpreter's
-    own, and those that a ``.pth`` file, an environment made with ``--system-site-packages`` or ``PYTHONPATH``
-    puts beside them."""
+    """Return the folders of Python and of installed packages, each with a separator at its end.
+
+    These are the folders of this interpreter, and those that a ``.pth`` file, an environment made with
+    ``--system-site-packages`` or ``PYTHONPATH`` adds.
+    """
     return _installed(tuple(sys.path))
 
 
@@ -80,12 +84,14 @@ def _installed(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_library_file(filename: str) -> bool:
-    """Whether a file of code is Python's own, or of a numeric library that the harness itself rests on. Other
-    installed packages may hold mechanisms."""
+    """Return whether a source file belongs to Python or to a numeric library that the harness uses.
+
+    Other installed packages may hold mechanisms.
+    """
     return _is_library_file(filename, installed_folders())
 
 
-@lru_cache(maxsize=16_384)  # of the same few files it is asked for every function that a program reaches
+@lru_cache(maxsize=16_384)  # called with the same few files for every function that a program reaches
 def _is_library_file(filename: str, installed: tuple[str, ...]) -> bool:
     if filename.startswith("<frozen "):
         return True
@@ -96,17 +102,17 @@ def _is_library_file(filename: str, installed: tuple[str, ...]) -> bool:
     return filename.startswith(_PYTHON)
 
 
-@lru_cache(maxsize=16_384)  # a tracer asks at every call
+@lru_cache(maxsize=16_384)  # a tracer calls this at every call of the program
 def is_harness_file(filename: str) -> bool:
-    """Whether a file of code is the harness's own."""
+    """Return whether a source file belongs to the harness."""
     return filename.startswith(_HARNESS) and not is_program_file(filename)
 
 
 def is_program_file(filename: str) -> bool:
-    """Whether a file of code ships with the harness and is a program: reference content, or an audit."""
+    """Return whether a source file is a program that ships with dpaudit: reference content or an audit."""
     return filename.startswith(_PROGRAMS)
 
 
 def is_harness_module(name: str) -> bool:
-    """Whether a dotted name is that of a module of the harness below ``dpaudit``."""
+    """Return whether a dotted name belongs to a module of the harness below ``dpaudit``."""
     return name.startswith("dpaudit.") and f"{name}.".split(".")[1] not in (REFERENCE, BUNDLED)

@@ -1,4 +1,4 @@
-"""Pairs of neighbouring inputs: what every audit of a program starts from, from the inside or the outside."""
+"""Pairs of neighbouring inputs, for replays of a program and for black-box checks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ __all__ = ["Neighbours", "both_directions"]
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two neighbouring inputs with a name that says what changed. ``changed`` is the number of the user whose
-    data that are, for claims of joint privacy; where it is not said, the position of the record."""
+    """Two neighbouring inputs.
+
+    Parameters
+    ----------
+    name : str
+        A description of the change.
+    left, right : object
+        The two inputs.
+    changed : int, optional
+        The number of the user whose data changed, for claims of joint privacy. Default: the position of the
+        changed record.
+    """
 
     name: str
     left: Any
@@ -24,5 +34,5 @@ class Neighbours:
 
 
 def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
-    """Each pair and its mirror image: a loss is not symmetric."""
+    """Return each pair and its swapped copy, because a privacy loss is not symmetric."""
     return [item for pair in pairs for item in (pair, pair.swapped())]

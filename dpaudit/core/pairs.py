@@ -1,4 +1,7 @@
-"""Make pairs of neighbouring data sets from what one record can be: corners, and a Hypothesis strategy."""
+"""Make pairs of neighbouring datasets from the possible values of one record.
+
+The pairs are corners, and draws from a Hypothesis strategy.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from dpaudit.core.neighbours import Neighbours
 
 __all__ = ["RecordPairs", "drawn_from", "shown"]
 
-#: Two neighbouring data sets, as lists of records.
+#: Two neighbouring datasets, as lists of records.
 Lists = tuple[list[Any], list[Any]]
-#: Characters of an input that are shown in a name.
+#: The number of characters of an input in a name.
 SHOWN = 60
 
-#: The largest number of distinct records that a drawn data set starts from; longer ones repeat them.
+#: The largest number of distinct records that a drawn dataset starts from. Longer datasets repeat them.
 DISTINCT = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordPairs:
-    """Pairs of neighbouring data sets, with everything that decides them.
+    """Pairs of neighbouring datasets, with everything that determines them.
 
     Attributes
     ----------
@@ -40,21 +43,21 @@ class RecordPairs:
     values : sequence
         The extreme records, the two most different ones first.
     sizes : tuple of int
-        The least and the largest number of records, of the larger data set under add-remove.
+        The smallest and the largest number of records (under add-remove, of the larger dataset).
     adjacency : Adjacency
-        Which change makes neighbours.
+        The change that makes neighbours.
     null : object
-        The record of zero-out that stands for nobody.
+        The null record of zero-out.
     make : callable
-        Turns a list of records into the input of a mechanism.
+        Converts a list of records to the input of a mechanism.
     group : int
-        How many records may change at once.
+        The largest number of records that may change at once.
     middle : bool
         Whether corners change the middle record too.
     most : int
         The largest number of corner pairs.
     drawn : int
-        The largest number of pairs that Hypothesis draws besides.
+        The largest number of additional pairs that Hypothesis draws.
     """
 
     record: SearchStrategy[Any]
@@ -69,19 +72,22 @@ class RecordPairs:
     drawn: int = 10
 
     def corners(self) -> list[Neighbours]:
-        """Pairs of extreme records: all equal, or alternating, with the first, middle or last ones changed.
+        """Return pairs of extreme records, all equal or alternating, with the first, middle or last changed.
 
-        The most different records and the fewest records come first. If there are too many, half of the
-        result is a fixed random choice of the others.
+        The most different records and the smallest datasets come first. If there are too many pairs, half of
+        the result is a fixed random choice of the others.
         """
         return self._made(self._corner_lists())
 
     def strategy(self) -> SearchStrategy[Neighbours]:
-        """A Hypothesis strategy for pairs; it shrinks to few and simple records. A pair may be equal."""
+        """Return a Hypothesis strategy for pairs that shrinks to few and simple records.
+
+        The two inputs of a pair may be equal.
+        """
         return self._lists().map(lambda lists: self._pair(*lists))
 
     def pairs(self, *, seed: int = 0) -> list[Neighbours]:
-        """Corners, then some pairs drawn by ``seed``, without equal inputs and repetitions."""
+        """Return corners and then pairs drawn with ``seed``, without equal inputs and repeated pairs."""
         return self._made([*self._corner_lists(), *drawn_from(self._lists(), seed, self.drawn)])
 
     def __iter__(self) -> Iterator[Neighbours]:
@@ -98,7 +104,7 @@ class RecordPairs:
             for change in changes
             for size in self._corner_sizes()
             for background in self._backgrounds(size)
-            for start in self._starts(size - self._moved(size))
+            for start in self._starts(size - self._changes(size))
         ]
         if len(places) > self.most:
             first, others = places[: self.most // 2], places[self.most // 2 :]
@@ -107,7 +113,7 @@ class RecordPairs:
         found = []
         for (old, new), size, background, start in places:
             records = [values[background[k % len(background)]] for k in range(size)]
-            changed = {start + k: new for k in range(self._moved(size))}
+            changed = {start + k: new for k in range(self._changes(size))}
             found.append(
                 self._neighbours([old if k in changed else x for k, x in enumerate(records)], changed)
             )
@@ -121,13 +127,14 @@ class RecordPairs:
         return sorted({least, min(least + 1, most), (least + most) // 2, most})
 
     def _backgrounds(self, size: int) -> list[list[int]]:
-        """The records that do not change, by their numbers in ``values``, to be repeated."""
+        """Return the unchanged records, to be repeated, as indices into ``values``."""
         every = range(len(self.values))
-        if self._moved(size) == size:  # all of them change
+        if self._changes(size) == size:  # all records change
             return [[0]]
         return [*([k] for k in every), *([[*every]] if len(every) > 1 else [])]
 
-    def _moved(self, size: int) -> int:
+    def _changes(self, size: int) -> int:
+        """Return the number of records that change in a dataset of ``size`` records."""
         return min(self.group, size)
 
     def _lists(self) -> SearchStrategy[Lists]:
@@ -137,13 +144,13 @@ class RecordPairs:
         def lists(draw: st.DrawFn) -> Lists:
             if most <= DISTINCT:
                 left = draw(st.lists(self.record, min_size=least, max_size=most))
-            else:  # Hypothesis makes no long lists
+            else:  # Hypothesis does not generate long lists
                 size = draw(st.integers(least, most))
                 some = draw(st.lists(self.record, min_size=1, max_size=DISTINCT))
                 left = [some[k % len(some)] for k in range(size)]
             places = draw(
                 st.lists(
-                    st.integers(0, len(left) - 1), min_size=1, max_size=self._moved(len(left)), unique=True
+                    st.integers(0, len(left) - 1), min_size=1, max_size=self._changes(len(left)), unique=True
                 )
             )
             fresh = self.adjacency is Adjacency.REPLACE_ONE
@@ -157,7 +164,7 @@ class RecordPairs:
         return left, [changed.get(k, record) for k, record in enumerate(left)]
 
     def _made(self, lists: Iterable[Lists]) -> list[Neighbours]:
-        """Pairs of these lists without equal ones, and each once, in either direction."""
+        """Return the pairs of these lists, without pairs of equal lists and without repetitions or swaps."""
         found: dict[frozenset[str], Neighbours] = {}
         for left, right in lists:
             if left != right:
@@ -171,8 +178,8 @@ class RecordPairs:
 
 
 def shown(data: Any) -> str:
-    """An input on one line, cut where it is long; tables by their first rows, column by column."""
-    pandas = sys.modules.get("pandas")  # only whoever loaded it has tables
+    """Return a short description of an input on one line. Tables are cut to their first rows, by column."""
+    pandas = sys.modules.get("pandas")  # a table can exist only if pandas is loaded
     if pandas is not None and isinstance(data, pandas.DataFrame):
         data = data.head(SHOWN).to_dict("list")
     elif pandas is not None and isinstance(data, pandas.Series):
@@ -182,7 +189,7 @@ def shown(data: Any) -> str:
 
 
 def drawn_from(strategy: SearchStrategy[Any], seed: int, count: int) -> list[Any]:
-    """What the strategy gives first; the same for the same seed, whatever earlier runs have left behind."""
+    """Return the first draws of a strategy. They depend on the seed only, not on earlier runs."""
     found: list[Any] = []
 
     @seeded(seed)

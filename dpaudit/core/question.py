@@ -1,4 +1,4 @@
-"""A question of a suite: how much noise does a mechanism need for its claim?"""
+"""Questions of a suite about the noise that a mechanism needs for its claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Question"]
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """How much noise one mechanism needs for its claim.
+    """A question about how much noise one mechanism needs for its claim.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ class Question:
     claim : Claim
         The claim that the mechanism must satisfy.
     parameter : str
-        What ``printed`` and the argument of ``mechanism`` are, in words. A larger value must be more private.
+        The name of the parameter that ``printed`` states and ``mechanism`` takes. A larger value must be more
+        private.
     printed : number
         The exact value that the paper states.
     mechanism : callable

@@ -1,7 +1,7 @@
-"""What an exception holds besides its message, for whoever catches it: class, attributes, notes, cause and
-context, as text that is equal for equal exceptions, in any process.
+"""Convert an exception to text: class, attributes, notes, cause and context.
 
-The traceback is left out. An object that no text can be made of counts by its type alone.
+A caller that catches an exception can read all of these. The text is equal for equal exceptions in any
+process. The traceback is left out. An object that cannot be converted is represented by its type alone.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 
 __all__ = ["held_by"]
 
-#: Attributes of every exception that are no data, or stand in the text under their own name.
+#: Attributes of every exception that hold no data, or that the text contains under another name.
 _OWN = frozenset({"__dict__", "__traceback__", "__weakref__", "__cause__", "__context__"})
-#: Parts in parts beyond this depth, and objects beyond this number, count by their types alone.
+#: Nested objects beyond this depth, and objects beyond this number, are represented by their types alone.
 DEPTH, OBJECTS = 12, 10_000
 
 
 def held_by(error: BaseException) -> str:
-    """The text for ``error``: equal exceptions have equal texts."""
+    """Return the text for ``error``. Equal exceptions have equal texts."""
     return _Reader().text(error)
 
 
 class _Reader:
-    """Writes one exception; an object inside itself is written as its depth."""
+    """A writer for one exception. An object inside itself is written as the depth of the outer object."""
 
     def __init__(self) -> None:
         self._around: dict[int, int] = {}
@@ -37,7 +37,7 @@ class _Reader:
         if value is None or kind in (bool, int, float, complex, str, bytes):
             return f"{kind.__name__} {value!r}"
         if kind.__module__.startswith("dpaudit.coins"):
-            return "coins"  # another interpreter in each run
+            return "coins"  # a different interpreter of the coins in each run
         if id(value) in self._around:
             return f"again {self._around[id(value)]}"
         self._written += 1
@@ -68,7 +68,7 @@ class _Reader:
         return f"{name}({self._saved(value, depth)})"
 
     def _parts_of(self, error: BaseException) -> list[tuple[str, Any]]:
-        """Attributes by name, those of its own classes and the notes among them, then cause and context."""
+        """Return the attributes by name, including class attributes and notes, then cause and context."""
         found: dict[str, Any] = {}
         for base in reversed(type(error).__mro__):
             for name, item in vars(base).items():
@@ -88,10 +88,10 @@ class _Reader:
         return ", ".join(f"{name}={self.text(part, depth + 1)}" for name, part in parts)
 
     def _saved(self, value: Any, depth: int) -> str:
-        """What pickle would save of an object; nothing where it refuses."""
+        """Return the text of what pickle would save of an object, or an empty text if it cannot save it."""
         try:
             made = value.__reduce_ex__(2)
-        except Exception:  # whatever cannot be saved cannot be looked into
+        except Exception:  # an object that cannot be pickled cannot be examined either
             return ""
         if not isinstance(made, tuple):
             return str(made)

@@ -5,9 +5,10 @@ as in numpy, without a change of the program. A result on which all modes agree 
 differ, the real number may lie anywhere between them (Kahan, "How Futile are Mindless Assessments of
 Roundoff", 2006).
 
-Python itself converts integers to floats, always to the nearest one. ``in_mode`` hands over integers that
-follow the mode, as do the integers computed from them. Conversions of other integers, such as ``len(data)``
-and rounded floats, are not seen."""
+Python itself converts integers to floats, always to the nearest one. ``in_mode`` replaces integers by
+integers that follow the mode, as do the integers computed from them. Conversions of other integers, such as
+``len(data)`` and rounded floats, do not follow it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 _LIBRARY = _library()
-#: The modes other than the usual one. Empty on machines whose modes are not known.
+#: The modes other than the default. Empty on machines whose modes are not known.
 MODES: tuple[int, ...] = _BY_MACHINE.get(platform.machine(), ())[1:] if _LIBRARY else ()
 
 
@@ -70,8 +71,7 @@ def in_mode(data: Any, mode: int) -> Any:
 
 
 def _rounded(value: Fraction, toward: float) -> float:
-    """Return the float nearest to ``value``, or the next one towards ``toward`` (0 or an infinity) of the two
-    beside it."""
+    """Return ``value`` rounded to a float towards ``toward`` (0 or an infinity)."""
     near = float(value)
     if near == value:
         return near
@@ -110,7 +110,7 @@ class _ModeInt(int):
 
 
 def _follow(name: str) -> None:
-    """Give ``_ModeInt`` the operator ``name``, from either side."""
+    """Add the operator ``name`` to ``_ModeInt``, with the ``_ModeInt`` on either side."""
     of: Callable[[Any, Any], Any] = getattr(operator, name)
 
     def left(self: _ModeInt, other: Any) -> Any:

@@ -1,19 +1,20 @@
-"""From a row's evidence and its cells to one verdict: the rules for rows that hold cells.
+"""Decide a row from its evidence and its cells.
 
-Each cell is judged by ``judge``, for its own claim. All estimates of a row, those of its cells among them,
-share the row's error level. The row's verdict is the worst among its parts, which are its own evidence, where
-there is any, and its deciding cells: crashed, refuted, inconclusive, consistent, verified. A verified or
-consistent row is as strong as its weakest part, a refuted one as its strongest refutation.
+``judge`` decides each cell for the cell's own claim. All estimates of a row and of its cells share the row's
+significance level. The parts of a row are its own evidence, if there is any, and its deciding cells. The
+row's verdict is the worst verdict of its parts: crashed, refuted, inconclusive, consistent, verified. A
+verified or consistent row is as strong as its weakest part. A refuted row is as strong as its strongest
+refutation.
 
-A row is verified only where a part is about that very claim: cells at other settings can refute what is
-printed for all of them, and do not verify it at this one. A statement that names its quantity and a number is
-verified, too, by deciding cells that all claim that quantity with this number, or a stronger one. What
-decides is about what the row is about: privacy, or one type of claim and one quantity. A cell with the row's
-own claim that is refuted or crashed decides even where it says that it does not, and so does every cell with
-an error: where one point raised, the row crashed, and the other points keep their verdicts.
+A row is verified only if a part is about exactly the row's claim. Cells at other settings can refute a claim
+that is printed for all of them, but do not verify it at this setting. A statement that names its quantity and
+a number is also verified by deciding cells that all claim that quantity with this number or a stronger
+number. Deciding cells must be about the subject of the row: privacy, or one type of claim and one quantity. A
+cell with the row's own claim that is refuted or crashed decides even with ``deciding=False``, and so does
+every cell with an error: if one point raises, the row crashes, and the other points keep their verdicts.
 
-A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted. The
-claim names the cells, with what each must come out as, and the row must have these and no others.
+A row about controls is verified if each cell has the verdict of its ``expect``, and it is never refuted. Its
+claim names the cells and the verdict that each must get, and the row must have exactly these cells.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dpaudit.core.verdicts import MAX_FLOAT, Judgement, SharedLevel, Strength, V
 
 __all__ = ["Judged", "JudgedRow", "as_expected", "claimed_of", "is_accepted", "judge_row", "quantity_of"]
 
-#: Worst first: a row's verdict is that of its worst part.
+#: Worst first. A row has the verdict of its worst part.
 WORST_FIRST = (
     VerdictKind.CRASHED,
     VerdictKind.REFUTED,
@@ -43,10 +44,10 @@ WORST_FIRST = (
     VerdictKind.VERIFIED,
 )
 
-#: What a certificate or a test that reaches the claim makes of it.
+#: The verdicts of a claim that a certificate or a test reaches.
 REACHED = (VerdictKind.CONSISTENT, VerdictKind.VERIFIED)
 
-#: What a cell with the row's own claim cannot come out as under its row.
+#: The verdicts of a cell with the row's own claim that decide even with ``deciding=False``.
 NEVER_PASSED_OVER = (VerdictKind.CRASHED, VerdictKind.REFUTED)
 
 #: Weakest first.
@@ -63,13 +64,13 @@ STRENGTHS = (
 RIGOROUS = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED, Strength.WITNESS)
 CERTIFIED = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED)
 
-#: Cells that one reason names.
+#: The largest number of cells that one reason names.
 NAMED = 5
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A judgement, and the confidence that it holds with (``None`` without evidence)."""
+    """A judgement and its confidence (``None`` without evidence)."""
 
     judgement: Judgement
     confidence: float | None
@@ -77,7 +78,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """The row's judgement and that of each cell, in their order."""
+    """The judgement of a row and the judgements of its cells, in order."""
 
     whole: Judged
     cells: tuple[Judged, ...]
@@ -85,7 +86,7 @@ class JudgedRow:
 
 @dataclass(frozen=True)
 class _Part:
-    """The row's own evidence (``cell`` is ``None``) or a deciding cell, judged."""
+    """A judged part of a row: its own evidence (``cell`` is ``None``) or a deciding cell."""
 
     claim: Claim
     evidence: Sequence[Evidence]
@@ -101,12 +102,12 @@ def judge_row(
     unmet: Sequence[str],
     alpha: float | None,
 ) -> JudgedRow:
-    """Decide a row of error level ``alpha`` (``None``: every estimate counts) and each of its cells.
+    """Decide a row of significance level ``alpha`` (``None``: every estimate counts) and each of its cells.
 
-    ``unmet`` are the row's own: they keep it from being verified by any certificate, its cells' too.
-    Raises ``InvalidParameterError`` for two cells with one name, for a deciding cell about something else
-    than the row, for cells of a row about controls that its claim does not name and evidence beside them, and
-    as ``judge`` does.
+    ``unmet`` are the unmet conditions of the row. They keep every certificate, including those of the cells,
+    from verifying the row. Raises ``InvalidParameterError`` for two cells with the same name, for a deciding
+    cell about another subject than the row, for a row about controls that has evidence of its own or cells
+    that its claim does not name, and as ``judge`` does.
     """
     _require_distinct(cells)
     _require_about(claim, cells)
@@ -135,38 +136,44 @@ def judge_row(
 
 
 def _cell_judged(level: SharedLevel, cell: Cell) -> Judgement:
-    """A cell's verdict for its own claim; a cell with an error crashed, whatever it was to be."""
+    """Return the judgement of a cell for its own claim. A cell with an error has crashed."""
     if cell.error:
         return Judgement(VerdictKind.CRASHED, Strength.NONE, None, None, None, (cell.error,))
     return judge_at(level, cell.claim, cell.evidence, unmet=cell.unmet)
 
 
 def as_expected(result: Mapping[str, Any]) -> bool:
-    """Whether a result of the report, and each of its cells, has the verdict that is expected of it."""
+    """Return whether a result of the report and each of its cells has its expected verdict."""
     return all(part["verdict"] == part["expect"] for part in (result, *result.get("cells", ())))
 
 
 def is_accepted(result: Mapping[str, Any], *, require: str | None, accept: str | None) -> bool:
-    """Whether a result and its cells are as expected, ``consistent`` where ``verified`` is with
-    ``accept="consistent"``, and a privacy row that holds is as strong as ``--require`` asks."""
+    """Return whether a result and its cells are accepted.
+
+    All verdicts must be as expected. With ``accept="consistent"``, ``consistent`` is enough if ``verified``
+    is expected. With ``require="proved"``, a privacy row that is verified or consistent must be proved.
+    """
     for part in (result, *result.get("cells", ())):
         enough = part["verdict"] == accept == "consistent" and part["expect"] == "verified"
         if part["verdict"] != part["expect"] and not enough:
             return False
     if require != "proved" or result["kind"] != "privacy" or result["verdict"] not in REACHED:
         return True
-    # "proved in scope" is no proof for every size
+    # "proved in scope" does not prove the claim for every size
     return bool(result["verdict"] == "verified" and result["strength"] == "proved")
 
 
 def quantity_of(claim: Claim) -> str:
-    """What a claim's bounds are values of: a statement's own words where it has some."""
+    """Return the name of the quantity that a claim bounds: a statement's own name for it, if it has one."""
     return getattr(claim, "quantity_name", "") or claim.quantity
 
 
 def claimed_of(claim: Claim) -> float | None:
-    """The claimed number as a report shows it, rounded down; ``None`` where there is none, or where it is
-    beyond the floats: the claim's own words and its exact value say it then."""
+    """Return the claimed number for a report, rounded down to a float.
+
+    Return ``None`` if there is no number, or if it is beyond the range of floats. The text of the claim and
+    its exact value state it then.
+    """
     if claim.bound is None or abs(claim.bound) > Fraction(MAX_FLOAT):
         return None
     return rounded_down(claim.bound)
@@ -178,14 +185,17 @@ def _require_distinct(cells: Sequence[Cell]) -> None:
         name = skeleton(cell.name)
         if name in names:
             raise InvalidParameterError(
-                f"a cell's name must be used once in its row, got {cell.name!r} twice; name what differs."
+                f"a cell's name must be unique in its row, got {cell.name!r} twice.", code="E-CELL-TWICE"
             )
         names.add(name)
 
 
 def _require_about(claim: Claim, cells: Sequence[Cell]) -> None:
-    """Nothing but privacy decides about privacy, neither a test that verifies nor a regret that refutes; and
-    what decides about another claim is of its type, about its quantity."""
+    """Raise ``InvalidParameterError`` unless every deciding cell is about the subject of the row.
+
+    Only privacy cells decide a privacy row: a test must not verify it, and a regret must not refute it. A
+    cell that decides about another claim must have its type and its quantity.
+    """
     if isinstance(claim, Controls) or (claim.bound is None and not isinstance(claim, PrivacyClaim)):
         return
     for cell in cells:
@@ -194,14 +204,16 @@ def _require_about(claim: Claim, cells: Sequence[Cell]) -> None:
         if isinstance(claim, PrivacyClaim):
             if not isinstance(cell.claim, PrivacyClaim):
                 raise InvalidParameterError(
-                    f"a cell that decides about privacy must claim privacy, got {cell.claim.type!r} in "
-                    f"{cell.name!r}; set deciding=False, or give it a row of its own."
+                    f"a deciding cell of a privacy row must have a privacy claim, got {cell.claim.type!r} in "
+                    f"{cell.name!r}. Set deciding=False, or add a separate row.",
+                    code="E-CELL-SUBJECT",
                 )
         elif _subject(cell.claim) != _subject(claim):
             raise InvalidParameterError(
-                f"a cell that decides must claim what its row claims, {' about '.join(_subject(claim))!r}, "
-                f"got {' about '.join(_subject(cell.claim))!r} in {cell.name!r}; set deciding=False, or give "
-                "it a row of its own."
+                f"a deciding cell must have the subject of its row, {' about '.join(_subject(claim))!r}, got "
+                f"{' about '.join(_subject(cell.claim))!r} in {cell.name!r}. Set deciding=False, or add a "
+                "separate row.",
+                code="E-CELL-SUBJECT",
             )
 
 
@@ -210,23 +222,26 @@ def _subject(claim: Claim) -> tuple[str, str]:
 
 
 def _require_named(claim: Controls, cells: Sequence[Cell]) -> None:
-    """The cells of a row about controls are those that the claim names; none, where the row crashed."""
+    """Raise ``InvalidParameterError`` unless a row about controls has the cells that its claim names.
+
+    A row that crashed may have none.
+    """
     found = tuple((cell.name, cell.expect) for cell in cells)
     if not found or found == claim.cells:
         return
     differs = next(pair for pair in zip_longest(found, claim.cells) if pair[0] != pair[1])
     got, named = (" as ".join(map(repr, side)) if side else "none" for side in differs)
     raise InvalidParameterError(
-        f"a row about controls must have the cells that its claim names, got {got} where the claim names "
-        f"{named}; give Controls(cells=...) every cell with what it must come out as."
+        f"a row about controls must have the cells that its claim names, got {got} instead of {named}.",
+        code="E-CONTROLS-CELLS",
     )
 
 
 def _composed(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> Judgement:
-    """The verdict on parts that are judged."""
+    """Return the judgement of a row from its judged parts."""
     verdict = min((part.judgement.verdict for part in parts), key=WORST_FIRST.index)
     deciding = [part for part in parts if part.judgement.verdict is verdict]
-    shared = parts if verdict in REACHED else deciding  # a row that holds rests on all of its parts
+    shared = parts if verdict in REACHED else deciding  # a verified or consistent row rests on all parts
     strengths = sorted((part.judgement.strength for part in shared), key=STRENGTHS.index)
     strength = strengths[0] if verdict in REACHED else strengths[-1]
     own = parts[0].judgement if parts[0].cell is None else None
@@ -254,26 +269,28 @@ def _composed(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> Jud
 
 
 def _scopes(parts: Sequence[_Part]) -> str:
-    """For what the programs of all parts were proved: the first scope in words, and that there are more."""
+    """Return the first scope for which the programs of the parts were proved, and the number of others."""
     found = list(dict.fromkeys(part.judgement.scope for part in parts if part.judgement.scope))
     more = len(found) - 1
     return found[0] + (f"; and {more} more scope{'s' * (more > 1)}, see the cells" if more else "")
 
 
 def _why_not_verified(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> tuple[str, ...]:
-    """Why a row is neither verified nor consistent although each of its parts is."""
+    """Return the reasons why a row is neither verified nor consistent although each of its parts is."""
     if unmet and any(part.judgement.strength in CERTIFIED for part in parts):
         return tuple(unmet)
     if isinstance(claim, LowerBound):
         return ("a lower bound is never verified by simulation",)
     if any(part.claim == claim for part in parts) or all(_implies(part.claim, claim) for part in parts):
         return ()
-    return ("no deciding cell is about the row's own claim: add one with that very claim",)
+    return ("no deciding cell has the row's own claim: add a cell with exactly this claim",)
 
 
 def _implies(part: Claim, whole: Claim) -> bool:
-    """Whether ``part`` states, in other words, the named quantity of ``whole`` with its number or a stronger
-    one. Words alone are no quantity: two statements that name none must be equal."""
+    """Return whether ``part`` claims the named quantity of ``whole`` with its number or a stronger number.
+
+    Two statements that do not name a quantity imply each other only if they are equal.
+    """
     if not (isinstance(part, Statement) and isinstance(whole, Statement) and whole.quantity_name):
         return False
     if _subject(part) != _subject(whole) or part.bound is None or whole.bound is None:
@@ -282,17 +299,20 @@ def _implies(part: Claim, whole: Claim) -> bool:
 
 
 def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
-    """The judgement whose bounds the row shows: that of the part that is furthest on the wrong side of its
-    claimed number, or nearest to it; ``None`` where that part claims another quantity or number.
+    """Return the judgement whose bounds the row shows, or ``None``.
 
-    Parts in another measure (delta at another epsilon, another view) are left out: their numbers say nothing
-    about the row's."""
+    It is ``None`` if the part of this judgement claims another quantity or number.
+
+    This is the judgement of the part that is furthest on the wrong side of its claimed number, or nearest to
+    it. Parts in another measure (delta at another epsilon, another view) are left out, because their numbers
+    cannot be compared with the row's number.
+    """
     verified = parts[0].judgement.verdict in REACHED
     measured: list[tuple[Fraction, Fraction, bool, _Part]] = []
     for part in parts:
         if not _one_measure(part.claim, claim):
             continue
-        # What refutes "at most" is a lower bound, what verifies it an upper one; of "at least" the reverse.
+        # A lower bound refutes "at most" and an upper bound verifies it. For "at least" it is the reverse.
         value = part.judgement.upper if verified is not part.claim.at_least else part.judgement.lower
         if value is not None and part.claim.bound is not None:
             sign = -1 if part.claim.at_least else 1
@@ -311,8 +331,11 @@ def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
 
 
 def _one_measure(one: Claim, other: Claim) -> bool:
-    """Whether both bound one quantity in one measure: apart from the claimed number and from words, all that
-    they state is the same (epsilon beside delta, the order of a divergence, view, unit, adjacency)."""
+    """Return whether both claims bound one quantity in the same measure.
+
+    Apart from the claimed number and from texts, all their fields must be equal (epsilon for a claim of
+    delta, the order of a divergence, view, unit, adjacency).
+    """
     if _subject(one) != _subject(other):
         return False
     if isinstance(one, Statement):
@@ -324,7 +347,7 @@ def _one_measure(one: Claim, other: Claim) -> bool:
 
 
 def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:
-    """Which cells decided, and what the first of them says."""
+    """Return which cells decided, with the first reason of the first of them."""
     cells = [part for part in parts if part.cell is not None]
     deciding = [part for part in cells if part.judgement.verdict is verdict]
     if not deciding:
@@ -360,11 +383,11 @@ def _controls(
     judgements: Sequence[Judgement],
     unmet: Sequence[str],
 ) -> Judgement:
-    """The verdict on a row about controls: verified where every cell came out as it should."""
+    """Return the judgement of a row about controls, which is verified if every cell is as expected."""
     if evidence:
         raise InvalidParameterError(
-            f"a row about controls must have its evidence in cells, got {len(evidence)} pieces beside them; "
-            "make each a cell."
+            f"a row about controls must have all its evidence in cells, got {len(evidence)} other pieces.",
+            code="E-CONTROLS-EVIDENCE",
         )
     pairs = [(cell, found.verdict) for cell, found in zip(cells, judgements, strict=True)]
     wrong = [(cell, verdict) for cell, verdict in pairs if verdict != cell.expect]
@@ -379,13 +402,14 @@ def _controls(
         return Judgement(VerdictKind.VERIFIED, Strength.TESTED, count, count, None)
     reasons = tuple(f"{cell.name}: {verdict}, expected {cell.expect}" for cell, verdict in wrong)
     if not cells:
-        reasons = ("there is no control: add cells",)
+        reasons = ("the row has no control: add cells",)
     return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, None, count, None, (*unmet, *reasons))
 
 
 def _confidence(judgement: Judgement, evidence: Sequence[Evidence], level: SharedLevel) -> float | None:
-    """1 where the verdict rests on certificates or witnesses; otherwise what the estimates that count hold
-    with together (all of them, where none counts).
+    """Return 1 if the verdict rests on certificates or witnesses, else the joint confidence of the estimates.
+
+    The joint confidence is about the estimates that count, or about all of them if none counts.
     """
     if not evidence:
         return None

@@ -1,7 +1,7 @@
-"""What a text looks like: the skeletons of Unicode (UTS 39) for the letters that reports may hold.
+"""Find texts that look alike, with the skeletons of Unicode (UTS 39) for the letters that reports may hold.
 
-Two names with one skeleton look alike, and a reader takes them for each other. The table is a small part of
-Unicode's: what stands for Latin letters and digits in names, and no more.
+A reader may mistake two names with the same skeleton for each other. The table is a small part of Unicode's:
+only characters that look like Latin letters and digits in names.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _FOREIGN = str.maketrans(
     "ABESIJKMHOPCTXYGQWaesijopcyxhdqwlrn'hnuogqj",
 )
 
-#: Greek letters that look like Latin ones, dashes, quotes, and what looks like another letter in ASCII.
+#: Greek letters that look like Latin ones, dashes, quotes, and ASCII characters that look like other letters.
 _LIKE = str.maketrans(
     "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνοıȷɡɑ‐‑‒–—−‘’`´1I|0",
     "ABEZHlKMNOPTYXvoijga------''''lllO",
 )
 
-#: Two letters that look like one, written as the one.
+#: Pairs of letters that look like one letter.
 _PAIRS = {"rn": "m", "vv": "w"}
 
 _FOREIGN_LETTERS = "\u0400-\u052f\u0531-\u058a\u10a0-\u10ff\u13a0-\u13fd\uab70-\uabbf"
 
-#: A word in which Latin letters stand beside Cyrillic, Armenian, Georgian or Cherokee ones.
+#: A word that mixes Latin letters with Cyrillic, Armenian, Georgian or Cherokee ones.
 _MIXED = re.compile(rf"[A-Za-z][^\W\d_]*[{_FOREIGN_LETTERS}]|[{_FOREIGN_LETTERS}][^\W\d_]*[A-Za-z]")
 #: Joiners where Persian, the scripts of India, and pictures need them: after a letter or sign beyond Greek.
 _JOINED = re.compile(r"(?<=[\u0590-\U0001faff])[\u200c\u200d](?=[\u0590-\U0001faff])")
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def skeleton(text: str) -> str:
-    """Map a text to what it looks like. Two texts that a reader may confuse have one skeleton."""
+    """Return the skeleton of a text. Two texts that a reader may confuse have the same skeleton."""
     plain = unicodedata.normalize("NFKD", text)
     seen = "".join(c for c in plain if unicodedata.category(c) not in ("Cf", "Cc") and c != "\u034f")
     found = seen.translate(_FOREIGN).translate(_LIKE)
@@ -48,11 +48,11 @@ def skeleton(text: str) -> str:
 
 
 def is_readable(text: str) -> bool:
-    """Whether a text is empty, or shows something that cannot be taken for something else.
+    """Return whether a text is empty, or visible and not easily mistaken for another text.
 
-    Not readable are a text with invisible characters or of blanks alone, a word that mixes scripts, and words
-    of Cyrillic or Armenian letters that all look like Latin ones, in a text without other letters of the
-    script. A joiner may stand between letters of a script that needs it.
+    A text is not readable if it has invisible characters or only blanks, if a word mixes scripts, or if it
+    has words of Cyrillic or Armenian letters that all look like Latin ones and no other letters of the
+    script. A joiner is allowed between letters of a script that needs it.
     """
     if text.isascii():
         return not text or legible(text)

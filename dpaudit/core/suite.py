@@ -1,9 +1,8 @@
-"""Suites: what a user writes. A suite is a list of rows; a row is a claim with a function that gathers
-evidence.
+"""Suites: lists of rows, each of which is a claim with a function that collects evidence.
 
-A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or
-by helpers that build rows from a program and its neighbours (``dpaudit.replay.privacy``). A row function
-receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
+A suite file defines one module-level ``suite = Suite(...)``. Add rows with the decorator ``suite.row``, or
+with helpers that build rows from a program and its neighbours (``dpaudit.replay.privacy``). A row function
+receives a ``Run`` and returns an ``Outcome``. dpaudit computes the verdict from it.
 """
 
 from __future__ import annotations
@@ -43,23 +42,35 @@ __all__ = [
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
 
-#: What a row's claim is to the paper: what it states, under its own conditions; a printed step of a proof; a
-#: repair; something tighter than stated; a setting outside the stated conditions; a control of this harness.
+#: The relation of a row's claim to the paper: a printed claim under its own conditions, a printed step of a
+#: proof, a repair, a tighter claim, a setting outside the stated conditions, or a control of dpaudit itself.
 Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 EXPECTATIONS = ("verified", "consistent", "refuted", "inconclusive")
 
-#: Characters of a cell's name.
+#: The largest number of characters in a cell's name.
 MAX_NAME = 200
 
-#: How the Unicode names of letters begin that a cell's name may have.
+#: Prefixes of the Unicode names of the letters that a cell's name may contain.
 CLEAR_LETTERS = ("LATIN ", "GREEK ", "MICRO SIGN", "SCRIPT ", "MODIFIER LETTER ", "DOUBLE-STRUCK ")
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a row function may know of the run: the profile, the row's error level and its seeds."""
+    """The settings of a run that a row function may use.
+
+    Parameters
+    ----------
+    profile : "quick", "full" or "paper"
+        The profile of the run.
+    alpha : float
+        The row's share of the significance level.
+    seed : int
+        The seed of the run.
+    row_id : str
+        The id of the row.
+    """
 
     profile: Profile
     alpha: float
@@ -67,17 +78,17 @@ class Run:
     row_id: str
 
     def seed_sequence(self, purpose: str = "") -> np.random.SeedSequence:
-        """A seed sequence that depends on the run's seed, the row and the purpose, on nothing else."""
+        """Return a seed sequence that depends only on the run's seed, the row and ``purpose``."""
         return np.random.SeedSequence(
             [self.seed, zlib.crc32(self.row_id.encode()), zlib.crc32(purpose.encode())]
         )
 
     def rng(self, purpose: str = "") -> np.random.Generator:
-        """A generator of its own for one purpose."""
+        """Return a separate generator for one purpose."""
         return np.random.default_rng(self.seed_sequence(purpose))
 
     def choose(self, *, quick: Any, full: Any, paper: Any = None) -> Any:
-        """The setting for this profile; ``paper`` falls back on ``full``."""
+        """Return the setting for this profile. ``paper`` defaults to ``full``."""
         if self.profile == "quick":
             return quick
         return full if self.profile == "full" or paper is None else paper
@@ -85,12 +96,33 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One setting, or one part, of a row: a claim of its own with its evidence.
+    """One setting or part of a row: a claim with its evidence.
 
-    ``name`` is what the row's table prints and is used once in the row; ``samples`` are counted from the
-    evidence where they are 0. With ``deciding=False`` the cell stands under the row and does not enter its
-    verdict. A cell with an ``error`` (one line; ``traceback`` has the rest) has no evidence: it crashed, and
-    so does its row. How cells decide a row: ``dpaudit.core.row_verdicts``.
+    ``dpaudit.core.row_verdicts`` documents how cells decide a row.
+
+    Parameters
+    ----------
+    name : str
+        The name in the row's table, unique in the row: 1 to 200 printable characters, Latin or Greek letters.
+    claim : Claim
+        The claim of the cell.
+    evidence : sequence of evidence
+        The evidence on this claim. It is empty if the cell has an error.
+    expect : str
+        The expected verdict ("verified").
+    notes, unmet : sequence of str
+        Notes, and unmet conditions that keep a certificate from verifying the claim.
+    samples : int
+        The number of samples. 0 means that they are counted from the evidence.
+    deciding : bool
+        Whether the cell counts for the row's verdict (True).
+    error, traceback : str
+        One line of error message and the traceback, if the cell crashed. Its row then crashes too.
+
+    Raises
+    ------
+    InvalidParameterError
+        The name, the claim or ``expect`` is not allowed, or there are both an error and evidence.
     """
 
     name: str
@@ -109,40 +141,56 @@ class Cell:
         plain = isinstance(name, str) and name.isprintable() and name == " ".join(name.split())
         if not plain or not 0 < len(name) <= MAX_NAME:
             raise InvalidParameterError(
-                f"a cell's name must be 1 to {MAX_NAME} printable characters without spaces to spare, got "
-                f"{str(name)[:60]!r}; rename the cell."
+                f"a cell's name must be 1 to {MAX_NAME} printable characters without superfluous spaces, got "
+                f"{str(name)[:60]!r}.",
+                code="E-CELL-NAME",
             )
         strange = next((character for character in name if not _is_clear(character)), None)
         if strange is not None:
             raise InvalidParameterError(
-                "a cell's name must be in Latin and Greek letters, digits 0 to 9 and signs, got "
-                f"{strange!a} in {name[:60]!a}, which may look like another or like nothing; rename the cell."
+                "a cell's name must consist of Latin and Greek letters, digits 0 to 9 and signs, got "
+                f"{strange!a} in {name[:60]!a}, which may be invisible or look like another character.",
+                code="E-CELL-NAME",
             )
         if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls | Unbuilt):
             raise InvalidParameterError(
-                f"the cell {name!r} must have a claim about its own setting, got "
-                f"{type(self.claim).__name__}; pass PureDP(...) or another."
+                f"the cell {name!r} must have a claim such as PureDP(...) about its own setting, got "
+                f"{type(self.claim).__name__}.",
+                code="E-CELL-CLAIM",
             )
         if self.expect not in EXPECTATIONS:
             raise InvalidParameterError(
-                f"the cell {name!r} must expect one of {EXPECTATIONS}, got {self.expect!r}; correct it."
+                f"the cell {name!r} must expect one of {EXPECTATIONS}, got {self.expect!r}.",
+                code="E-EXPECT-UNKNOWN",
             )
         if self.error and (self.evidence or not isinstance(self.error, str)):
             raise InvalidParameterError(
-                f"the cell {name!r} crashed, so it must have its error in words and no evidence, got "
-                f"{len(self.evidence)} pieces and {str(self.error)[:60]!r}; leave one of them out."
+                f"the cell {name!r} crashed, so it must have its error as a string and no evidence, got "
+                f"{len(self.evidence)} pieces of evidence and {str(self.error)[:60]!r}.",
+                code="E-CELL-ERROR",
             )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a row function found. ``plots`` are plain-data series that the report draws; ``unmet`` are
-    reasons why a certificate does not verify the claim of this program; ``cells`` are the settings that the
-    row's claim was looked at in, each with a verdict of its own.
+    """The result of a row function.
 
-    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level with
-    those of the cells, so each of k is stated at confidence ``1 - run.alpha / k``
-    (``dpaudit.core.verdicts.only_describing``).
+    Parameters
+    ----------
+    evidence : sequence of evidence
+        All evidence. Include every estimate that was made, not only the best ones: the estimates of the row
+        and of its cells share the row's significance level, so state each of k at confidence
+        ``1 - run.alpha / k`` (``dpaudit.core.verdicts.only_describing``).
+    notes : sequence of str
+        Notes for the report.
+    unmet : sequence of str
+        Unmet conditions: reasons why a certificate does not verify the claim about this program.
+    plots : sequence of dict
+        Plain data of plots (``dpaudit.core.plots``).
+    samples : int
+        The number of samples. 0 means that they are counted from the evidence.
+    cells : sequence of Cell
+        The settings in which the row's claim was examined, each with its own verdict.
     """
 
     evidence: Sequence[Evidence]
@@ -153,7 +201,7 @@ class Outcome:
     cells: Sequence[Cell] = ()
 
     def as_cells(self, name: str, *, claim: Claim, expect: str) -> list[Cell]:
-        """The same as a deciding cell of a larger row, with its own cells under it: ``name: theirs``."""
+        """Return this outcome as a deciding cell of a larger row, with its cells renamed ``name: cell``."""
         whole = Cell(
             name=name,
             claim=claim,
@@ -167,8 +215,10 @@ class Outcome:
 
 
 def _is_clear(character: str) -> bool:
-    """Whether a reader sees the character and takes it for no other: a letter of another script, a digit of
-    one, or a mark that changes nothing on the page may look like what another name has."""
+    """Return whether a character is visible and cannot be mistaken for another.
+
+    Letters and digits of other scripts may look like those of another name. Some marks are invisible.
+    """
     kind = unicodedata.category(character)
     if kind.startswith("L"):
         return unicodedata.name(character, "").startswith(CLEAR_LETTERS)
@@ -179,15 +229,15 @@ def _is_clear(character: str) -> bool:
 
 RowFunction = Callable[[Run], Outcome]
 
-#: The lists that rows and groups enter as they are made.
+#: The lists to which new rows and groups are added.
 _records: list[list[Row | Group]] = []
 
 
 @contextmanager
 def recording() -> Iterator[list[Row | Group]]:
-    """Yield a list that gets every row and every group, suites too, made within the block.
+    """Yield a list that receives every row, group and suite made within the block.
 
-    A suite is served by its name in a module: what was declared beside it can be found only this way.
+    A suite is found by its name in a module. Rows and groups outside it can be found only by recording.
     """
     made: list[Row | Group] = []
     _records.append(made)
@@ -204,14 +254,40 @@ def _record(item: Row | Group) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One claim and how to gather evidence on it.
+    """One claim and a function that collects evidence on it.
 
-    ``expect`` is the verdict that the suite's author expects (``verified``, ``consistent``, ``refuted``,
-    ``inconclusive``), ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a
-    function of a seed whose value must not depend on the process, ``role`` what the claim is to the paper.
-    ``repairs`` names the rows that a repair mends; without it that is ``ID`` for an id that begins with
-    ``ID/repaired``. ``location`` is the file and the line where the row is declared; it is found where it is
-    not given.
+    Parameters
+    ----------
+    id, title : str
+        The id, unique in the run, and the title.
+    kind : str
+        One of ``KINDS``. "privacy" is required for privacy claims, and for no others.
+    claim : Claim
+        The claim.
+    evaluate : callable
+        ``evaluate(run)`` returns an ``Outcome``.
+    expect : str
+        The verdict that the author expects: "verified", "consistent", "refuted" or "inconclusive".
+    view : str
+        The view as the report prints it.
+    weight : float
+        The row's share of the run's significance level, relative to the other rows (1).
+    fingerprint : callable, optional
+        For programs, a function from a seed to a string that must not depend on the process.
+    source : str
+        The source code that the report shows.
+    role : str
+        The relation of the claim to the paper, one of ``ROLES``.
+    repairs : str or sequence of str
+        The ids of the rows that a repair corrects. Default: ``ID`` for an id that begins with
+        ``ID/repaired``.
+    location : tuple of (str, int), optional
+        The file and line of the declaration. Default: the line that makes the row.
+
+    Raises
+    ------
+    InvalidParameterError
+        A field has an unknown value, or ``kind``, ``role``, ``repairs`` and ``claim`` do not fit together.
     """
 
     id: str
@@ -235,53 +311,55 @@ class Row:
         object.__setattr__(self, "repairs", named)
         if named and self.role != "repaired":
             raise InvalidParameterError(
-                f"{self.id}: only a row with the role 'repaired' mends another one, got {self.role!r} for "
-                f"repairs={named}; give it that role, or leave repairs out."
+                f"{self.id}: a row with repairs={named} must have the role 'repaired', got {self.role!r}.",
+                code="E-ROW-REPAIRS",
             )
         if self.role not in ROLES:
             raise InvalidParameterError(
-                f"{self.id}: role must be one of {ROLES}, got {self.role!r}; correct the row."
+                f"{self.id}: role must be one of {ROLES}, got {self.role!r}.", code="E-ROLE-UNKNOWN"
             )
         if isinstance(self.claim, Controls) and self.role != "control":
             raise InvalidParameterError(
-                f"{self.id}: a claim about controls must have the role 'control', got {self.role!r}; "
-                "give it that role, or claim what the paper states."
+                f"{self.id}: a Controls claim must have the role 'control', got {self.role!r}.",
+                code="E-CONTROLS-ROLE",
             )
         if self.kind not in KINDS:
             raise InvalidParameterError(
-                f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row."
+                f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}.", code="E-KIND-UNKNOWN"
             )
         if (self.kind == "privacy") != isinstance(self.claim, PrivacyClaim):
             raise InvalidParameterError(
                 f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} "
-                f"for {self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
+                f"for {self.claim.type!r}. Use 'structure' for other statements about privacy.",
+                code="E-ROW-KIND",
             )
         if self.expect not in EXPECTATIONS:
             raise InvalidParameterError(
-                f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}; correct the row."
+                f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}.",
+                code="E-EXPECT-UNKNOWN",
             )
         _record(self)
 
 
 def _place_of_call() -> tuple[str, int] | None:
-    """File and line of the nearest caller outside the harness: for a decorated function its decorator."""
+    """Return file and line of the nearest caller outside dpaudit: the decorator of a decorated function."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
         is_harness_file(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<")
     ):
-        frame = frame.f_back  # "<string>" is the __init__ that dataclass has made
+        frame = frame.f_back  # "<string>" is the __init__ that dataclass generates
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _with_clean_state(row: Row) -> RowFunction:
-    """The row's function; a privacy row with a certificate that runs no program says so."""
+def _noting_unrun_programs(row: Row) -> RowFunction:
+    """Return the row's function. It adds a note if a privacy row with a certificate runs no program."""
     evaluate = row.evaluate
 
     @wraps(evaluate)
-    def sober(run: Run) -> Outcome:
+    def evaluate_with_note(run: Run) -> Outcome:
         outcome = evaluate(run)
         if not isinstance(outcome, Outcome):
-            return outcome  # refused where it is judged
+            return outcome  # finding_of refuses it
         notes = list(outcome.notes)
         parts: list[Outcome | Cell] = [outcome]
         parts += [cell for cell in outcome.cells if isinstance(cell, Cell)]
@@ -292,18 +370,26 @@ def _with_clean_state(row: Row) -> RowFunction:
             and row.fingerprint is None
             and not any(part.samples for part in parts)
         ):
-            notes.append("no program is run here: the certificate speaks about a mechanism")
+            notes.append("this row runs no program: its certificate is about a mechanism")
         return replace(outcome, notes=notes)
 
-    return sober
+    return evaluate_with_note
 
 
 @dataclass
 class Group:
-    """Rows that belong together, such as a lemma's or a page's; a suite is made of groups.
+    """A group of rows, such as the rows of a lemma or a page. A suite includes groups.
 
-    ``title`` heads the group; ``kind`` is that of its inequalities; ``questions`` are about mechanisms'
-    noise, ``unchecked`` the claims that no computation can check.
+    Parameters
+    ----------
+    title : str
+        The title of the group.
+    rows, questions : list
+        The rows, and the questions about the noise of mechanisms.
+    unchecked : list of (str, str)
+        The id of each claim that no computation can check, and the reason.
+    kind : str
+        The kind of the group's inequalities ("structure").
     """
 
     title: str = ""
@@ -319,15 +405,15 @@ class Group:
         _record(self)
 
     def add(self, row: Row) -> Row:
-        """Add a row; its id must be new."""
-        row = replace(row, evaluate=_with_clean_state(row))
-        self._take(row)
+        """Add a row and return it. Raises ``InvalidParameterError`` if its id is already used."""
+        row = replace(row, evaluate=_noting_unrun_programs(row))
+        self._append(row)
         return row
 
     def row(
         self, id: str, *, title: str, kind: str, claim: Claim, **options: Any
     ) -> Callable[[RowFunction], RowFunction]:
-        """Decorator: add a row whose evidence the decorated function gathers."""
+        """Return a decorator that adds a row whose evidence the decorated function collects."""
 
         def decorate(function: RowFunction) -> RowFunction:
             self.add(Row(id=id, title=title, kind=kind, claim=claim, evaluate=function, **options))
@@ -336,38 +422,50 @@ class Group:
         return decorate
 
     def calibrate(self, question: Question) -> None:
-        """Add a mechanism whose noise ``dpaudit calibrate`` holds against its claim; its id must be new."""
+        """Add a question for ``dpaudit calibrate``: whether a mechanism has enough noise for its claim.
+
+        Raises ``InvalidParameterError`` if its id is already used.
+        """
         if any(question.id == other.id for other in self.questions):
             raise InvalidParameterError(
-                f"a question's id must be unique in its suite, got {question.id!r} twice; add a suffix."
+                f"a question's id must be unique in its suite, got {question.id!r} twice.",
+                code="E-QUESTION-TWICE",
             )
         self.questions.append(question)
 
     def not_checkable(self, id: str, *, reason: str) -> None:
-        """List a claim that no computation can check, with the reason."""
+        """Add a claim that no computation can check, with the reason."""
         self.unchecked.append((id, reason))
 
     def include(self, *groups: Group) -> None:
-        """Add everything that ``groups`` hold, in order."""
+        """Add all rows, questions and unchecked claims of ``groups``, in order."""
         for group in groups:
             for row in group.rows:
-                self._take(row)
+                self._append(row)
             for question in group.questions:
                 self.calibrate(question)
             self.unchecked.extend(group.unchecked)
 
-    def _take(self, row: Row) -> None:
+    def _append(self, row: Row) -> None:
         if any(row.id == other.id for other in self.rows):
             raise InvalidParameterError(
-                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
+                f"a row's id must be unique in its suite, got {row.id!r} twice.", code="E-ROW-TWICE"
             )
         self.rows.append(row)
 
 
 @dataclass(kw_only=True)
 class Suite(Group):
-    """The claims of one paper, or of one repository. ``symbols`` are the paper's letters and words that
-    titles use, each with a short line on what it stands for; the page and ``dpaudit explain`` show them."""
+    """The rows about one paper or one repository.
+
+    Parameters
+    ----------
+    paper, reference : str
+        The short name of the paper or repository, and its full reference.
+    symbols : mapping of str to str
+        The letters and terms of the paper that titles use, with their meaning. The HTML report and
+        ``dpaudit explain`` show them.
+    """
 
     paper: str
     reference: str = ""

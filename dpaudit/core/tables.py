@@ -1,5 +1,4 @@
-"""What a pandas table holds, as whoever is handed it sees it. pandas is looked for only where somebody has
-loaded it."""
+"""Read the visible content of pandas tables. pandas is used only if the program has already imported it."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ Parts = list[tuple[str, Any]]
 
 
 def rows_of(data: Any) -> list[Any] | None:
-    """The rows of a data frame, the values of a series; ``None`` for anything else."""
+    """Return the rows of a data frame or the values of a series, or ``None`` for anything else."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(data, pandas.DataFrame | pandas.Series):
         return None
@@ -20,8 +19,10 @@ def rows_of(data: Any) -> list[Any] | None:
 
 
 def table_parts(output: Any) -> tuple[str, Parts] | None:
-    """A data frame or series in words, with its parts: values, and labels that are not just 0, 1, 2, ... or,
-    of columns, fixed words (these are a part of the words). ``None`` for anything else.
+    """Return a description of a data frame or series with its parts, or ``None`` for anything else.
+
+    The parts are the values, and the labels unless they are 0, 1, 2, ... Column labels that are strings are
+    included in the description instead.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(output, pandas.DataFrame | pandas.Series):
@@ -47,5 +48,5 @@ def table_parts(output: Any) -> tuple[str, Parts] | None:
 
 
 def _counts(labels: Any) -> bool:
-    """Whether these labels are 0, 1, 2, ... as pandas sets them by itself."""
+    """Return whether the labels are 0, 1, 2, ..., the default of pandas."""
     return type(labels).__name__ == "RangeIndex" and labels.start == 0 and labels.step == 1

@@ -1,6 +1,6 @@
-"""From evidence to a verdict: one function, the same for every row, with margins.
+"""Decide claims from their evidence, with the same function and the same margins for every row.
 
-A suite never states a verdict. It hands evidence to ``judge``, which holds the bounds against the claim.
+A suite never states a verdict. It passes evidence to ``judge``, which compares the bounds with the claim.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ __all__ = [
     "only_describing",
 ]
 
-#: Refute only above these margins (docs/design.md, rule 6); between claim and margin a row is inconclusive.
+#: Refute only above these margins (docs/design.md, rule 6). Between claim and margin a row is inconclusive.
 RELATIVE_MARGIN = Fraction(1, 10**9)
 DELTA_MARGIN = Fraction(1, 10**12)
 
-#: What one estimate's confidence may have lost in the rounding of ``1 - alpha`` and of a share of ``alpha``.
+#: The largest rounding error of ``1 - alpha``, with a share of ``alpha``, in the confidence of one estimate.
 LEVEL_ROUNDING = Fraction(1, 2**52)
 
 STRONGEST_FIRST = ("proved", "proved in scope", "accounted")
 
-#: How an infinite lower bound is written in JSON: the largest float is a true lower bound of infinity.
+#: JSON holds an infinite lower bound as the largest float, which is a valid lower bound of infinity.
 MAX_FLOAT = 1.7976931348623157e308
 
 
 class VerdictKind(StrEnum):
-    """Also equal to its name as a string: ``verdict == "refuted"``.
+    """A verdict. It equals its name as a string: ``verdict == "refuted"``.
 
-    ``CONSISTENT``: a certificate reaches the claim under assumptions, such as that the program is the
-    declared mechanism, and nothing that was run contradicts them. It is never counted as verified.
+    ``CONSISTENT`` means that a certificate reaches the claim under assumptions, such as that the program is
+    the declared mechanism, and that no run contradicts them. It never counts as verified.
     """
 
     VERIFIED = "verified"
@@ -55,6 +55,8 @@ class VerdictKind(StrEnum):
 
 
 class Strength(Enum):
+    """The kind of evidence behind a verdict."""
+
     PROVED = "proved"
     IN_SCOPE = "proved in scope"
     ACCOUNTED = "accounted"
@@ -66,8 +68,12 @@ class Strength(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with its strength, both bounds on the claimed quantity, the slack, and reasons in words;
-    ``scope`` says for what a program was proved, where that is the strength."""
+    """A verdict with its strength, both bounds on the claimed quantity, the slack (``None`` without a
+    certified bound) and the reasons.
+
+    ``broken`` means that evidence contradicts itself. ``scope`` is the scope of the proof of a program, if
+    the strength is "proved in scope".
+    """
 
     verdict: VerdictKind
     strength: Strength
@@ -80,20 +86,20 @@ class Judgement:
 
 
 class SharedLevel:
-    """The error level ``alpha`` that all estimates of a row share, those of its cells among them."""
+    """The significance level ``alpha`` that all estimates of a row and of its cells share."""
 
     def __init__(self, alpha: float | None, evidence: Sequence[Evidence]) -> None:
-        """``evidence`` is all that the row has; ``alpha=None``: every estimate counts."""
+        """Take all evidence of the row and its cells. With ``alpha=None`` every estimate counts."""
         self._alpha = alpha
-        self._evidence = list(evidence)  # held, so that no other object can get an identity of theirs
+        self._evidence = list(evidence)  # keep references: ``_weak`` is keyed by id(), which could be reused
         self._weak = {id(item): item for item in only_describing(self._evidence, alpha)}
 
     def counts(self, item: Evidence) -> bool:
-        """Whether ``item``, one of the row's, enters a verdict; otherwise it only describes."""
+        """Return whether ``item`` of this row counts for a verdict. Otherwise it is shown but not used."""
         return id(item) not in self._weak
 
     def words(self) -> str:
-        """Why some of the estimates only describe."""
+        """Return the reason why some of the estimates are not used."""
         return _shared_level(self._evidence, [*self._weak.values()], self._alpha or 0.0)
 
 
@@ -102,20 +108,36 @@ def judge(
 ) -> Judgement:
     """Decide a claim from its evidence.
 
-    ``alpha`` is the row's error level, which its estimates share: what they may err with, added up, is at
-    most ``alpha``, and an estimate beyond that only describes (``only_describing``). Without it all count.
-    ``unmet`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
-    not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
-    ``verified`` or ``consistent`` by a certificate into ``inconclusive``.
+    A lower bound above an upper bound is never ignored. If the upper bound is proved, the verdict is
+    ``crashed``, because dpaudit contradicts itself. Either the lower bound is a witness, and two rigorous
+    statements contradict each other. Or it is an estimate, and the program is not the mechanism of the proof
+    or the estimate erred, which has a probability of at most ``alpha``. Any other upper bound (a certificate
+    under assumptions or with an unmet condition, a test) does not hold here. It is left out with a reason,
+    and the remaining evidence decides.
 
-    A lower bound above an upper bound is never passed over. Above a proved bound it is a broken harness
-    (``crashed``): where it is a witness, two rigorous statements contradict; where it is an estimate, the
-    program is not what the proof speaks about, or the estimate erred, which ``alpha`` makes rare. Above any
-    other upper bound (a certificate under assumptions or with an unmet condition, a test) that one does not
-    hold here: it is left out with a reason, and the rest is judged.
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    evidence : sequence of evidence
+        All evidence of the row.
+    unmet : sequence of str
+        Unmet conditions: reasons why a certificate may not verify the claim here, such as an unvisited
+        branch, a bound that is not attained, or a leak (the program is not the mechanism of the certificate).
+        Each turns ``verified`` or ``consistent`` by a certificate into ``inconclusive``.
+    alpha : float, optional
+        The row's significance level, which its estimates share: the sum of their error probabilities is at
+        most ``alpha``, and estimates beyond that are not used (``only_describing``). Default: all count.
 
-    Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim, or on a statement, that
-    bounds another quantity than the claim.
+    Returns
+    -------
+    Judgement
+        The verdict with bounds and reasons.
+
+    Raises
+    ------
+    InvalidParameterError
+        Evidence bounds another quantity than a privacy claim, an accounting claim or a statement.
     """
     return judge_at(SharedLevel(alpha, evidence), claim, evidence, unmet=unmet)
 
@@ -123,7 +145,7 @@ def judge(
 def judge_at(
     level: SharedLevel, claim: Claim, evidence: Sequence[Evidence], *, unmet: Sequence[str] = ()
 ) -> Judgement:
-    """``judge``, where ``evidence`` is a part of what shares the error level."""
+    """Decide a claim as ``judge`` does, from a part of the evidence that shares ``level``."""
     _require_quantity(claim, evidence)
     counted = [item for item in evidence if level.counts(item)]
     notes: list[str] = []
@@ -135,12 +157,13 @@ def judge_at(
         elif _is_proved(item) and not unmet:
             return _broken(clash)
         else:
-            notes.append(_set_aside(item, clash, unmet))
+            notes.append(_why_rejected(item, clash, unmet))
             if isinstance(item, Estimate):
                 standing.append(replace(item, upper=None))
     if len(counted) < len(evidence):
         notes.append(level.words())
-    # A test that was set aside is none; what never had an upper end speaks of the claim all the same.
+    # Read ``counted``, not ``standing``: rejected tests lose their upper bound there, but an estimate that
+    # never had one still covers the claim.
     unbounded = any(
         isinstance(item, Estimate) and item.covers_claim and item.upper is None for item in counted
     )
@@ -149,12 +172,13 @@ def judge_at(
 
 
 def only_describing(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
-    """The estimates that decide nothing in a row of error level ``alpha`` (``None``: all decide).
+    """Return the estimates that are not used in a row of significance level ``alpha`` (``None``: none).
 
-    Estimates err together with at most the sum of ``1 - confidence``. The most confident ones count, as many
-    as that sum leaves below ``alpha``; of equally confident ones all count or none, because a choice among
-    them by what they say would err more often. An exact computation (confidence 1) costs nothing. An estimate
-    without a bound costs as well: a test that found nothing was made all the same.
+    The probability that any of several estimates errs is at most the sum of ``1 - confidence``. The most
+    confident estimates count, as many as keep this sum at most ``alpha``. Of equally confident estimates
+    either all count or none, because choosing among them by their bounds would err more often. An exact
+    computation (confidence 1) uses nothing of the level. An estimate without a bound uses its share, because
+    the test was made although it found nothing.
     """
     if alpha is None:
         return []
@@ -172,17 +196,20 @@ def _shared_level(evidence: Sequence[Evidence], weak: Sequence[Estimate], alpha:
     weakest = min(item.confidence for item in weak)
     inexact = [item for item in evidence if isinstance(item, Estimate) and item.confidence < 1]
     if len(inexact) == 1:
-        return f"an estimate at confidence {weakest:.6g} only describes: this row decides at {1 - alpha:.6g}"
+        return (
+            f"an estimate at confidence {weakest:.6g} was not used: this row requires confidence "
+            f"{1 - alpha:.6g}"
+        )
     return (
-        f"{len(weak)} of {len(inexact)} estimates, the weakest at confidence {weakest:.6g}, only describe: "
-        f"the estimates of a row share its error level {alpha:.3g}; "
-        f"give each one {1 - alpha / len(inexact):.6g}"
+        f"{len(weak)} of {len(inexact)} estimates were not used, the weakest at confidence {weakest:.6g}: "
+        f"the estimates of a row share its significance level {alpha:.3g}. "
+        f"State each at confidence {1 - alpha / len(inexact):.6g}"
     )
 
 
 @dataclass(frozen=True)
 class _Clash:
-    """An upper bound, and the strongest lower bound above it: a witness if there is one."""
+    """An upper bound and the strongest lower bound above it, a witness if there is one."""
 
     upper: Fraction
     lower: Fraction
@@ -190,14 +217,17 @@ class _Clash:
 
     @property
     def words(self) -> str:
-        return (
-            f"{'a witness' if isinstance(self.by, Witness) else 'an estimate'} at least {_shown(self.lower)}"
-        )
+        """Return the kind of the lower bound and its value."""
+        kind = "a witness" if isinstance(self.by, Witness) else "an estimate"
+        return f"{kind} of at least {_shown(self.lower)}"
 
 
 def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash | None:
-    """What puts the quantity above the upper bound that ``item`` states: a witness against a proof exactly,
-    all else beyond rounding (a program's floats may put a change of 1/10 an ulp above it)."""
+    """Return the strongest lower bound above the upper bound of ``item``, or ``None``.
+
+    A witness and a proof are compared exactly. All other bounds are compared with a margin for rounding: the
+    floats of a program may put a change of 1/10 an ulp above 1/10.
+    """
     exactly = _is_proved(item)
     if isinstance(item, Certificate) or (isinstance(item, ProgramProof) and _covers(claim, item)):
         upper = item.bound
@@ -205,7 +235,7 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
         upper = Fraction(item.upper)
     else:
         return None
-    # where a proof reads constants as they print, a witness may differ by their rounding
+    # If a proof reads constants as they print, a witness may differ by their rounding.
     most = upper * (1 + item.rounding) if isinstance(item, ProgramProof) else upper
     above = []
     for other in evidence:
@@ -220,39 +250,39 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
 def _broken(clash: _Clash) -> Judgement:
     if isinstance(clash.by, Witness):
         reasons = (
-            f"lower bound {_shown(clash.lower)} above upper bound {_shown(clash.upper)}: two rigorous "
-            "statements contradict",
-            "broken harness",
+            f"contradiction: lower bound {_shown(clash.lower)} above upper bound {_shown(clash.upper)}, and "
+            "both are rigorous",
+            "do not trust this row, and report it as a bug of dpaudit",
         )
     else:
         error = 1 - clash.by.confidence
         erred = f"erred, which has probability at most {error:.3g}" if error else "was computed wrongly"
         reasons = (
-            f"{clash.words}, a proof at most {_shown(clash.upper)}: the harness contradicts itself",
-            f"the program is not what the proof speaks about, or the estimate {erred}: run again "
-            "with another seed, and look at the program if it stays",
+            f"contradiction: {clash.words}, and a proof of at most {_shown(clash.upper)}",
+            f"the program is not the mechanism of the proof, or the estimate {erred}: run again with another "
+            "seed, and examine the program if the contradiction stays",
         )
     return Judgement(VerdictKind.CRASHED, Strength.NONE, clash.lower, clash.upper, None, reasons, broken=True)
 
 
-def _set_aside(item: Any, clash: _Clash, unmet: Sequence[str]) -> str:
+def _why_rejected(item: Any, clash: _Clash, unmet: Sequence[str]) -> str:
     if isinstance(item, Estimate):
-        return f"a test at most {_shown(clash.upper)} and {clash.words}: the test does not count"
+        return f"a test of at most {_shown(clash.upper)} was not used, because of {clash.words}"
     if unmet:
-        return f"the certificate at {_shown(clash.upper)} is about another mechanism: {unmet[0]}"
+        return f"the certificate of {_shown(clash.upper)} is about another mechanism: {unmet[0]}"
     return (
-        f"{clash.words} shows that the certificate at {_shown(clash.upper)} assumes what does not hold here: "
+        f"{clash.words} shows that an assumption of the certificate of {_shown(clash.upper)} does not hold: "
         f"{'; '.join(item.assumptions)}"
     )
 
 
 def _is_proved(item: Evidence) -> bool:
-    """Whether a lower bound above ``item`` contradicts it: nothing that it assumes is about the claim."""
+    """Return whether a lower bound above ``item`` contradicts it: no assumption of it is about the claim."""
     return isinstance(item, ProgramProof) or (isinstance(item, Certificate) and item.strength == "proved")
 
 
 def _covers(claim: Claim, item: ProgramProof) -> bool:
-    """Whether the claim is about the scope of the proof and nothing else: its domain says so."""
+    """Return whether the claim's domain is exactly the scope of the proof."""
     return isinstance(claim, PrivacyClaim) and claim.domain == item.scope
 
 
@@ -263,8 +293,10 @@ def _shown(number: Fraction) -> str:
 def _decide(
     claim: Claim, evidence: Sequence[Evidence], unmet: Sequence[str], *, unbounded: bool
 ) -> Judgement:
-    """The verdict on evidence that counts and does not contradict itself; ``unbounded`` where an estimate
-    covers the claim and has no upper end."""
+    """Return the judgement on evidence that counts and does not contradict itself.
+
+    ``unbounded`` means that an estimate covers the claim and has no upper bound.
+    """
     lower, lower_kind = _lower(evidence)
     upper, upper_kind, most = _upper(claim, evidence, unbounded=unbounded)
     bound = claim.bound
@@ -275,7 +307,7 @@ def _decide(
             lower,
             upper,
             None,
-            ("the claim has no number to hold against",),
+            ("the claim has no number to compare with",),
         )
     slack = _slack(bound, upper)
     if _refutes(claim, bound, lower, upper):
@@ -293,12 +325,12 @@ def _decide(
         lower,
         upper,
         slack,
-        (*unmet, *_why_open(claim, bound, lower, upper)),
+        (*unmet, *_why_inconclusive(claim, bound, lower, upper)),
     )
 
 
 def _slack(bound: Fraction, upper: Fraction | None) -> float | None:
-    """claimed / certified; ``None`` without a certified bound, or beyond the floats."""
+    """Return claimed / certified, or ``None`` without a certified bound or beyond the range of floats."""
     try:
         return float(bound / upper) if upper else None
     except OverflowError:
@@ -306,7 +338,10 @@ def _slack(bound: Fraction, upper: Fraction | None) -> float | None:
 
 
 def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
-    """Evidence bounds the claim's quantity: a statement's by the name that it has there, or by its type's."""
+    """Raise ``InvalidParameterError`` unless all evidence bounds the quantity of the claim.
+
+    A statement has the quantity that it names and the quantity of its type.
+    """
     if not isinstance(claim, PrivacyClaim | AccountingClaim | Statement):
         return
     named = claim.quantity_name if isinstance(claim, Statement) else ""
@@ -315,12 +350,13 @@ def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
         if item.quantity not in allowed:
             raise InvalidParameterError(
                 f"evidence on a {claim.type} claim must bound its quantity "
-                f"{' or '.join(map(repr, allowed))}, got {item.quantity!r}; convert the bound."
+                f"{' or '.join(map(repr, allowed))}, got {item.quantity!r}.",
+                code="E-EVIDENCE-QUANTITY",
             )
 
 
 def _at_least(item: Evidence) -> Fraction | None:
-    """The lower bound that a witness or an estimate states; ``None`` for none."""
+    """Return the lower bound of a witness or an estimate, or ``None`` if there is none."""
     if isinstance(item, Witness):
         return Fraction(MAX_FLOAT) if item.bound is None else item.bound
     if isinstance(item, Estimate) and item.lower is not None:
@@ -343,8 +379,10 @@ def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | No
 def _upper(
     claim: Claim, evidence: Sequence[Evidence], *, unbounded: bool
 ) -> tuple[Fraction | None, Strength | None, Fraction]:
-    """The best upper bound, its strength, and up to which bound such evidence verifies the claim: its number,
-    or a little more where a proof assumes so."""
+    """Return the best upper bound, its strength, and the largest bound with which it verifies the claim.
+
+    The latter is the claimed number, or slightly more if a proof assumes so.
+    """
     bound = claim.bound or Fraction(0)
     certificates = [
         item
@@ -360,9 +398,9 @@ def _upper(
         )
         return best.bound, Strength(best.strength), _most(bound, best)
     if isinstance(claim, PrivacyClaim):
-        return None, None, bound  # a privacy claim is never verified by tests
+        return None, None, bound  # tests never verify a privacy claim
     if unbounded and not claim.at_least:
-        return None, None, bound  # the largest upper end of what covers the claim is infinite
+        return None, None, bound  # the largest upper bound of the covering estimates is infinite
     covering = [
         item
         for item in evidence
@@ -374,12 +412,12 @@ def _upper(
 
 
 def _most(bound: Fraction, item: Certificate | ProgramProof) -> Fraction:
-    """The largest upper bound by which ``item`` proves a claim of ``bound``."""
+    """Return the largest upper bound with which ``item`` proves a claim of ``bound``."""
     return bound * (1 + item.rounding) if isinstance(item, ProgramProof) else bound
 
 
 def _proofs(claim: Claim, evidence: Sequence[Evidence]) -> list[ProgramProof]:
-    """The proofs of the program, of all of the claim or of a part of it, that reach its number."""
+    """Return the proofs of the program, for all or part of the claim's domain, that reach its number."""
     proofs = [item for item in evidence if isinstance(item, ProgramProof)]
     return [item for item in proofs if claim.bound is not None and item.bound <= _most(claim.bound, item)]
 
@@ -391,9 +429,11 @@ def _scope(claim: Claim, kind: Strength, evidence: Sequence[Evidence]) -> str:
 
 
 def _consistent(claim: Claim, accepted: Judgement, evidence: Sequence[Evidence]) -> Judgement:
-    """What a certificate that assumes something makes of a claim that it reaches, with the sentence that
-    stops a proof. A proof of the program at one size besides is the strength, and verifies no more than its
-    scope: the bound stays the certificate's, which is about every size."""
+    """Return the verdict ``consistent`` for a certificate with assumptions that reaches the claim.
+
+    The reason names the assumptions. If there is also a proof of the program at one size, it gives the
+    strength but verifies only its scope. The bound remains that of the certificate, which covers every size.
+    """
     certificates = [item for item in evidence if isinstance(item, Certificate)]
     reached = next(item for item in certificates if item.assumptions and item.bound == accepted.upper)
     in_scope = bool(_proofs(claim, evidence))
@@ -437,19 +477,19 @@ def _accept(
     return Judgement(VerdictKind.VERIFIED, kind, lower, upper, slack)
 
 
-def _why_open(
+def _why_inconclusive(
     claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None
 ) -> tuple[str, ...]:
     if not claim.at_least and upper is not None and bound < upper <= bound + _margin(claim, bound):
         above = f"{float(upper - bound):.3g}"
         return (
-            f"equal within the slack: the certificate is above the claim by {above}, less than the margin, "
-            f"and does not prove it; where the bound is no rational number, claim one above it ({upper})",
+            f"equal up to the margin: the certificate is above the claim by {above}, less than the margin, "
+            f"so it does not prove it. If the bound is irrational, claim a rational above it ({upper})",
         )
     if not claim.at_least and lower is not None and lower > bound:
         return ("rounding: the lower bound is above the claim by less than the margin",)
     missing = "a lower bound above the claim" if lower is None or lower <= bound else ""
     return (
         f"to decide: {missing or 'stronger evidence'}, or a certificate at {in_figures(bound)}"
-        + (f" (the best one reaches {in_figures(upper)})" if upper is not None else ""),
+        + (f" (the best certificate reaches {in_figures(upper)})" if upper is not None else ""),
     )

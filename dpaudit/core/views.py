@@ -1,7 +1,7 @@
-"""Who sees what: principals, audiences and views.
+"""Principals, audiences and views: who sees which outputs.
 
-Every site of a program has an audience; an adversary is a view, the set of principals that it holds. What
-goes to ``PUBLIC`` is seen by everybody; what goes to ``NOBODY`` by no adversary, whatever it holds.
+Every site of a program has an audience. A view is the set of principals that an adversary controls. Everybody
+sees what is released to ``PUBLIC``. No adversary sees what is released to ``NOBODY``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, order=True)
 class Principal:
-    """Somebody who may see an outcome. Compare by name."""
+    """A party that may see an outcome. Principals with the same name are equal."""
 
     name: str
 
@@ -41,16 +41,25 @@ PUBLIC = Principal("public")
 SERVER = Principal("server")
 SHUFFLER_OUTPUT = Principal("shuffler-output")
 NOBODY = Principal("nobody")
-#: The user whose data differ between two neighbours, whoever that is: for views of joint privacy.
+#: The user whose data differ between two neighbours, for views of joint privacy.
 CHANGED_USER = Principal("user-whose-data-changed")
 
 
 def user(index: int) -> Principal:
-    """The principal who is user number ``index`` (0, 1, 2, ...)."""
+    """Return the principal for user number ``index`` (0, 1, 2, ...).
+
+    Parameters
+    ----------
+    index : int
+        The position of the user's record, 0 or more.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``index`` is negative.
+    """
     if index < 0:
-        raise InvalidParameterError(
-            f"a user's index must be 0 or more, got {index}; pass the record's position."
-        )
+        raise InvalidParameterError(f"a user's index must be 0 or more, got {index}.", code="E-USER-INDEX")
     return Principal(f"user-{index}")
 
 
@@ -58,53 +67,60 @@ Audience = frozenset[Principal]
 
 
 def audience(to: Principal | Iterable[Principal]) -> Audience:
-    """Normalise one principal, or several, to an audience."""
+    """Return one or several principals as an audience. Raises ``InvalidParameterError`` for anything else."""
     if isinstance(to, Principal):
         return frozenset([to])
     people = frozenset(to)
     if not people or not all(isinstance(p, Principal) for p in people):
         raise InvalidParameterError(
-            f"an audience must name at least one principal, got {to!r}; pass PUBLIC, SERVER, user(i), ..."
+            f"an audience must be principals such as PUBLIC, SERVER or user(3), at least one, got {to!r}.",
+            code="E-AUDIENCE-TYPE",
         )
     return people
 
 
 @dataclass(frozen=True)
 class View:
-    """The principals that the adversary holds, or (``everybody_but``) all but some.
+    """The principals that the adversary controls, or all principals except some.
 
-    ``View.of(PUBLIC)`` sees what everybody sees. ``View.of(SERVER)`` sees that and what goes to the server.
-    ``View.everybody_but(user(3))`` is the view of joint privacy for user 3, and ``EVERYBODY_ELSE`` that for
-    every user: of two neighbours it leaves out the user whose data changed.
+    ``View.of(PUBLIC)`` contains what everybody sees. ``View.of(SERVER)`` adds what is released to the server.
+    ``View.everybody_but(user(3))`` is the view of joint privacy for user 3. ``EVERYBODY_ELSE`` is the view of
+    joint privacy for every user: it excludes the user whose data changed between two neighbours.
+
+    Parameters
+    ----------
+    principals : frozenset of Principal
+        The principals that the adversary controls, or does not control if ``complement`` is set.
+    complement : bool
+        Whether the adversary controls all other principals (False).
     """
 
     principals: frozenset[Principal]
     complement: bool = False
 
     def __repr__(self) -> str:
-        """The principals by name: a set has no order, and texts are compared between processes."""
+        """Return the principals sorted by name, because texts are compared between processes."""
         return f"View({sorted(map(str, self.principals))}, complement={self.complement})"
 
     @classmethod
     def of(cls, *principals: Principal) -> View:
-        """The view of an adversary who holds these principals (and sees what is public)."""
+        """Return the view of an adversary who controls these principals and sees what is public."""
         return cls(audience(principals))
 
     @classmethod
     def everybody_but(cls, *principals: Principal) -> View:
-        """The view of a coalition of all principals except these."""
+        """Return the view of a coalition of all principals except these."""
         return cls(audience(principals), complement=True)
 
     def sees(self, to: Audience) -> bool:
-        """Whether an outcome shown to the audience ``to`` is in this view."""
+        """Return whether an outcome released to the audience ``to`` is in this view."""
         if PUBLIC in to:
             return True
         people = to - {NOBODY}
         return bool(people - self.principals) if self.complement else bool(people & self.principals)
 
     def for_user(self, index: int) -> View:
-        """The view of neighbours between which the data of user number ``index`` changed: where the view
-        speaks of that user, ``user(index)``."""
+        """Return the view with ``CHANGED_USER`` replaced by ``user(index)``, the user whose data changed."""
         if CHANGED_USER not in self.principals:
             return self
         return View((self.principals - {CHANGED_USER}) | {user(index)}, self.complement)
@@ -123,12 +139,12 @@ class View:
         names = data["principals"]
         if not isinstance(names, list):
             raise InvalidParameterError(
-                f"a view's principals must be a list of names, got {names!r}; re-create the file."
+                f"a view's principals must be a list of names, got {names!r}.", code="E-VIEW-TYPE"
             )
         return cls(frozenset(Principal(str(n)) for n in names), bool(data["complement"]))
 
 
-#: Everything that anybody sees: the finest view, in which accounting is observed.
+#: Everything that anybody sees. Accounting uses this finest view.
 EVERYTHING = View(frozenset(), complement=True)
 
 #: Joint privacy: everybody but the user whose data changed.

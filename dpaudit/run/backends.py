@@ -1,7 +1,7 @@
-"""Where the rows of a run are computed: processes of this machine, joblib's workers, or a Dask cluster.
+"""Compute the rows of a run in processes of this machine, joblib's workers, or a Dask cluster.
 
-Planning, the journal and the report stay with the process that was started. What goes out is one command at a
-time (``dpaudit.run.remote``), so that every backend gives the same results, bit for bit.
+The process that was started does the planning and writes the journal and the report. It sends one command at
+a time (``dpaudit.run.remote``), so that every backend gives the same results, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpaudit.run.process import FRESH_SEEDS, Pool, available_cpus
 from dpaudit.run.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.run.targets import SuiteFile
 
-if TYPE_CHECKING:  # statistics load the distributions, which most runs need in their workers alone
+if TYPE_CHECKING:  # statistics load the distributions, which most runs need only in their workers
     from dpaudit.blackbox.statistics.cluster import TlsScheduler
 
 __all__ = ["BACKENDS", "Backend", "start_backend"]
@@ -30,21 +30,32 @@ Backend = Literal["processes", "joblib", "dask"]
 
 BACKENDS: tuple[str, ...] = get_args(Backend)
 
-#: Seconds in which the workers may end what a stopped run still does.
+#: The time in seconds for workers to end what a stopped run is still doing.
 END_SECONDS = 10
 
 
 def start_backend(
     backend: Backend, *, jobs: int | None = None, scheduler: str | TlsScheduler | None = None
 ) -> tuple[Asking, int]:
-    """Whoever runs the rows, and at how many a time: ``jobs``, or what the machine or the cluster has.
+    """Start a backend and return it with the number of rows that it runs at a time.
 
-    ``scheduler`` is the address of a Dask scheduler; without one ``dask`` starts a cluster of this machine.
-    Raises ``InvalidParameterError`` where the packages are missing or nobody answers at the address.
+    Parameters
+    ----------
+    backend : "processes", "joblib" or "dask"
+        The backend.
+    jobs : int, optional
+        The number of rows at a time. Default: the capacity of the machine or of the cluster.
+    scheduler : str, optional
+        The address of a Dask scheduler. Default: ``dask`` starts a cluster on this machine.
+
+    Raises
+    ------
+    InvalidParameterError
+        Packages are missing, no scheduler answers at the address, or the backend takes no scheduler.
     """
     if scheduler is not None and backend != "dask":
         raise InvalidParameterError(
-            f"a scheduler's address needs --backend dask, got {backend}; pass it or leave --scheduler out."
+            f"--scheduler requires --backend dask, got {backend}.", code="E-SCHEDULER-BACKEND"
         )
     if backend == "dask":
         cluster = _Dask(scheduler, jobs)
@@ -54,7 +65,7 @@ def start_backend(
 
 
 class _Remote:
-    """Suites are imported here once, for the plan; each command goes to another process."""
+    """A backend that imports suites here once, for the plan, and sends each command to another process."""
 
     def __init__(self) -> None:
         self._run = f"{platform.node()}-{os.getpid()}-{time.time_ns()}"
@@ -64,14 +75,14 @@ class _Remote:
         self._also: dict[SuiteFile, tuple[str, ...]] = {}
 
     def load(self, file: SuiteFile) -> Answer:
-        """What a suite says of itself, from a process of this machine."""
+        """Return the description of a suite, from a process of this machine."""
         found = self._here.load(file)
         self._also[file] = tuple(found.get("files", ()))
         self._stamps[file] = stamp_of(file, also=self._also[file])
         return found
 
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
-        """The answer of another process. Raises as ``Pool.ask`` does, and ``RemoteError``."""
+        """Return the answer of another process. Raises as ``Pool.ask`` does, and ``RemoteError``."""
         asked = Asked(
             run=self._run,
             folder=self._folder,
@@ -87,10 +98,10 @@ class _Remote:
         return self._send(asked)
 
     def forget(self, file: SuiteFile, *, seed: int) -> None:
-        """Nothing to do: each process ends the workers that it has not used for long."""
+        """Do nothing, because each process ends the workers that it has not used for long."""
 
     def close(self) -> None:
-        """End the processes of this run, here and there."""
+        """End the processes of this run, on this machine and on others."""
         self._here.close()
         self._end()
 
@@ -100,11 +111,11 @@ class _Remote:
 
     @abstractmethod
     def _end(self) -> None:
-        """End what the other processes do for this run."""
+        """End what the other processes are doing for this run."""
 
 
 class _Joblib(_Remote):
-    """The worker processes of joblib's default backend, on this machine."""
+    """A backend of the worker processes of joblib's default backend, on this machine."""
 
     def __init__(self, size: int) -> None:
         from joblib.externals.loky import ProcessPoolExecutor
@@ -119,11 +130,11 @@ class _Joblib(_Remote):
             found: Answer = self._executor.submit(answer, asked).result()
         except BrokenProcessPool as error:
             raise RemoteError(
-                "joblib's workers must stay alive, one of them died; use --resume, with fewer --jobs where "
-                "memory ran out."
+                "one of joblib's workers died. Use --resume, with fewer --jobs if memory ran out.",
+                code="E-REMOTE-DIED",
             ) from error
         except ShutdownExecutorError as error:
-            raise ChildDiedError("must not start once the run was stopped") from error
+            raise ChildDiedError("cannot start because the run was stopped", code="E-RUN-STOPPED") from error
         return found
 
     def _end(self) -> None:
@@ -131,7 +142,7 @@ class _Joblib(_Remote):
 
 
 class _Dask(_Remote):
-    """A Dask cluster: that of a scheduler's address, or one of this machine alone, a process a job."""
+    """A Dask cluster: the cluster of a scheduler, or a cluster on this machine with one process a job."""
 
     def __init__(self, scheduler: str | TlsScheduler | None, jobs: int | None) -> None:
         from dpaudit.blackbox.statistics.cluster import connect, distributed, private_cluster
@@ -140,17 +151,19 @@ class _Dask(_Remote):
         super().__init__()
         self._cluster: Any = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        if scheduler is None:  # the folder is this user's alone, and goes with the process at the latest
+        if scheduler is None:  # the folder is private to this user, and removed with the process at the
+        latest
             self._scratch = tempfile.TemporaryDirectory(prefix="dpaudit-", ignore_cleanup_errors=True)
             self._cluster = private_cluster(jobs or available_cpus(), self._scratch.name)
         self._client: Any = connect(self._cluster or scheduler)
 
     def size(self) -> int:
-        """How many rows the cluster can run at a time: the threads of all its workers."""
+        """Return the number of rows that the cluster can run at a time: the threads of all its workers."""
         threads = sum(self._client.nthreads().values())
         if not threads:
             raise InvalidParameterError(
-                "a cluster must have at least one worker, it has none now; start one, or pass --jobs to wait."
+                "a cluster must have at least one worker, got none. Start one, or pass --jobs to wait.",
+                code="E-CLUSTER-EMPTY",
             )
         return int(threads)
 
@@ -164,21 +177,23 @@ class _Dask(_Remote):
             raise
         except KilledWorker as error:
             raise ChildDiedError(
-                f"ended {error.allowed_failures + 1} workers of the cluster, one by one"
+                f"ended {error.allowed_failures + 1} workers of the cluster, one by one",
+                code="E-REMOTE-DIED",
             ) from error
         except (CancelledError, OSError, RuntimeError) as error:
             raise RemoteError(
-                f"the cluster must stay reachable, and it is not ({type(error).__name__}); use --resume."
+                f"the cluster cannot be reached ({type(error).__name__}). Use --resume.",
+                code="E-REMOTE-UNREACHABLE",
             ) from error
         return found
 
     def _end(self) -> None:
         ending = threading.Thread(target=self._end_cluster, daemon=True)
         ending.start()
-        ending.join(3 * END_SECONDS)  # a scheduler that is frozen must not hold up the report
+        ending.join(3 * END_SECONDS)  # a frozen scheduler must not delay the report
 
     def _end_cluster(self) -> None:
-        with suppress(Exception):  # a cluster that is gone has nothing left to end
+        with suppress(Exception):  # the cluster may be gone already
             self._client.run(end_run, self._run, on_error="ignore")
         with suppress(Exception):
             self._client.close(timeout=END_SECONDS)

@@ -1,8 +1,8 @@
-"""The commands that a report holds, each in one form: what a run writes is all that a reader accepts.
+"""Write and read the commands in a report, in exactly one form.
 
-Whoever made a report file wrote its commands, and a reader may paste them. So a command names suites of the
-report, which rows, and the settings that decide results. It names no output beside the report of one row, no
-scheduler and nothing else.
+A reader may paste a command from an untrusted report file. A command therefore names only suites of the
+report, the selected rows, the settings that determine results, and the report file of one row.
+``read_command`` refuses any other text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpaudit.run.select import Matches, exactly, selector
 
 __all__ = ["MAX_COMMAND", "RunCommand", "command_words", "file_for", "quoted", "read_command"]
 
-#: Characters of a command line. Splitting takes time that grows with the square of them.
+#: The largest number of characters of a command line. The time to split it grows with their square.
 MAX_COMMAND = 10_000
 
 PROFILES = ("quick", "full", "paper")
@@ -26,8 +26,11 @@ PROFILES = ("quick", "full", "paper")
 
 @dataclass(frozen=True, kw_only=True)
 class RunCommand:
-    """One ``dpaudit run``: its suites, the rows that ``-k`` selects (``None``: all of them), and the settings
-    that decide results. ``json`` is the file of the report, if the command names one."""
+    """A ``dpaudit run`` command.
+
+    It has the paths of its suites, the expression of ``-k`` (``None`` selects all rows), the settings that
+    determine results, and the file ``json`` of the report, if the command names one.
+    """
 
     paths: tuple[str, ...]
     select: str | None = None
@@ -39,12 +42,15 @@ class RunCommand:
 
     @property
     def matches(self) -> Matches:
-        """Whether an id is selected. Raises ``InvalidParameterError`` for a broken expression."""
+        """Return the function that tests whether an id is selected.
+
+        Raises ``InvalidParameterError`` for a broken expression.
+        """
         return _every if self.select is None else selector(self.select)
 
     @property
     def text(self) -> str:
-        """The command as a line for a shell."""
+        """Return the command as a line for a shell."""
         words = ["dpaudit", "run", *self.paths]
         words += [] if self.select is None else ["-k", self.select]
         words += ["--seed", str(self.seed), f"--{self.profile}"]
@@ -54,18 +60,18 @@ class RunCommand:
         return quoted(words)
 
     def of_row(self, row_id: str) -> RunCommand:
-        """The command that runs one row, and no other, into a report of its own."""
+        """Return the command that runs only one row and writes a separate report."""
         return replace(self, select=exactly(row_id), require=None, json=file_for(row_id))
 
     def strangers(self, labels: Iterable[str]) -> list[str]:
-        """The paths that name none of the suites ``labels``, and the suites that no path names."""
+        """Return the paths that name none of the suites ``labels``, and the suites that no path names."""
         known = list(labels)
         lost = [path for path in self.paths if not any(_names(path, label) for label in known)]
         return lost + [label for label in known if not any(_names(path, label) for path in self.paths)]
 
 
 def read_command(text: str) -> RunCommand:
-    """Read a command of a report. Raises ``ValueError`` for any other text than that of a ``RunCommand``."""
+    """Read a command of a report. Raises ``ValueError`` for any text that ``RunCommand`` does not write."""
     words = command_words(text)
     if words[:2] != ["dpaudit", "run"]:
         raise ValueError(f"a command must be a dpaudit run, got {text[:60]!a}")
@@ -87,30 +93,30 @@ def read_command(text: str) -> RunCommand:
     try:
         command.matches("")
     except (InvalidParameterError, RecursionError) as error:
-        raise ValueError(f"-k {str(command.select)[:60]!a} is no expression") from error
+        raise ValueError(f"-k {str(command.select)[:60]!a} is not a valid expression") from error
     return command
 
 
 def command_words(text: str) -> list[str]:
-    """The words of a command line. Raises ``ValueError`` for a broken one and for a longer one."""
+    """Return the words of a command line. Raises ``ValueError`` if it cannot be split or is too long."""
     if len(text) > MAX_COMMAND:
         raise ValueError(f"a command line must have at most {MAX_COMMAND} characters, got {len(text)}")
     return shlex.split(text)
 
 
 def quoted(words: Sequence[str]) -> str:
-    """The words as a line for a shell, zsh too, which takes a bare ``=word`` for the path of a command."""
+    """Return the words as a line for a shell. Quote ``=word`` too, which zsh expands to a command's path."""
     safe = [shlex.quote(word) for word in words]
     return " ".join(f"'{word}'" if word.startswith("=") else word for word in safe)
 
 
 def file_for(row_id: str) -> str:
-    """A file name for the report of one row: letters, digits, points and dashes of its id."""
+    """Return a file name for the report of one row: letters, digits, points and dashes of its id."""
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", row_id)[:80].strip("-._") or "row") + ".json"
 
 
 def _names(path: str, label: str) -> bool:
-    """Whether a path names the suite of this label: the file, a folder above it, or all bundled papers."""
+    """Return whether a path names the suite of this label: the file, a folder above it, or all papers."""
     if path == "papers" or path.startswith("papers:"):
         return f"{label}/".startswith("papers:" if path == "papers" else f"{path.rstrip('/')}/")
     inside = path == "." and not label.startswith(("/", "papers:"))

@@ -1,4 +1,4 @@
-"""A suite file imported, and described as plain data: what the parent knows before anything runs."""
+"""Import a suite file and describe it as plain data, which is all that the parent knows before rows run."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dpaudit.core.views import View
 
 __all__ = ["Item", "declared", "describe", "held", "import_suite"]
 
-#: What was declared: its kind, its id, and the file and line where it was made, where those are known.
+#: A declaration: its kind, its id, and the file and line that made it, if they are known.
 Item = tuple[str, str, str, int]
 
 
 def import_suite(path: str, module: str, *, part: bool = False) -> Suite | None:
-    """Import the file at ``path`` under its dotted name from the root, whatever else has that name.
+    """Import the file at ``path`` as ``module``, its dotted name from the root, even if that name is in use.
 
-    Returns ``None`` for a ``part`` that sets no suite. Raises ``InvalidParameterError`` where another file
-    sets none, and whatever the file raises.
+    Return ``None`` for a ``part`` that sets no suite. Raises ``InvalidParameterError`` if any other file sets
+    none, and every exception of the file.
     """
     spec = importlib.util.spec_from_file_location(module, path)
     if spec is None or spec.loader is None:
-        raise InvalidParameterError(f"a suite must be a Python file, got {path}; rename it.")
+        raise InvalidParameterError(f"a suite must be a Python file, got {path}.", code="E-SUITE-FILE")
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[module] = loaded
     try:
@@ -44,15 +44,14 @@ def import_suite(path: str, module: str, *, part: bool = False) -> Suite | None:
         if part:
             return None
         raise InvalidParameterError(
-            f"a suite file must set `suite` to a dpaudit Suite, got {type(suite).__name__}; "
-            "write `suite = Suite(paper=..., title=...)`."
+            f"a suite file must set `suite = Suite(paper=..., title=...)`, got {type(suite).__name__}.",
+            code="E-SUITE-MISSING",
         )
     return suite
 
 
 def held(suite: Suite) -> list[Item]:
-    """What a suite serves: itself, its rows, its questions about noise, and its claims that nothing can
-    check."""
+    """Return the contents of a suite: itself, its rows, its questions and its uncheckable claims."""
     return [
         _item("suite", suite.paper, suite.location),
         *(_item("row", row.id, row.location) for row in suite.rows),
@@ -62,8 +61,10 @@ def held(suite: Suite) -> list[Item]:
 
 
 def declared(made: Sequence[Row | Group]) -> list[Item]:
-    """Everything that must be in a suite, of the rows and groups that were made; a suite that was included in
-    another one counts by what it holds."""
+    """Return everything in the rows and groups ``made`` that must be in a suite.
+
+    A suite that another suite includes is represented by its contents.
+    """
     found: list[Item] = []
     for item in made:
         if isinstance(item, Row):
@@ -81,11 +82,11 @@ def _item(what: str, name: object, location: tuple[str, int] | None) -> Item:
 
 
 def describe(suite: Suite, *, file: str, root: Path) -> dict[str, Any]:
-    """What a suite, imported from ``file`` below ``root``, says of itself and of its rows, as plain data.
+    """Return a suite, imported from ``file`` below ``root``, and its rows as plain data.
 
-    Raises ``InvalidParameterError`` for a row that is none.
+    Raises ``InvalidParameterError`` for a row with a wrong field.
     """
-    _require_mended(suite)
+    _require_repairs(suite)
     return {
         "paper": str(suite.paper),
         "title": str(suite.title),
@@ -100,42 +101,44 @@ def _symbols(suite: Suite) -> dict[str, str]:
     for name, meaning in suite.symbols.items():
         if not (isinstance(name, str) and isinstance(meaning, str) and name.strip() and meaning.strip()):
             raise InvalidParameterError(
-                f"symbols must be texts with what they stand for, got {name!r}: {meaning!r}; correct the "
-                "suite."
+                f"symbols must map non-empty strings to their meaning, got {name!r}: {meaning!r}.",
+                code="E-SUITE-SYMBOLS",
             )
     return dict(suite.symbols)
 
 
-def _require_mended(suite: Suite) -> None:
-    """What a repair mends is a row beside it."""
+def _require_repairs(suite: Suite) -> None:
+    """Raise ``InvalidParameterError`` unless every repair names other rows of the suite."""
     ids = {row.id for row in suite.rows}
     for row in suite.rows:
         unknown = [name for name in row.repairs if name not in ids or name == row.id]
         if unknown:
             raise InvalidParameterError(
-                f"{row.id}: repairs must name other rows of the suite, got {unknown[0]!r}; correct the id."
+                f"{row.id}: repairs must name other rows of the suite, got {unknown[0]!r}.",
+                code="E-ROW-REPAIRS",
             )
 
 
 def _describe_row(row: Row) -> dict[str, Any]:
     if not isinstance(row.id, str) or not row.id.strip():
         raise InvalidParameterError(
-            f"a row's id must be a non-empty string, got {row.id!r}; name the row after its theorem."
+            f"a row's id must be a non-empty string, got {row.id!r}.", code="E-ROW-ID"
         )
     if not isinstance(row.claim, Claim):
         raise InvalidParameterError(
-            f"{row.id}: claim must be a dpaudit claim, got {type(row.claim).__name__}; "
-            "pass PureDP(...) or another."
+            f"{row.id}: claim must be a dpaudit claim such as PureDP(...), got {type(row.claim).__name__}.",
+            code="E-ROW-CLAIM",
         )
     weight = float(row.weight)
     if not 0 < weight < math.inf:
         raise InvalidParameterError(
-            f"{row.id}: weight must be a positive number, got {weight}; correct the row."
+            f"{row.id}: weight must be a positive number, got {weight}.", code="E-ROW-WEIGHT"
         )
     view = getattr(row.claim, "view", None)
     if isinstance(view, View) and row.view and row.view != str(view):
         raise InvalidParameterError(
-            f"{row.id}: the row's view must be the claim's, {str(view)!r}, got {row.view!r}; leave it out."
+            f"{row.id}: the row's view must be the claim's view, {str(view)!r}, got {row.view!r}.",
+            code="E-ROW-VIEW",
         )
     return {
         "id": row.id,
@@ -156,8 +159,10 @@ def _describe_row(row: Row) -> dict[str, Any]:
 
 
 def _location(row: Row, file: str, root: Path) -> dict[str, Any]:
-    """Where the row is declared, its file as seen from the folder of the suite's; nothing for a file outside
-    the root, whose path is this machine's own."""
+    """Return where the row is declared, with its file relative to the folder of the suite file.
+
+    The location is ``None`` for a file outside the root, because its path depends on this machine.
+    """
     if row.location is None or not Path(row.location[0]).is_relative_to(root):
         return {"location": None}
     path, line = row.location
@@ -165,7 +170,7 @@ def _location(row: Row, file: str, root: Path) -> dict[str, Any]:
 
 
 def _documentation(row: Row) -> str:
-    """The row function's own docstring; of a callable object or a partial, that of what it calls."""
+    """Return the docstring of the row function, or of the function that a partial calls."""
     function: Any = row.evaluate
     while hasattr(function, "func"):
         function = function.func

@@ -1,9 +1,9 @@
-"""Run a plan: rows in worker processes, each result as it comes, the same verdicts whatever the number of
-workers.
+"""Run a plan in worker processes and yield each result when it is finished.
 
-Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
-fingerprints of its programs, the second one with the inputs in reverse order. A row's result is complete when
-its own worker and both of them agree; a difference crashes the row (docs/design.md, rule 2).
+The verdicts do not depend on the number of workers. Before a suite's rows, two fresh processes with other
+hash seeds and other global seeds compute the fingerprints of its programs, the second process with the inputs
+in reverse order. A row's result is complete when its own worker and both fresh processes agree. A difference
+crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpaudit.run.remote import Asking
 
 __all__ = ["execute", "is_result_of"]
 
-#: What a row says of itself, as the report repeats it.
+#: The fields of a row's description that the report repeats.
 _ABOUT = ("id", "title", "kind", "role", "view", "claim", "expect", "source", "quantity", "claimed")
 
 Answer = dict[str, Any]
@@ -34,7 +34,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Check:
-    """One fresh process computes the fingerprints of some rows of one suite."""
+    """A task for a fresh process: compute the fingerprints of some rows of one suite."""
 
     suite: LoadedSuite
     rows: tuple[PlannedRow, ...]
@@ -43,7 +43,7 @@ class _Check:
 
 @dataclass
 class _Pending:
-    """What is known of a row so far: its own answer, and the fingerprints from fresh processes."""
+    """The answers for a row so far: its own answer, and the fingerprints from fresh processes."""
 
     fresh: list[Answer] = field(default_factory=list)
     answer: Answer | None = None
@@ -65,9 +65,10 @@ def execute(
     started: Callable[[str], None] | None = None,
     read: dict[str, dict[str, str]] | None = None,
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
-    """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order in which they
-    finish. ``started`` is called with the id of each row as it begins, from the thread that waits for it.
-    ``read`` gets, by the key of each row, the files that were read for it with their digests.
+    """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order of finishing.
+
+    ``started`` is called with the id of each row when it begins, from the thread that waits for it. ``read``
+    receives, by the key of each row, the files that were read for it with their digests.
     """
     tasks = deque(_tasks(rows))
     done: queue.SimpleQueue[tuple[_Task, Any]] = queue.SimpleQueue()
@@ -90,7 +91,7 @@ def execute(
                         else _evaluate(task, settings, pool),
                     )
                 )
-            except BaseException as error:  # handed to the caller's thread, which raises it
+            except BaseException as error:  # passed to the caller's thread, which raises it
                 done.put((task, error))
                 return
 
@@ -100,7 +101,7 @@ def execute(
 
 
 def _tasks(rows: Sequence[PlannedRow]) -> Iterator[_Task]:
-    """Suite by suite: its two fresh-process checks first, then its rows."""
+    """Yield the tasks suite by suite: the two fresh-process checks of a suite first, then its rows."""
     by_suite: dict[str, list[PlannedRow]] = {}
     for row in rows:
         by_suite.setdefault(row.suite.file.label, []).append(row)
@@ -121,9 +122,8 @@ def _collect(
     pending = {row.key: _Pending() for row in rows}
     while pending:
         try:
-            task, answer = done.get(
-                timeout=0.2
-            )  # wakes up now and then, so that Ctrl-C is seen on every platform
+            # The timeout lets Ctrl-C interrupt the wait on every platform.
+            task, answer = done.get(timeout=0.2)
         except queue.Empty:
             continue
         if isinstance(answer, BaseException):
@@ -185,7 +185,7 @@ def _result(row: PlannedRow, state: _Pending, settings: Settings) -> dict[str, A
 
 
 def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] | None:
-    """The reason why a row crashed, with the traceback where there is one."""
+    """Return the reason why a row crashed with the traceback if there is one, or ``None`` if it did not."""
     if "failed" in answer:
         return answer["failed"], answer["traceback"]
     for other in fresh:
@@ -193,9 +193,9 @@ def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] 
             return f"in a fresh process: {other['failed']}", other["traceback"]
         if other["value"] != answer["value"]:
             return (
-                "randomness outside coins, or state between runs: the program's fingerprint must be the same "
-                "in every process, it differs in a fresh one with other hash and global seeds, or with the "
-                "inputs in reverse order; draw through the coins alone and keep nothing from run to run",
+                "randomness outside coins, or state between runs: the program's fingerprint differs in a "
+                "fresh process with other hash and global seeds, or with the inputs in reverse order. Draw "
+                "only through the coins and keep no state between runs",
                 None,
             )
     return None
@@ -218,13 +218,13 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
 
 
 def is_result_of(row: PlannedRow, result: dict[str, Any]) -> bool:
-    """Whether a result says of its row what the row says of itself, at the row's error level."""
+    """Return whether a result repeats the description of its row, at the row's significance level."""
     fixed = _fixed(row)
     return {name: result.get(name) for name in fixed} == fixed
 
 
 def _fixed(row: PlannedRow) -> dict[str, Any]:
-    """What is known of a row before it runs, as the report repeats it."""
+    """Return the fields of a result that are known before the row runs."""
     fixed = {name: row.description[name] for name in _ABOUT}
     if row.description["repairs"]:
         fixed["repairs"] = row.description["repairs"]
@@ -234,7 +234,7 @@ def _fixed(row: PlannedRow) -> dict[str, Any]:
 
 
 def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
-    """The result as the report holds it: what the row says of itself, and what was found."""
+    """Return the result as the report holds it: the row's description and the finding."""
     about = _fixed(row)
     return {
         **about,

@@ -1,7 +1,7 @@
-"""From what a row function returned to the finding that the report holds: checked, judged, and plain data.
+"""Convert the outcome of a row function to the plain data of its finding: check it, then decide the verdict.
 
-The verdict is computed from the evidence as the report writes it (to JSON and back), never from the objects
-in memory: whoever reads the report judges the same evidence.
+The verdict is computed from the evidence as the report writes it (converted to JSON and back), never from the
+objects in memory, so that a reader of the report judges the same evidence.
 """
 
 from __future__ import annotations
@@ -30,20 +30,38 @@ ROUNDING_BITS = 256
 
 
 def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]:
-    """Judge an outcome at the row's error level ``alpha``; the report's fields from verdict to cells.
+    """Judge an outcome at the row's significance level ``alpha``.
 
-    Raises ``MechanismError`` where the row function returned something else than an ``Outcome`` of evidence
-    and plain data, or evidence that does not hold: every certificate is checked by the kernel and every
-    witness re-computed, against this claim or that of its cell, before it is judged. Raises
-    ``NotAuditedError`` where an inconclusive verdict rests on a black-box check that could not have failed.
+    Before the verdict is decided, the kernel checks every certificate and every witness is recomputed, for
+    this claim or for the claim of its cell.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim of the row.
+    outcome : object
+        The return value of the row function.
+    alpha : float
+        The row's share of the significance level.
+
+    Returns
+    -------
+    dict
+        The fields of the report from ``verdict`` to ``traceback``.
+
+    Raises
+    ------
+    MechanismError
+        The row function did not return an ``Outcome`` of evidence and plain data, or evidence is not valid.
+    NotAuditedError
+        The verdict is inconclusive, and a black-box check could not have failed.
     """
     if not isinstance(outcome, Outcome):
         raise MechanismError(
-            f"a row function must return an Outcome, got {type(outcome).__name__}; "
-            "return Outcome(evidence=[...])."
+            f"a row function must return an Outcome, got {type(outcome).__name__}.", code="E-OUTCOME-TYPE"
         )
-    written, evidence = _evidence(outcome.evidence, claim, whose="the row's")
-    unmet = _texts(outcome.unmet, "obstacles")
+    written, evidence = _evidence(outcome.evidence, claim, part="the row")
+    unmet = _texts(outcome.unmet, "unmet")
     cells = [_read(cell) for cell in _items(outcome.cells, "cells")]
     judged = judge_row(claim, evidence, [cell for _, cell in cells], unmet=unmet, alpha=alpha)
     _require_audited(evidence, judged.whole)
@@ -69,13 +87,16 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
 
 
 def _require_audited(evidence: Sequence[Evidence], judged: Judged) -> None:
-    """An ``inconclusive`` that is expected would pass, whether or not the check compared anything."""
+    """Raise ``NotAuditedError`` if the verdict is inconclusive and a check could not have failed.
+
+    If ``inconclusive`` is expected, the row would otherwise pass although the check compared nothing.
+    """
     if judged.judgement.verdict is not VerdictKind.INCONCLUSIVE:
         return
     for item in evidence:
         why = item.details.get("not_audited") if isinstance(item, Estimate) else None
         if why:
-            raise NotAuditedError(f"NOT AUDITED: {why}")
+            raise NotAuditedError(f"NOT AUDITED: {why}", code="E-NOT-AUDITED")
 
 
 def _verdict(judged: Judged) -> dict[str, Any]:
@@ -94,13 +115,13 @@ def _verdict(judged: Judged) -> dict[str, Any]:
 
 
 def _read(cell: object) -> tuple[list[dict[str, Any]], Cell]:
-    """A cell's evidence as the report writes it, and the cell with that evidence read back."""
+    """Return a cell's evidence as the report writes it, and the cell with this evidence read back."""
     if not isinstance(cell, Cell):
         raise MechanismError(
-            f"an Outcome's cells must be Cells, got {type(cell).__name__}; return Cell(name=..., ...)."
+            f"an Outcome's cells must be Cells, got {type(cell).__name__}.", code="E-OUTCOME-CELLS"
         )
-    written, evidence = _evidence(cell.evidence, cell.claim, whose=f"the cell {cell.name}'s")
-    unmet = _texts(cell.unmet, "obstacles")
+    written, evidence = _evidence(cell.evidence, cell.claim, part=f"the cell {cell.name}")
+    unmet = _texts(cell.unmet, "unmet")
     return written, replace(cell, evidence=evidence, unmet=unmet)
 
 
@@ -122,24 +143,26 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
     }
 
 
-def _evidence(items: object, claim: Claim, *, whose: str) -> tuple[list[dict[str, Any]], list[Evidence]]:
-    """Evidence as the report writes it, and read back from there; all of it holds for ``claim``."""
+def _evidence(items: object, claim: Claim, *, part: str) -> tuple[list[dict[str, Any]], list[Evidence]]:
+    """Return evidence as the report writes it, and read back from there, if it holds for ``claim``."""
     written = [_written(item) for item in _items(items, "evidence")]
     evidence = [evidence_from_json(item) for item in written]
     for item in evidence:
-        _require_valid(item, claim, whose=whose)
+        _require_valid(item, claim, part=part)
     return written, evidence
 
 
-def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
-    """Evidence counts only if it would pass ``dpaudit verify``, for this very claim."""
+def _require_valid(item: Evidence, claim: Claim, *, part: str) -> None:
+    """Raise ``MechanismError`` unless ``dpaudit verify`` would confirm evidence for exactly this claim."""
     if isinstance(item, Estimate):
         try:
             require_possible(item, claim)
         except CertificateError as error:
-            raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
+            raise MechanismError(
+                f"an estimate is impossible: {error}", code="E-ESTIMATE-IMPOSSIBLE"
+            ) from error
         return
-    # Imported here: rows without such evidence start without the kernel and the distributions.
+    # Imported here so that rows without such evidence start without the kernel and the distributions.
     from dpaudit.certify.witnesses.recompute import recompute
     from dpaudit.kernel import check as kernel
     from dpaudit.kernel.program_claim import examine_program
@@ -153,11 +176,13 @@ def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
             recompute(item, claim)
     except Exception as error:
         kind = type(item).__name__.lower()
-        raise MechanismError(f"a {kind} must hold for {whose} claim, and it does not: {error}") from error
+        raise MechanismError(
+            f"a {kind} does not hold for the claim of {part}: {error}", code="E-EVIDENCE-INVALID"
+        ) from error
 
 
 def rounded_down(number: Fraction | None) -> float | None:
-    """The largest float that is not above ``number``; ``None`` for ``None``, or below the smallest float."""
+    """Return the largest float that is not above ``number``, or ``None`` for ``None`` or below all floats."""
     if number is None:
         return None
     with precision(ROUNDING_BITS):
@@ -166,7 +191,7 @@ def rounded_down(number: Fraction | None) -> float | None:
 
 
 def rounded_up(number: Fraction | None) -> float | None:
-    """The smallest float that is not below ``number``; ``None`` for ``None``, or above the largest float."""
+    """Return the smallest float not below ``number``, or ``None`` for ``None`` or above all floats."""
     if number is None:
         return None
     with precision(ROUNDING_BITS):
@@ -178,8 +203,7 @@ def _items(value: object, name: str) -> Sequence[Any]:
     if isinstance(value, list | tuple):
         return value
     raise MechanismError(
-        f"an Outcome's {name} must be a list or a tuple, got {type(value).__name__}; "
-        "correct the row function."
+        f"an Outcome's {name} must be a list or a tuple, got {type(value).__name__}.", code="E-OUTCOME-TYPE"
     )
 
 
@@ -188,32 +212,35 @@ def _texts(value: object, name: str) -> list[str]:
     for text in texts:
         if not isinstance(text, str):
             raise MechanismError(
-                f"an Outcome's {name} must be strings, got {type(text).__name__}; correct the row function."
+                f"an Outcome's {name} must be strings, got {type(text).__name__}.", code="E-OUTCOME-TYPE"
             )
     return list(texts)
 
 
 def _written(item: object) -> dict[str, Any]:
-    """One piece of evidence as the report writes it, after a round trip through JSON text."""
+    """Return a piece of evidence as the report writes it, after a round trip through JSON text."""
     if not isinstance(item, Certificate | ProgramProof | Witness | Estimate):
         raise MechanismError(
             "evidence must be a Certificate, a ProgramProof, a Witness or an Estimate, got "
-            f"{type(item).__name__}; correct the row function."
+            f"{type(item).__name__}.",
+            code="E-EVIDENCE-TYPE",
         )
     if isinstance(item, Estimate):
         for name, bound in (("lower", item.lower), ("upper", item.upper), ("confidence", item.confidence)):
             if isinstance(bound, int) and abs(bound) > MAX_FLOAT:
                 raise MechanismError(
                     f"an estimate's {name} must be in the range of floats, got an integer of "
-                    f"{bound.bit_length()} bits; return None for no bound."
+                    f"{bound.bit_length()} bits. Write a missing bound as None.",
+                    code="E-ESTIMATE-BOUND",
                 )
             if bound is not None and math.isnan(bound):
                 raise MechanismError(
-                    f"an estimate's {name} must be a number, got NaN from {item.method}; "
-                    "return None for no bound."
+                    f"an estimate's {name} must be a number, got NaN from {item.method}. Write a missing "
+                    "bound as None.",
+                    code="E-ESTIMATE-BOUND",
                 )
-    # An estimate's details only describe, so a gap in them is harmless; a number of a certificate or a
-    # witness is evidence.
+    # An estimate's details are not evidence, so gaps in them are harmless. The numbers of a certificate or a
+    # witness are evidence.
     data = _plain(
         item.to_json(),
         where=f"{type(item).__name__.lower()} {item.quantity}",
@@ -224,9 +251,9 @@ def _written(item: object) -> dict[str, Any]:
 
 
 def _plain(value: Any, *, where: str, gaps: bool) -> Any:
-    """``value`` as plain JSON data.
+    """Return ``value`` as plain JSON data.
 
-    With ``gaps`` a float that is not finite becomes null, otherwise it is refused.
+    With ``gaps``, a float that is not finite becomes null. Otherwise it raises ``MechanismError``.
     """
     if value is None or isinstance(value, bool | str | int):
         return value
@@ -240,7 +267,8 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
         if gaps:
             return None
         raise MechanismError(
-            f"{where} must hold finite numbers, got {value}; write an infinite bound as None."
+            f"{where} must hold finite numbers, got {value}. Write an infinite bound as None.",
+            code="E-OUTCOME-NOT-FINITE",
         )
     if isinstance(value, list | tuple):
         return [_plain(item, where=where, gaps=gaps) for item in value]
@@ -248,16 +276,19 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
         return {key: _plain(item, where=where, gaps=gaps) for key, item in value.items()}
     raise MechanismError(
         f"{where} must be made of numbers, strings, lists and string-keyed dicts, "
-        f"got {type(value).__name__}; convert it."
+        f"got {type(value).__name__}.",
+        code="E-OUTCOME-NOT-PLAIN",
     )
 
 
 def _samples(
     stated: int, evidence: Sequence[Evidence], parts: Sequence[tuple[Claim, Sequence[Evidence]]]
 ) -> int:
-    """The samples as stated, where ``parts`` may have so many, or as the evidence counts them."""
+    """Return the stated number of samples if ``parts`` may have so many, or for 0 the evidence's count."""
     try:
         require_counted(int(stated), parts)
     except CertificateError as error:
-        raise MechanismError(f"an Outcome states what its evidence cannot have: {error}") from error
+        raise MechanismError(
+            f"an Outcome states more samples than its evidence has: {error}", code="E-SAMPLES-COUNT"
+        ) from error
     return int(stated) or sum(int(item.samples) for item in evidence if isinstance(item, Estimate))

@@ -1,8 +1,7 @@
-"""The plan of a run: which rows, at which share of the error level, and the key under which a resumed run
-finds each again.
+"""Plan a run: its rows, their shares of the significance level, and their keys for a resumed run.
 
-The error level is controlled over the whole run: the rows of all suites that the command line names share
-``alpha`` by weight, a row gets ``alpha * weight / (sum of weights)``. Rows that ``-k`` leaves out keep their
+The significance level is controlled over the whole run. The rows of all suites on the command line share
+``alpha`` by weight: a row gets ``alpha * weight / (sum of weights)``. Rows that ``-k`` leaves out keep their
 share, so that a row run alone gives the same result.
 """
 
@@ -41,7 +40,7 @@ from dpaudit.run.targets import (
     written_paths,
 )
 
-if TYPE_CHECKING:  # the process that plans needs no numeric library
+if TYPE_CHECKING:  # the planning process must not load the numeric libraries
     from dpaudit.run.describe import Item
 
 __all__ = [
@@ -60,21 +59,39 @@ __all__ = [
     "run_command_of",
 ]
 
-#: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
+#: The default of --timeout, by profile: seconds of wall clock for one row.
 TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
 
-#: The largest error level of a run: one that errs more often than not says nothing.
+#: The largest significance level of a run. Above it, a refutation would be wrong more often than right.
 MAX_LEVEL = 0.5
 
-#: Seconds that the questions about noise of one suite may take.
+#: The time limit in seconds for all questions about noise of one suite.
 CALIBRATE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the command line sets.
+    """The settings of a run on the command line.
 
-    ``alpha`` is the family-wise error level in (0, 1/2], ``timeout`` in seconds a row.
+    Parameters
+    ----------
+    profile : "quick", "full" or "paper"
+        The profile.
+    alpha : float
+        The family-wise significance level, in (0, 1/2].
+    seed : int
+        The seed, from 0 to 2^63 - 1.
+    jobs : int
+        The number of processes.
+    timeout : float, optional
+        The time limit for one row in seconds. Default: ``TIMEOUTS`` of the profile.
+    require, accept : str, optional
+        "proved" and "consistent" (``dpaudit.core.row_verdicts.is_accepted``). Only one can be set.
+
+    Raises
+    ------
+    InvalidParameterError
+        A setting is out of range.
     """
 
     profile: str = "quick"
@@ -88,42 +105,46 @@ class Settings:
     def __post_init__(self) -> None:
         if self.profile not in TIMEOUTS:
             raise InvalidParameterError(
-                f"the profile must be one of {sorted(TIMEOUTS)}, got {self.profile!r}; choose one."
+                f"the profile must be one of {sorted(TIMEOUTS)}, got {self.profile!r}.",
+                code="E-PROFILE-UNKNOWN",
             )
         if not 0 < self.alpha <= MAX_LEVEL:
             raise InvalidParameterError(
-                f"alpha must be above 0 and at most {MAX_LEVEL}, got {self.alpha}; pass a level such as 0.05."
+                f"alpha must be above 0 and at most {MAX_LEVEL}, got {self.alpha}.", code="E-ALPHA-RANGE"
             )
         if not 0 <= self.seed < 2**63:
             raise InvalidParameterError(
-                f"the seed must be an integer from 0 to 2^63 - 1, got {self.seed}; pass another."
+                f"the seed must be an integer from 0 to 2^63 - 1, got {self.seed}.", code="E-SEED-RANGE"
             )
         if self.jobs < 1:
-            raise InvalidParameterError(
-                f"jobs must be 1 or more, got {self.jobs}; pass the number of processes."
-            )
+            raise InvalidParameterError(f"jobs must be 1 or more, got {self.jobs}.", code="E-JOBS-RANGE")
         if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
             raise InvalidParameterError(
-                f"the timeout must be a positive number of seconds, got {self.timeout}; pass one such as 600."
+                f"the timeout must be a positive number of seconds, got {self.timeout}.",
+                code="E-TIMEOUT-RANGE",
             )
         if self.require not in (None, "proved"):
-            raise InvalidParameterError(f"require must be proved, got {self.require!r}; or leave it out.")
+            raise InvalidParameterError(
+                f"require must be 'proved' or None, got {self.require!r}.", code="E-REQUIRE-UNKNOWN"
+            )
         if self.accept not in (None, "consistent"):
-            raise InvalidParameterError(f"accept must be consistent, got {self.accept!r}; or leave it out.")
+            raise InvalidParameterError(
+                f"accept must be 'consistent' or None, got {self.accept!r}.", code="E-ACCEPT-UNKNOWN"
+            )
         if self.require and self.accept:
             raise InvalidParameterError(
-                f"a run cannot require {self.require} and accept {self.accept}; leave one of them out."
+                f"a run cannot require {self.require} and accept {self.accept}.", code="E-REQUIRE-ACCEPT"
             )
 
     @property
     def row_seconds(self) -> float:
-        """Seconds of wall clock that one row may take."""
+        """Return the time limit for one row, in seconds of wall clock."""
         return self.timeout or TIMEOUTS[self.profile]
 
 
 @dataclass(frozen=True)
 class LoadedSuite:
-    """A suite file and what it says of itself (``description``, from the worker that imported it)."""
+    """A suite file and its ``description``, which the worker that imported it made."""
 
     file: SuiteFile
     description: dict[str, Any]
@@ -135,17 +156,17 @@ class LoadedSuite:
 
     @property
     def held(self) -> frozenset[Item]:
-        """What the suite serves; nothing for a part without a suite."""
+        """Return the contents of the suite, which are empty for a part without a suite."""
         return _items(self.description["held"])
 
     @property
     def declared(self) -> frozenset[Item]:
-        """Everything that the import made."""
+        """Return everything that importing the file declared."""
         return _items(self.description["declared"])
 
     @property
     def place(self) -> Item:
-        """The suite itself: its paper, and where it is made."""
+        """Return the item of the suite itself: its paper, and the file and line that make it."""
         return next(item for item in self.held if item[0] == "suite")
 
 
@@ -155,9 +176,7 @@ def _items(written: Sequence[Sequence[Any]]) -> frozenset[Item]:
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """One row to run: its ``description``, its share ``alpha`` of the error level, its resume ``key`` and its
-    ``reproduce`` command.
-    """
+    """A row to run: its description, its share ``alpha``, its key for ``--resume`` and its command."""
 
     suite: LoadedSuite
     description: dict[str, Any]
@@ -173,8 +192,10 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class Plan:
-    """The suites as the report lists them, their rows in order, the claims that nothing can check, and the
-    suites that do not import.
+    """A plan of a run.
+
+    It holds the suites as the report lists them, the claims that no computation can check, the rows in order,
+    and the suites that cannot be used.
     """
 
     suites: list[dict[str, Any]]
@@ -185,7 +206,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class BrokenSuite:
-    """A suite file that could not be served, and why: what must hold, the error, and the line of source."""
+    """A suite file that cannot be used, and the reason: the constraint, the error and the line of source."""
 
     file: SuiteFile
     reason: str
@@ -194,11 +215,11 @@ class BrokenSuite:
 def load_suites(
     paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite] | None = None
 ) -> list[LoadedSuite]:
-    """Import the suites that ``paths`` name, each in a worker of its own.
+    """Import the suites that ``paths`` name, each in a separate worker.
 
-    One that does not import is added to ``broken`` and stops no other; so is one whose import makes a row or
-    a group that no suite holds. Raises ``InvalidParameterError`` where all are broken, for the first one
-    without that list, and for a folder without suites.
+    A suite that cannot be imported is added to ``broken``, and the others are still loaded. So is a suite
+    whose import makes a row or a group that no suite includes. Raises ``InvalidParameterError`` if all suites
+    are broken, if one is broken and ``broken`` is ``None``, and for a folder without suites.
     """
     refused: list[BrokenSuite] = []
     imported: set[Path] = set()
@@ -206,7 +227,7 @@ def load_suites(
     named = {path: suites_at(path) for path in paths or default_paths()}
     for file in sorted(each_once(named.values()), key=lambda file: file.kind == "part"):
         if file.kind == "part" and file.path in imported:
-            continue  # what it declares was recorded there
+            continue  # its declarations were recorded when another suite imported it
         try:
             suite = LoadedSuite(file, _load(file, pool))
         except InvalidParameterError as error:
@@ -220,7 +241,8 @@ def load_suites(
         served = [other for other in served if other is not suite]
     if refused and (broken is None or not served):
         raise InvalidParameterError(
-            "\n".join(item.reason for item in (refused[:1] if broken is None else refused))
+            "\n".join(item.reason for item in (refused[:1] if broken is None else refused)),
+            code="E-SUITE-BROKEN",
         )
     _require_suites(
         named, [*(suite.file for suite in loaded if suite.held), *(item.file for item in refused)]
@@ -231,8 +253,11 @@ def load_suites(
 
 
 def _once(suites: Sequence[LoadedSuite]) -> list[LoadedSuite]:
-    """Each suite once: of files with one suite, made at one place, that which has the most rows; of equals
-    the file that makes it, or else the first one."""
+    """Return each suite once.
+
+    If several files have the same suite, made at the same line, keep the file with the most rows. Among equal
+    files, keep the file that makes the suite, or else the first.
+    """
     kept: dict[Item, list[LoadedSuite]] = {}
     for suite in sorted(suites, key=lambda suite: (-len(suite.held), str(suite.file.path) != suite.place[2])):
         others = kept.setdefault(suite.place, [])
@@ -242,9 +267,9 @@ def _once(suites: Sequence[LoadedSuite]) -> list[LoadedSuite]:
 
 
 def _lost(loaded: Sequence[LoadedSuite], pool: Asking) -> Iterator[tuple[LoadedSuite, list[Item]]]:
-    """Yield the files whose import declared something that no suite holds, with what that is.
+    """Yield the files whose import declared something that no suite includes, with these declarations.
 
-    A file that is run alone may import rows of its neighbours, so those are looked at as well.
+    A file that is run alone may import rows of neighbouring files, so the suites around it are loaded too.
     """
     held = {item for suite in loaded for item in suite.held}
     for suite in loaded:
@@ -253,7 +278,7 @@ def _lost(loaded: Sequence[LoadedSuite], pool: Asking) -> Iterator[tuple[LoadedS
         known = {other.file.path for other in loaded}
         for file in suites_around(suite.file):
             if file.path not in known and file.kind != "part":
-                with suppress(InvalidParameterError):  # it is not asked for, and holds nothing
+                with suppress(InvalidParameterError):  # the user did not name it, so it may be broken
                     held |= LoadedSuite(file, _load(file, pool)).held
         if not suite.declared <= held:
             yield suite, sorted(suite.declared - held)
@@ -264,32 +289,32 @@ def _in_no_suite(file: SuiteFile, lost: Sequence[Item]) -> str:
     place = f" ({Path(path).name}:{line})" if path else ""
     more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
     return (
-        f"everything declared must be in a suite that runs, {file.label} declares the {what} {name!r}{place}"
-        f"{more} in none; include its group in the suite, set `suite` once, or remove it."
+        f"everything declared must be in a suite that runs, but {file.label} declares the {what} {name!r}"
+        f"{place}{more} outside any suite. Include its group in the suite, set `suite` once, or remove it."
     )
 
 
 def _require_suites(named: Mapping[str, Sequence[SuiteFile]], files: Sequence[SuiteFile]) -> None:
-    """Raise ``InvalidParameterError`` for a path whose files hold no suite, broken ones among them."""
+    """Raise ``InvalidParameterError`` for a path whose files contain no suite, not even a broken one."""
     for path, inside in named.items():
         if not {file.path for file in inside} & {file.path for file in files}:
             raise no_suite(path)
 
 
 def require_rows(suite: LoadedSuite) -> None:
-    """Raise ``InvalidParameterError`` for a suite that has no rows and lists no claim that nothing can
-    check."""
+    """Raise ``InvalidParameterError`` for a suite without rows and without claims that cannot be checked."""
     if not suite.rows and not suite.description["unchecked"]:
         raise InvalidParameterError(
-            f"a suite must have at least one row, {suite.file.label} has none; add rows, or leave it out."
+            f"a suite must have at least one row, {suite.file.label} has none.", code="E-SUITE-EMPTY"
         )
 
 
 def calibrate_suites(
     paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite]
 ) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
-    """The suites that ``paths`` name, each with the answers to its questions about noise; ``broken`` gets
-    those that do not import or cannot answer.
+    """Yield the suites that ``paths`` name, each with the answers to its questions about noise.
+
+    Suites that cannot be imported or calibrated are added to ``broken``.
     """
     for suite in load_suites(paths, pool, broken=broken):
         try:
@@ -304,9 +329,11 @@ def _load(file: SuiteFile, pool: Asking) -> dict[str, Any]:
     except (ChildDiedError, ChildHungError) as error:
         raise _broken(file, "import", error) from None
     if "failed" in answer:
-        lines = [f"a suite must import, {file.label} did not; correct it or leave it out:", answer["failed"]]
+        lines = [f"the suite {file.label} cannot be imported:", answer["failed"]]
         lines += [answer["place"]] if answer["place"] else []
-        raise InvalidParameterError("\n  ".join(" ".join(line.split()) for line in lines))
+        raise InvalidParameterError(
+            "\n  ".join(" ".join(line.split()) for line in lines), code="E-SUITE-BROKEN"
+        )
     return answer
 
 
@@ -314,19 +341,19 @@ def _calibrate(file: SuiteFile, pool: Asking) -> list[dict[str, Any]]:
     try:
         answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
     except (ChildDiedError, ChildHungError) as error:
-        raise _broken(file, "calibrate", error) from None
+        raise _broken(file, "calibration", error) from None
     if "failed" in answer:
         raise InvalidParameterError(
-            f"a suite must calibrate, {file.label} did not: {answer['failed']}. Correct the suite."
+            f"the suite {file.label} cannot be calibrated: {answer['failed']}.", code="E-SUITE-BROKEN"
         )
     answers: list[dict[str, Any]] = answer["answers"]
     return answers
 
 
-def _broken(file: SuiteFile, verb: str, error: Exception) -> InvalidParameterError:
-    reason = str(error).removesuffix("; raise --timeout")
+def _broken(file: SuiteFile, action: str, error: Exception) -> InvalidParameterError:
+    reason = str(error).removesuffix(". Increase --timeout")
     return InvalidParameterError(
-        f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
+        f"the suite {file.label} cannot be used: the {action} {reason}.", code="E-SUITE-BROKEN"
     )
 
 
@@ -338,15 +365,15 @@ def plan_run(
     select: str | None = None,
     broken: list[BrokenSuite] | None = None,
 ) -> Plan:
-    """Load suites and plan their rows; ``broken`` as for ``load_suites``.
+    """Load suites and plan their rows, with ``broken`` as in ``load_suites``.
 
-    Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
+    Raises ``InvalidParameterError`` for a wrong path, suite or expression, or if no row is left.
     """
     matches = selector(select) if select is not None else None
     loaded = _with_rows(load_suites(paths, pool, broken=broken), broken)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
-    sources = Sources()  # not in a thread meanwhile: CPython 3.11 cannot parse in two at a time
+    sources = Sources()  # not in a parallel thread, because CPython 3.11 cannot parse in two threads at once
     hashes = {one.file.path: sources.hash_of(one.file, also=one.description["files"]) for one in loaded}
     rows = [
         _planned(
@@ -358,9 +385,11 @@ def plan_run(
     ]
     if not rows:
         count = sum(len(suite.rows) for suite in loaded)
-        found = f"none of the {count} rows matches -k {select!r}" if count else "the suites have no rows"
+        found = f"-k {select!r} matches none of the {count} rows" if count else "the suites have no rows"
         lost = "".join(f"\n{item.reason}" for item in broken or ())
-        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.{lost}")
+        raise InvalidParameterError(
+            f"{found}. Run `dpaudit list` to see their ids.{lost}", code="E-RUN-EMPTY"
+        )
     papers = {suite.file.path: suite.description["paper"] for suite in loaded}
     unchecked = [
         {"paper": papers[suite.file.path], **item}
@@ -372,7 +401,7 @@ def plan_run(
 
 
 def _with_rows(loaded: Sequence[LoadedSuite], broken: list[BrokenSuite] | None) -> list[LoadedSuite]:
-    """The suites that have something to run or to report; ``broken`` gets the others."""
+    """Return the suites that have something to run or to report. The others are added to ``broken``."""
     kept: list[LoadedSuite] = []
     for suite in loaded:
         try:
@@ -396,7 +425,8 @@ def _check_ids(loaded: Sequence[LoadedSuite]) -> None:
             if other != suite.file.label:
                 raise InvalidParameterError(
                     f"a row's id must be unique in a run, got {row['id']!r} in {other} and in "
-                    f"{suite.file.label}; put the paper's short name first, or run the suites one by one."
+                    f"{suite.file.label}. Add the paper's short name to the ids, or run one suite at a time.",
+                    code="E-ROW-TWICE",
                 )
 
 
@@ -414,20 +444,22 @@ def _planned(
         *(sha256, tool_hash(), row["id"]),
         *(settings.seed, alpha, settings.profile),
         *(library_versions(), platform_name(), python_version()),
-        row,  # what the suite says of it now, which may come from the environment
+        row,  # the description of the row now, which may depend on the environment
     ]
     key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
     return PlannedRow(suite, row, alpha, key, reproduce_command(paths, row["id"], settings))
 
 
 def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
-    """The command that runs one row, and no other, as a run of ``paths`` with ``settings`` does, into a
-    report of its own."""
+    """Return the command that runs only one row, as a run of ``paths`` with ``settings`` does.
+
+    The command writes a separate report.
+    """
     return run_command_of(paths, settings).of_row(row_id).text
 
 
 def run_command_of(paths: Sequence[str], settings: Settings, *, select: str | None = None) -> RunCommand:
-    """The run of ``paths`` with ``settings``, as its report names it."""
+    """Return the command for a run of ``paths`` with ``settings``, as its report states it."""
     return RunCommand(
         paths=written_paths(paths),
         select=select,

@@ -1,9 +1,9 @@
-"""The worker processes of a run: which there are, who may ask one, and when one is replaced.
+"""Manage the worker processes of a run: start them, assign commands to them, and replace them.
 
-A worker has imported one suite and serves it, since importing the numeric libraries takes longer than most
-rows. Where the system can fork, one worker serves many commands at a time, each in a process of its own
-(``dpaudit.run.worker``); elsewhere it serves one command and is replaced. Workers with the same root and
-seed are forked from one process (``dpaudit.core.processes.fork_server``), which runs no suite.
+A worker imports one suite and then serves commands about it, because importing the numeric libraries takes
+longer than most rows. If the system can fork, a worker serves many commands at a time, each in a separate
+process (``dpaudit.run.worker``). Otherwise it serves one command and is replaced. Workers with the same root
+and seed are forked from one process (``dpaudit.core.processes.fork_server``), which runs no suite.
 """
 
 from __future__ import annotations
@@ -24,38 +24,40 @@ from dpaudit.run.targets import SuiteFile
 
 __all__ = ["FRESH_SEEDS", "IMPORT_SECONDS", "Pool", "available_cpus"]
 
-#: Hash seeds and global seeds of the two fresh processes that check a program; ordinary workers have 0.
+#: The hash seeds and global seeds of the two fresh processes that check a program. Ordinary workers have 0.
 FRESH_SEEDS = (1, 2)
 
-#: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
-#: its path.
+#: The child imports dpaudit from the folder where the parent found it, and then removes that folder from its
+#: path, so that nothing else in it can be imported. The suite's root comes first on its path.
 _BOOTSTRAP = (
     "import os, sys; folder = sys.argv.pop(1); folder and os.chdir(folder); "
     "sys.path.insert(0, sys.argv[1]); from dpaudit.run.worker import {0}; "
     "sys.path.pop(0); {0}(sys.argv[2], *map(int, sys.argv[3:]))"
 )
 
-#: One thread of linear algebra a worker: otherwise the last digits of a sum depend on the machine's load and
-#: on --jobs. It also makes forking safe: a library without threads holds no lock at that time.
+#: Each worker uses one thread of linear algebra. Otherwise the last digits of a sum depend on the machine's
+#: load and on --jobs. It also makes forking safe, because a library without threads holds no lock then.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 
-#: Seconds that importing one suite may take.
+#: The time limit in seconds for importing one suite.
 IMPORT_SECONDS = 120.0
 
-#: Seconds beyond a command's own in which a worker must say that the command ran out of time.
+#: The time in seconds beyond a command's limit for a worker to report that the command ran out of time.
 GRACE_SECONDS = 10.0
-#: Workers without a command that are kept, the last used ones: a worker takes some hundred megabytes.
+#: The number of idle workers to keep, the last used ones. A worker takes some hundred megabytes.
 KEPT = 6
 
 
 def available_cpus() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _command(function: str, root: Path, seed: int, *, folder: str) -> list[str]:
-    """What starts a process in ``folder`` ("" for this one's) that calls a function of
-    ``dpaudit.run.worker`` with a root and a seed."""
+    """Return the command for a process that calls a function of ``dpaudit.run.worker``.
+
+    The process runs in ``folder`` ("" means the folder of this process). The function gets a root and a seed.
+    """
     location = str(Path(dpaudit.__file__).resolve().parent.parent)
     return [sys.executable, "-P", "-c", _BOOTSTRAP.format(function), folder, location, str(root), str(seed)]
 
@@ -64,10 +66,10 @@ def _environment(seed: int) -> dict[str, str]:
     return os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"}
 
 
-class _Nurseries:
-    """For each root and seed the process from which its workers are forked.
+class _ForkServers:
+    """The processes from which workers are forked, one for each root and seed.
 
-    What the first suite has imported of the harness, it imports before it forks for the next one.
+    Such a process imports the modules of the harness that earlier suites have imported before it forks again.
     """
 
     def __init__(self, folder: str) -> None:
@@ -78,19 +80,19 @@ class _Nurseries:
         self._closed = False
 
     def fork(self, root: Path, seed: int, output: IO[bytes]) -> Forked | None:
-        """A worker that prints to ``output``; ``None`` where the system cannot fork."""
+        """Return a worker that prints to ``output``, or ``None`` if the system cannot fork."""
         found = self._fork_server(root, seed)
         return found and found[0].start(output, modules=found[1])
 
     def prepare(self, root: Path, seed: int) -> None:
-        """Start that process, and have it import what it can by now: nobody waits for it."""
-        with suppress(OSError):  # the worker that needs it says why
+        """Start the fork server and let it import modules in advance, without waiting for it."""
+        with suppress(OSError):  # the worker that needs it reports the error
             found = self._fork_server(root, seed)
             if found:
                 found[0].prepare(found[1])
 
     def _fork_server(self, root: Path, seed: int) -> tuple[ForkServer, list[str]] | None:
-        """That process and the modules that it has to import; ``None`` where the system cannot fork."""
+        """Return the fork server and the modules that it must import, or ``None`` without fork."""
         with self._lock:
             if not CAN_FORK or self._closed:
                 return None
@@ -100,12 +102,12 @@ class _Nurseries:
             return self._started[root, seed], sorted(self._modules)
 
     def share(self, modules: Iterable[str]) -> None:
-        """A suite has imported these modules of the harness."""
+        """Add modules that a suite has imported, of the harness only."""
         with self._lock:
             self._modules.update(name for name in modules if is_harness_module(name))
 
     def close(self) -> None:
-        """End them all; only once no worker is needed any more."""
+        """End all fork servers. Call this only when no worker is needed any more."""
         with self._lock:
             self._closed = True
             for fork_server in self._started.values():
@@ -114,82 +116,83 @@ class _Nurseries:
 
 
 class _Worker:
-    """One worker process for one suite. Safe to use from several threads.
+    """A worker process for one suite. It can be used from several threads.
 
-    ``seed`` is that of string hashes and of the global generators: 0, and others in the fresh-process checks.
+    ``seed`` is the seed of string hashes and of the global generators: 0, or another in fresh-process checks.
     """
 
-    def __init__(self, file: SuiteFile, *, seed: int, nurseries: _Nurseries) -> None:
+    def __init__(self, file: SuiteFile, *, seed: int, fork_servers: _ForkServers) -> None:
         self.about = (file.path, seed)
         self.file = file
-        self.users = 0  # threads that hold it, counted by the pool
+        self.users = 0  # the number of threads that use it, counted by the pool
         self._is_taken = False
         self._is_ended = False
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._loaded: Answer | None = None
-        self._nurseries = nurseries
-        self._child: Child | None = None  # started where it is asked, since that takes a while
+        self._fork_servers = fork_servers
+        self._child: Child | None = None  # started by the first thread that needs it, because that takes long
 
     def load(self) -> Answer:
-        """Import the suite, once: what it says of itself, ``forks``, or ``failed`` with the reason.
+        """Import the suite once and return its description with ``forks``, or ``failed`` with the reason.
 
-        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason; the worker is of no more use then.
+        Raises ``ChildHungError`` or ``ChildDiedError`` with the reason. The worker cannot be used then.
         """
         with self._loading:
             if self._loaded is None:
                 command: dict[str, Any] = {"do": "load", "path": str(self.file.path)}
                 command |= {"module": self.file.module, "part": self.file.kind != "suite"}
                 self._loaded = self._start().ask(command, seconds=IMPORT_SECONDS)
-                self._nurseries.share(self._loaded.pop("modules", ()))
+                self._fork_servers.share(self._loaded.pop("modules", ()))
             return self._loaded
 
     def _start(self) -> Child:
-        """Its process, which is ended at once where the worker was ended meanwhile."""
+        """Return its process. End the process at once if the worker was ended meanwhile."""
         if self._child is not None:
             return self._child
         file, seed = self.file, self.about[1]
         try:
             child = Child(
-                _command("main", file.root, seed, folder=self._nurseries.folder),
+                _command("main", file.root, seed, folder=self._fork_servers.folder),
                 environment=_environment(seed),
-                fork=lambda output: self._nurseries.fork(file.root, seed, output),
+                fork=lambda output: self._fork_servers.fork(file.root, seed, output),
             )
-        except OSError as error:  # no memory, no room for its output
+        except OSError as error:  # no memory, or no space for its output
             self._is_ended = True
             raise ChildDiedError(
-                f"must have a process of its own, the system refused one ({error.strerror})"
+                f"cannot start because the system refused a process ({error.strerror})",
+                code="E-PROCESS-REFUSED",
             ) from error
         with self._lock:
             self._child = child
             if not self._is_ended:
                 return child
         child.kill()
-        raise ChildDiedError("must not start once the run was stopped")
+        raise ChildDiedError("cannot start because the run was stopped", code="E-RUN-STOPPED")
 
     def reserve(self) -> bool:
-        """Whether a command may be sent: always where each gets a fork, else once."""
+        """Return whether a command may be sent: always if each command gets a fork, otherwise once."""
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
         return is_first or bool(self.load()["forks"])
 
     def is_spent(self) -> bool:
-        """Whether it cannot serve another command."""
+        """Return whether it cannot serve another command."""
         if self._is_ended or (self._child is not None and self._child.is_gone()):
             return True
         loaded = self._loaded
         return loaded is not None and ("failed" in loaded or (self._is_taken and not loaded["forks"]))
 
     def ask(self, command: dict[str, Any], *, seconds: float) -> Answer:
-        """Send a command and wait for its answer, at most ``seconds``.
+        """Send a command and wait at most ``seconds`` for its answer.
 
-        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason.
+        Raises ``ChildHungError`` or ``ChildDiedError`` with the reason.
         """
         grace = GRACE_SECONDS if self.load()["forks"] else 0.0
         return self._start().ask(command, seconds=seconds, grace=grace)
 
     def kill(self) -> None:
-        """End the process, and whatever it started, at once; start none any more."""
+        """End the process and everything that it started at once, and start no other."""
         with self._lock:
             self._is_ended = True
             child = self._child
@@ -197,29 +200,35 @@ class _Worker:
             child.kill()
 
     def close(self) -> None:
-        """End the process and give back what it holds; only once nobody asks it any more."""
+        """End the process and release its resources. Call this only when no thread uses it any more."""
         self.kill()
         if self._child is not None:
             self._child.close()
 
 
 class Pool:
-    """The workers of a run, started as suites are asked. Safe to use from several threads.
+    """The workers of a run, started when they are needed. A pool can be used from several threads.
 
-    ``size`` is the number of threads that ask. Processes with ``seeds`` are prepared while suites with
-    programs are imported. ``folder`` is the one that rows run in ("" for this process's).
+    Parameters
+    ----------
+    size : int
+        The number of threads that send commands.
+    seeds : sequence of int
+        The seeds of fork servers that are prepared while suites with programs are imported.
+    folder : str
+        The folder that rows run in ("" means the folder of this process).
     """
 
     def __init__(self, size: int, *, seeds: Sequence[int] = (), folder: str = "") -> None:
         self._kept = max(KEPT, size)
         self._seeds = seeds
         self._lock = threading.Lock()
-        self._workers: list[_Worker] = []  # those that may still be asked, the last used one at the end
-        self._nurseries = _Nurseries(folder)
+        self._workers: list[_Worker] = []  # the workers that can still be used, the last used at the end
+        self._fork_servers = _ForkServers(folder)
         self._closed = False
 
     def load(self, file: SuiteFile) -> Answer:
-        """What a suite says of itself, or ``failed`` with the reason. Raises as ``ask`` does."""
+        """Return the description of a suite, or ``failed`` with the reason. Raises as ``ask`` does."""
         worker = self._claim(file, seed=0)
         try:
             loaded = worker.load()
@@ -227,14 +236,14 @@ class Pool:
             self._release(worker)
         if any(row["has_fingerprint"] for row in loaded.get("rows", ())):
             for seed in self._seeds:
-                self._nurseries.prepare(file.root, seed)
+                self._fork_servers.prepare(file.root, seed)
         return loaded
 
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
-        """The answer of a worker of ``file`` with ``seed``; ``failed`` where the suite's code raised.
+        """Return the answer of a worker for ``file`` with ``seed``, or ``failed`` if the suite's code raised.
 
-        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason, where there is none in
-        ``seconds``, counted from when the suite has been imported.
+        Raises ``ChildHungError`` or ``ChildDiedError`` with the reason if there is no answer within
+        ``seconds``, counted from the end of the import.
         """
         while True:
             worker = self._claim(file, seed=seed)
@@ -248,28 +257,28 @@ class Pool:
                 self._release(worker)
 
     def forget(self, file: SuiteFile, *, seed: int) -> None:
-        """End the workers of ``file`` with ``seed``: they are not asked again."""
+        """End the workers of ``file`` with ``seed``, which will get no further command."""
         self._close_where(lambda worker: worker.about == (file.path, seed))
 
     def close(self) -> None:
-        """End every process, busy ones too. Whoever waits for one gets ``ChildDiedError``."""
+        """End every process, including busy ones. Threads that wait for them get ``ChildDiedError``."""
         with self._lock:
             self._closed = True
             busy = [worker for worker in self._workers if worker.users]
         for worker in busy:
-            worker.kill()  # the last thread that asked it closes it
+            worker.kill()  # the last thread that uses it closes it
         self._close_where(lambda worker: True)
-        self._nurseries.close()
+        self._fork_servers.close()
 
     def _claim(self, file: SuiteFile, *, seed: int) -> _Worker:
-        """A worker that may be asked, or a new one."""
+        """Return a worker that can take a command, or a new worker."""
         about = (file.path, seed)
         with self._lock:
             if self._closed:
-                raise ChildDiedError("must not start once the run was stopped")
+                raise ChildDiedError("cannot start because the run was stopped", code="E-RUN-STOPPED")
             worker = next((item for item in self._workers if item.about == about), None)
             if worker is None:
-                worker = _Worker(file, seed=seed, nurseries=self._nurseries)
+                worker = _Worker(file, seed=seed, fork_servers=self._fork_servers)
             else:
                 self._workers.remove(worker)
             self._workers.append(worker)
@@ -277,7 +286,7 @@ class Pool:
             return worker
 
     def _release(self, worker: _Worker) -> None:
-        """Hand back a worker; end it where it is of no more use, and the oldest where there are too many."""
+        """Return a worker to the pool. End it if it is spent, and end the oldest if there are too many."""
         with self._lock:
             worker.users -= 1
             if worker.is_spent() and worker in self._workers:
@@ -290,7 +299,7 @@ class Pool:
         self._close_where(lambda item: item in oldest)
 
     def _close_where(self, matches: Callable[[_Worker], bool]) -> None:
-        """End the workers that match and that nobody asks."""
+        """End the workers that match and that no thread uses."""
         with self._lock:
             gone = [worker for worker in self._workers if not worker.users and matches(worker)]
             self._workers = [worker for worker in self._workers if worker not in gone]

@@ -1,8 +1,7 @@
-"""Which files a suite and its rows read, and what was in them: a resumed run compares.
+"""Record which files a suite and its rows read, with their digests, so that a resumed run can compare them.
 
-Python reports each file that it opens and each folder that it lists to its audit hooks, whichever library
-asks for it. Files that a C library opens by itself, and those of other programs that a row starts, are not
-reported.
+Python reports each file that it opens and each folder that it lists to its audit hooks, for every library.
+Files that a C library opens by itself, and files that other programs started by a row open, are not reported.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from dpaudit.core.harness import installed_folders, is_harness_file
 
 __all__ = ["Reading", "has_changed"]
 
-#: How a file opened for writing alone, or emptied, or made as it was opened, is told from one that is read.
+#: The flags of a file that is opened only for writing, emptied, or created, as opposed to read.
 _WRITES = os.O_WRONLY | os.O_TRUNC | os.O_EXCL
 
 _EVENTS = frozenset(("open", "os.listdir", "os.scandir", "sqlite3.connect"))
 
-#: Names in a folder that a run itself makes there.
+#: Prefixes of names that a run itself creates in a folder.
 _OWN = ("__pycache__", "dpaudit-report.")
 
 
 class Reading:
     """The files below a suite's root, or below the folder of the run, that this process has read so far.
 
-    ``found`` has the digest of each as it was first read, by its path from the root. What the process wrote
-    first is left out, and so are the harness and installed packages. A fork goes on with a copy.
+    ``found`` maps the path of each file from the root to its digest at the first read. Files that the process
+    wrote before it read them, the harness and installed packages are left out. A fork continues with a copy.
     """
 
     def __init__(self, root: Path) -> None:
@@ -44,29 +43,29 @@ class Reading:
         self._hashing: set[int] = set()
 
     def start(self) -> None:
-        """Record from now on, to the end of the process."""
+        """Start recording. It continues to the end of the process."""
         sys.addaudithook(self._hook)
 
     def add(self, names: Iterable[str]) -> None:
-        """Record files that were read in another way, by their paths from the root."""
+        """Add files that were read in another way, by their paths from the root."""
         for name in names:
             self._note(os.path.join(self._root, name))
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in _EVENTS:  # first: Python announces a great many
+        if event not in _EVENTS:  # tested first, because Python reports a great many events
             return
         thread = threading.get_ident()
         if thread in self._hashing:
             return
         self._hashing.add(thread)
         try:
-            # Imports are followed by their names, and list folders that the program never looks at.
+            # Skip imports: they are followed by name, and they list folders that the program never reads.
             if not sys._getframe(1).f_code.co_filename.startswith("<frozen "):
                 path = "." if arguments[0] is None else arguments[0]
                 if not isinstance(path, int):
                     flags = arguments[2] if event == "open" else 0
                     self._opened(os.path.abspath(os.fsdecode(path)), flags)
-        except (TypeError, ValueError, OSError):  # what cannot be opened either
+        except (TypeError, ValueError, OSError):  # the program cannot open such a path either
             pass
         finally:
             self._hashing.discard(thread)
@@ -87,12 +86,12 @@ class Reading:
 
 
 def has_changed(read: Mapping[str, str], root: Path) -> bool:
-    """Whether a file or a folder of ``Reading.found`` is not as it was."""
+    """Return whether a file or a folder of ``Reading.found`` has changed."""
     return any(_digest(os.path.join(root, name)) != digest for name, digest in read.items())
 
 
 def _digest(path: str) -> str:
-    """What shows a change: of a file its content, of a folder the names in it."""
+    """Return a digest that shows a change: of a file's content, or of the names in a folder."""
     try:
         if os.path.isdir(path):
             names = sorted(name for name in os.listdir(path) if not name.startswith(_OWN))

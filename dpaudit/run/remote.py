@@ -1,8 +1,8 @@
-"""A row on another process or machine: what is sent, and how the process that gets it answers.
+"""Run a row in another process or on another machine: define what is sent, and answer it there.
 
-Each process that serves rows keeps a pool of its own for each run, so that a row there runs as it does here:
-in a fork of a process that has imported its suite alone, with the same environment and the same limits. It
-refuses a row unless its sources and versions are those of the process that planned the run.
+Each process that serves rows keeps a separate pool for each run, so that a row runs there as it does here: in
+a fork of a process that has imported only its suite, with the same environment and the same limits. It
+refuses a row unless its sources and versions equal those of the process that planned the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.errors import CodedError, InvalidParameterError
 from dpaudit.core.processes.child import Answer
 from dpaudit.run.process import Pool
 from dpaudit.run.stamps import (
@@ -30,25 +30,27 @@ from dpaudit.run.targets import PAPERS, SuiteFile, bundled_audits
 
 __all__ = ["Asked", "Asking", "RemoteError", "Stamp", "answer", "end_run", "stamp_of"]
 
-#: What a sent suite is, apart from where it lies.
+#: The identity of a suite, apart from its path: names and values of its sources and versions.
 Stamp = tuple[tuple[str, str], ...]
 
 
-class RemoteError(DpauditError):
+class RemoteError(CodedError):
     """The cluster is gone, or one of its processes has other sources or versions than this one."""
+
+    code = "E-REMOTE"
 
 
 class Asking(Protocol):
-    """Whoever gives rows to processes: a pool of this machine, or a cluster."""
+    """A backend that runs commands about suites in processes: a pool of this machine, or a cluster."""
 
     def load(self, file: SuiteFile) -> Answer:
-        """What a suite says of itself, or ``failed`` with the reason."""
+        """Return the description of a suite, or ``failed`` with the reason."""
 
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
-        """The answer to a command about a suite."""
+        """Return the answer to a command about a suite."""
 
     def forget(self, file: SuiteFile, *, seed: int) -> None:
-        """A suite is not asked again with this seed."""
+        """Allow the backend to end workers: no further command for this suite and seed follows."""
 
     def close(self) -> None:
         """End every process."""
@@ -56,8 +58,11 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One command of one run about one suite; ``seconds`` of wall clock, ``seed`` of hashes and globals;
-    ``folder`` is the one that the run was started in, ``also`` files that the suite imported."""
+    """A command of a run about a suite.
+
+    ``seconds`` is the limit of wall clock and ``seed`` the seed of hashes and global generators. ``folder``
+    is the folder in which the run was started. ``also`` are files that the suite imported.
+    """
 
     run: str
     folder: str
@@ -72,7 +77,7 @@ class Asked:
 
     @property
     def file(self) -> SuiteFile:
-        """The suite here: a bundled one where this installation has it, another one at the same path."""
+        """Return the suite file on this machine: a bundled one of this installation, or the same path."""
         if not self.label.startswith(f"{PAPERS}:"):
             return SuiteFile(Path(self.path), Path(self.root), self.label)
         audits = bundled_audits()
@@ -80,10 +85,10 @@ class Asked:
 
 
 def stamp_of(file: SuiteFile, *, also: Iterable[str] = ()) -> Stamp:
-    """Everything that a result depends on besides its command: two processes with the same stamp agree.
-    ``also``: files that the suite imports by computed names (``Sources.hash_of``).
+    """Return everything that a result depends on besides its command. Processes with the same stamp agree.
 
-    Raises ``InvalidParameterError`` where a source file cannot be read.
+    ``also`` are files that the suite imports by computed names (``Sources.hash_of``). Raises
+    ``InvalidParameterError`` if a source file cannot be read.
     """
     versions = {name: str(number) for name, number in library_versions().items()}
     own = {"dpaudit's sources": tool_hash(), "the suite's sources": Sources().hash_of(file, also=also)}
@@ -91,8 +96,10 @@ def stamp_of(file: SuiteFile, *, also: Iterable[str] = ()) -> Stamp:
 
 
 class _Serving:
-    """What this process does for one run: a pool, and what it knows of the suites' sources. They are read
-    anew for each run, since a process of a cluster outlives many an edit."""
+    """The state of this process for one run: a pool, and the stamps of the suites.
+
+    Stamps are read again for each run, because a file may be edited during the life of a cluster's process.
+    """
 
     def __init__(self, folder: str) -> None:
         self.pool = Pool(1, folder=folder)
@@ -109,7 +116,7 @@ class _Serving:
         _require_equal(here, asked)
 
     def require_still_same(self, asked: Asked) -> None:
-        """The same once the suite has been imported, so that no edit comes in between."""
+        """Repeat this check once after the import of the suite: a file may have been edited meanwhile."""
         with self._lock:
             if asked.file in self._compared:
                 return
@@ -124,7 +131,7 @@ _serving: dict[str, _Serving] = {}
 def answer(asked: Asked) -> Answer:
     """Answer a command in this process's pool for its run.
 
-    Raises ``RemoteError`` where this process has other sources or versions, ``ChildHungError`` or
+    Raises ``RemoteError`` if this process has other sources or versions, and ``ChildHungError`` or
     ``ChildDiedError`` as ``Pool.ask`` does.
     """
     with _lock:
@@ -139,15 +146,18 @@ def answer(asked: Asked) -> Answer:
 
 
 def _folder_here(asked: Asked) -> str:
-    """The folder that rows run in, as on the machine that the run was started on: suites may read files by
-    relative paths. Those that ship with dpaudit read none, and need no such folder."""
+    """Return the folder that rows run in: the folder in which the run was started.
+
+    Suites may read files by relative paths. Bundled suites do not, so they need no such folder.
+    """
     if Path(asked.folder).is_dir():
         return asked.folder
     if asked.label.startswith(f"{PAPERS}:"):
         return ""
     raise RemoteError(
-        f"{_whose()} must have the folder that the run was started in, {asked.folder}, where rows may read "
-        "files, and has not; put it on a shared disk, or start the run in another one, and use --resume."
+        f"{_worker_name()} lacks the folder that the run was started in, {asked.folder}, where rows may read "
+        "files. Put it on a shared disk, or start the run in another folder, and use --resume.",
+        code="E-REMOTE-FOLDER",
     )
 
 
@@ -155,24 +165,27 @@ def _stamp_here(asked: Asked) -> Stamp:
     try:
         return stamp_of(asked.file, also=asked.also)
     except InvalidParameterError as error:
-        raise RemoteError(f"{_whose()} must have the suite {asked.label}, and has not: {error}") from error
+        raise RemoteError(
+            f"{_worker_name()} cannot read the suite {asked.label}: {error}", code="E-REMOTE-SUITE"
+        ) from error
 
 
 def _require_equal(here: dict[str, str], asked: Asked) -> None:
     for name, wanted in asked.stamp:
         if here[name] != wanted:
             raise RemoteError(
-                f"{_whose()} must have {name} as in the process that planned the run, got "
-                f"{here[name][:12]} instead of {wanted[:12]}; put the same there and use --resume."
+                f"{_worker_name()} has another version of {name} than the process that planned the run: "
+                f"{here[name][:12]} instead of {wanted[:12]}. Install the same version and use --resume.",
+                code="E-REMOTE-VERSION",
             )
 
 
-def _whose() -> str:
+def _worker_name() -> str:
     return f"a worker ({platform.node()})"
 
 
 def end_run(run: str) -> None:
-    """End what this process still does for a run."""
+    """End what this process is still doing for a run."""
     with _lock:
         serving = _serving.pop(run, None)
     if serving is not None:

@@ -1,7 +1,8 @@
-"""Which rows to run: the expressions of ``-k``, as pytest has them.
+"""Select rows with the expressions of ``-k``, which have the syntax of pytest.
 
-A word matches an id that contains it, whatever the case; ``=LAP`` (or ``"=LAP"``) matches the id LAP alone.
-``and``, ``or``, ``not`` and parentheses combine. A word with spaces or parentheses in it goes in quotes.
+A word matches an id that contains it, in upper or lower case. ``=LAP`` (or ``"=LAP"``) matches only the id
+LAP. Combine words with ``and``, ``or``, ``not`` and parentheses. Put a word with spaces or parentheses in
+quotes.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ Matches = Callable[[str], bool]
 
 
 def selector(expression: str) -> Matches:
-    """Return the function that says whether an id is selected.
+    """Return the function that tests whether an expression selects an id.
 
     Raises ``InvalidParameterError`` for a broken expression.
     """
     if not expression.strip():
         raise InvalidParameterError(
-            "-k must name at least one word, got an empty expression; leave it out to run every row."
+            "-k must contain at least one word, got an empty expression. Omit -k to run every row.",
+            code="E-SELECT-SYNTAX",
         )
     reader = _Reader(expression)
     matches = reader.either()
@@ -36,8 +38,10 @@ def selector(expression: str) -> Matches:
 
 
 def exactly(row_id: str) -> str:
-    """The expression that selects ``row_id`` and no other, quoted only where it must be; for an id with
-    quotes of both kinds one that selects it by its parts."""
+    """Return the expression that selects only ``row_id``, quoted only if necessary.
+
+    For an id with both kinds of quotes, the expression selects all ids that contain its parts.
+    """
     word = f"={row_id}"
     if re.fullmatch(r"""[^\s()"']+""", word):
         return word
@@ -49,13 +53,16 @@ def exactly(row_id: str) -> str:
 
 
 def _plain(part: str) -> str:
-    """A part of an id without the sign that would make it a whole one."""
+    """Return a part of an id without leading ``=``, which would make it match only a whole id."""
     return part.lstrip("=")
 
 
 class _Reader:
-    """Recursive descent: either := both ("or" both)*; both := one ("and" one)*; one := "not" one | "(" either
-    ")" | word.
+    """A recursive-descent parser of this grammar.
+
+    either := both ("or" both)*
+    both := one ("and" one)*
+    one := "not" one | "(" either ")" | word
     """
 
     def __init__(self, expression: str) -> None:
@@ -101,7 +108,8 @@ class _Reader:
         place = "its end" if self.next is None else repr(self.next[0])
         return InvalidParameterError(
             "-k must combine words with and, or, not and parentheses, "
-            f"got {self.expression!r} (trouble at {place}); quote a word with spaces."
+            f"got {self.expression!r} (error at {place}). Quote a word with spaces.",
+            code="E-SELECT-SYNTAX",
         )
 
     def _take(self, keyword: str) -> bool:
@@ -111,14 +119,14 @@ class _Reader:
         return False
 
     def _split(self, expression: str) -> list[tuple[str, bool]]:
-        """Tokens, each with whether it was quoted (a quoted ``and`` is a word)."""
+        """Return the tokens, each with whether it was quoted (a quoted ``and`` is a word)."""
         tokens: list[tuple[str, bool]] = []
         at, text = 0, expression.rstrip()
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
                 raise InvalidParameterError(
-                    f"-k must close its quotes, got {expression!r}; add the missing quote."
+                    f"-k must close its quotes, got {expression!r}.", code="E-SELECT-SYNTAX"
                 )
             quoted = match["double"] if match["double"] is not None else match["single"]
             tokens.append((quoted, True) if quoted is not None else (match["mark"] or match["word"], False))

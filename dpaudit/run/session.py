@@ -1,7 +1,7 @@
-"""A whole run: take what the journal already has, run the rest, and put the report together.
+"""Run a plan: take results from the journal, run the remaining rows, and make the report.
 
-Whatever ends the run early (Ctrl-C, a signal), the report holds the results that were finished, says that it
-is partial, and the journal has them all for ``--resume``.
+If Ctrl-C or a signal ends the run early, the report is marked as partial and holds the finished results, and
+the journal has all of them for ``--resume``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["Session"]
 
 
 class Session:
-    """One run of a plan.
+    """A run of a plan.
 
-    ``remaining`` are the rows that are still to run, ``resumes`` is whether there is a journal to go on from;
-    ``run`` runs them, ``report`` may be called at any time.
+    ``remaining`` holds the rows that are still to run, and ``resumes`` is whether there is a journal to
+    continue. ``run`` runs these rows. ``report`` may be called at any time.
     """
 
     def __init__(
@@ -40,9 +40,10 @@ class Session:
         command: str,
         confirms: Callable[[dict[str, Any]], bool],
     ) -> None:
-        """Read the journal beside ``report_path`` if ``resume``; ``command`` is the command line, for the
-        stamps. ``confirms`` is whether everything in a result follows from its evidence: one of the journal
-        counts only then.
+        """Read the journal next to ``report_path`` if ``resume`` is set.
+
+        ``command`` is the command line for the stamps. ``confirms`` tests whether everything in a result
+        follows from its evidence. A result of the journal is used only if it does.
         """
         self._plan = plan
         self._settings = settings
@@ -57,9 +58,9 @@ class Session:
         self.remaining = [row for row in plan.rows if row.key not in self._results]
 
     def _done_before(self) -> dict[str, dict[str, Any]]:
-        """Results of rows whose key is in the journal.
+        """Return the results of rows whose key is in the journal.
 
-        A crashed row may have been the machine's fault, and runs again.
+        Crashed rows are left out and run again, because the machine may have caused the crash.
         """
         found = read_entries(self._journal)
         return {
@@ -69,8 +70,11 @@ class Session:
         }
 
     def _still_holds(self, row: PlannedRow, entry: Entry) -> bool:
-        """Whether a result is this row's, the files read for it are as they were, and ``dpaudit verify``
-        would confirm all of it: the journal is a file that anything may have written."""
+        """Return whether a result of the journal can be used for this row.
+
+        It must belong to this row, and the files read for it must be unchanged. ``dpaudit verify`` must
+        confirm it, because any program may have written the journal.
+        """
         result = entry.result
         if result["verdict"] == "crashed" or not is_result_of(row, result):
             return False
@@ -79,14 +83,14 @@ class Session:
         return self._confirms(result)
 
     def _current(self, row: PlannedRow, result: dict[str, Any]) -> dict[str, Any]:
-        """A journalled result with the fields that depend on this command line and not on the row."""
+        """Return a result of the journal with the fields that depend on this command line updated."""
         accepted = is_accepted(result, require=self._settings.require, accept=self._settings.accept)
         judged = {"as_expected": as_expected(result), "accepted": accepted}
         return result | judged | {"suite": row.suite.file.label, "reproduce": row.reproduce}
 
     @property
     def finished(self) -> bool:
-        """Whether all rows are done."""
+        """Return whether all rows are done."""
         return self._finished is not None
 
     def run(
@@ -98,13 +102,14 @@ class Session:
         started: Callable[[str], None] | None = None,
         fail_fast: bool = False,
     ) -> None:
-        """Run the remaining rows; each result is on disk before ``show`` gets it. ``started`` gets the id of
-        each row as it begins, from another thread. With ``fail_fast`` the first row that is not accepted ends
-        the run, and the report is partial where rows are left.
+        """Run the remaining rows. Each result is on disk before ``show`` is called with it.
 
-        Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
-        Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
-        through.
+        ``started`` is called with the id of each row when it begins, from another thread. With ``fail_fast``
+        the first row that is not accepted ends the run, and the report is partial if rows are left.
+
+        If the journal cannot be written (a full disk), the run continues and ``warn`` is called with one
+        message. Raises ``InvalidParameterError`` if another run writes the journal. A ``KeyboardInterrupt``
+        is not caught.
         """
         lost, left = False, len(self.remaining)
         read: dict[str, dict[str, str]] = {}
@@ -116,8 +121,8 @@ class Session:
                 except OSError as error:
                     if not lost:
                         warn(
-                            f"the journal {self._journal} cannot be written ({error.strerror}): the run goes "
-                            "on, but --resume may not find what comes from here on."
+                            f"the journal {self._journal} cannot be written ({error.strerror}). The run "
+                            "continues, but --resume may not find the results from now on."
                         )
                     lost = True
                 show(result)
@@ -127,7 +132,7 @@ class Session:
         self._finished = now()
 
     def report(self) -> dict[str, Any]:
-        """The report on what is finished, results in the order of the suites."""
+        """Return the report on the finished rows, with results in the order of the suites."""
         return {
             "schema_version": SCHEMA_VERSION,
             "tool_version": dpaudit.__version__,

@@ -1,8 +1,8 @@
-"""Where a result comes from: source hashes, the suite's commit, and the versions of what computed it.
+"""Compute the stamps of a result: source hashes, the suite's commit, and the versions of all libraries.
 
-``Sources`` follows the import statements of a suite (those inside functions too) to every file below the
-suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a hash of its
-own. What a suite imports by a computed name is seen if that happens while the suite is imported
+``Sources`` follows the import statements of a suite (including those inside functions) to every file below
+the suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a
+separate hash. Imports by computed names are found if they happen while the suite is imported
 (``imported_below``).
 """
 
@@ -38,27 +38,27 @@ __all__ = [
 
 LIBRARIES = ("numpy", "scipy", "python-flint")
 
-#: Seconds that one question to git may take; beyond that the report goes without the answer.
+#: The time limit in seconds for one git command. Beyond it, the report lacks the commit.
 GIT_PATIENCE = 10
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
+    """Return the time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def platform_name() -> str:
-    """The operating system and the processor family: floats may differ between two of them."""
+    """Return the operating system and the processor family. Floats may differ between two of them."""
     return f"{platform.system()} {platform.machine()}"
 
 
 def python_version() -> str:
-    """The version of Python that runs here."""
+    """Return the version of Python that runs here."""
     return platform.python_version()
 
 
 def library_versions() -> dict[str, str | None]:
-    """Versions of the numeric libraries; ``None`` for one that is not installed."""
+    """Return the versions of the numeric libraries, or ``None`` for a library that is not installed."""
     return {name: _version(name) for name in LIBRARIES}
 
 
@@ -72,8 +72,11 @@ def _version(name: str) -> str | None:
 
 @cache
 def tool_hash() -> str:
-    """SHA-256 over dpaudit's own source files (neither the reference content nor the audits that ride along,
-    which are hashed with the suites that import them)."""
+    """Return the SHA-256 of dpaudit's own source files.
+
+    The reference content and the bundled audits are left out. They are hashed with the suites that import
+    them.
+    """
     names = {
         path: path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")
     }
@@ -82,14 +85,16 @@ def tool_hash() -> str:
 
 
 def forget_versions() -> None:
-    """Read versions and dpaudit's own sources anew: in a process that outlives a run they may be replaced."""
+    """Clear the cached versions and hash of dpaudit, which may change in a process that outlives a run."""
     _version.cache_clear()
     tool_hash.cache_clear()
 
 
 def imported_below(root: Path) -> list[str]:
-    """The files of this process's modules below ``root``, from there: neither dpaudit's own nor Python's nor
-    installed packages, whose folders may lie below it too."""
+    """Return the files of this process's modules below ``root``, relative to it.
+
+    Files of dpaudit, Python and installed packages are left out, although their folders may be below it too.
+    """
     installed, found = installed_folders(), []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
@@ -101,15 +106,18 @@ def imported_below(root: Path) -> list[str]:
 
 
 class Sources:
-    """The source files of one run, each read and parsed once."""
+    """A cache of the source files of one run, each read and parsed once."""
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes] = {}
         self._imports: dict[tuple[Path, Path], list[Path]] = {}
 
     def hash_of(self, suite: SuiteFile, *, also: Iterable[str] = ()) -> str:
-        """SHA-256 over the suite file and every file below its root, or of ``dpaudit.reference``, that it
-        imports, directly or not. ``also``: files below the root that were imported by computed names."""
+        """Return the SHA-256 of the suite file and all files that it imports, directly or not.
+
+        Only files below its root or of ``dpaudit.reference`` are included. ``also`` are files below the root
+        that were imported by computed names.
+        """
         seen: set[Path] = set()
         waiting = [suite.path, *(suite.root / name for name in also)]
         while waiting:
@@ -134,7 +142,7 @@ class Sources:
 
 
 def _home(path: Path, root: Path) -> Path:
-    """The folder from which a file is imported: that of the package for reference content, else the root."""
+    """Return the folder from which a file is imported: dpaudit's for reference content, else the root."""
     return PACKAGE.parent if path.is_relative_to(PACKAGE / REFERENCE) else root
 
 
@@ -143,7 +151,7 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InvalidParameterError(
-            f"a source file must be readable, got {path} ({error.strerror}); check its permissions."
+            f"a source file must be readable, got {path} ({error.strerror}).", code="E-SOURCE-UNREADABLE"
         ) from error
 
 
@@ -156,11 +164,11 @@ def _digest(contents: dict[str, bytes]) -> str:
 
 
 def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The dotted names that a file imports; ``here`` is the dotted name of its package."""
+    """Yield the dotted names that a file imports. ``here`` is the dotted name of its package."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
-        return  # importing the suite will say what is wrong
+        return  # importing the suite will report the error
     for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
@@ -173,7 +181,7 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
 
 
 def _names_in_calls(tree: ast.Module, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The dotted names that ``import_module`` and ``__import__`` are called with, where a text says them."""
+    """Yield the dotted names in calls of ``import_module`` and ``__import__`` with a literal string."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
@@ -185,12 +193,12 @@ def _names_in_calls(tree: ast.Module, here: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _absolute(name: str, level: int, here: tuple[str, ...]) -> tuple[str, ...]:
-    """The dotted name after ``level`` dots in a file of the package ``here``; without dots as it stands."""
+    """Return the absolute form of a dotted name after ``level`` dots in a file of the package ``here``."""
     return (here[: len(here) - level + 1] if level else ()) + (tuple(name.split(".")) if name else ())
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement, those inside others too: an import is one, and most of a tree are expressions."""
+    """Yield every statement, including nested ones, without expressions, which are most of a tree."""
     waiting: list[ast.AST] = [*tree.body]
     while waiting:
         node = waiting.pop()
@@ -200,8 +208,9 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _files_of(name: tuple[str, ...], root: Path) -> Iterator[Path]:
-    """The files below ``root`` that importing the dotted ``name`` runs: packages on the way, and the module
-    itself. Of dpaudit only the reference content; the rest is ``tool_hash``'s.
+    """Yield the files below ``root`` that importing the dotted ``name`` runs: its packages and the module.
+
+    Of dpaudit only the reference content is included. ``tool_hash`` covers the rest.
     """
     if name[:1] == ("dpaudit",):
         root, start = PACKAGE.parent, 2
@@ -217,15 +226,13 @@ def _files_of(name: tuple[str, ...], root: Path) -> Iterator[Path]:
 
 
 def commit_of(suite: SuiteFile) -> tuple[str | None, bool | None]:
-    """The commit of the repository that tracks the suite file, and whether its work tree differs.
+    """Return the commit of the repository that tracks the suite file, and whether its work tree differs.
 
-    ``(None, None)`` without one.
+    Return ``(None, None)`` if there is none: no git, no repository, or a file that the repository does not
+    track, such as a wheel inside .venv.
     """
     if _git(suite.path.parent, "ls-files", "--error-unmatch", "--", suite.path.name) is None:
-        return (
-            None,
-            None,
-        )  # no git, no repository, or a file that the repository does not know (a wheel inside .venv, say)
+        return None, None
     commit = _git(suite.path.parent, "rev-parse", "--verify", "HEAD")
     changes = _git(suite.root, "status", "--porcelain", "--untracked-files=no", "--", ".")
     return commit, None if commit is None or changes is None else bool(changes)

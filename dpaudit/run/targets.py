@@ -1,8 +1,8 @@
-"""From the paths of a command line to suite files, each with its root.
+"""Find the suite files that the paths of a command line name, each with its root.
 
-A suite's root is the folder that goes on the import path while the suite runs, as a test runner does it: the
-parent of the ``audits`` folder that holds the suite, or the suite's own folder where there is none. Suites of
-different roots never share a process.
+A suite's root is the folder on the import path while the suite runs, as with a test runner: the parent of the
+``audits`` folder that holds the suite, or the suite's own folder if there is none. Suites with different
+roots never share a process.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ __all__ = [
     "written_paths",
 ]
 
-#: The path that always means the suites that ship with dpaudit.
+#: The path of the suites that ship with dpaudit.
 PAPERS = "papers"
 
 AUDITS = "audits"
-
 
 #: Folders that hold copies made by tools, not the user's own files.
 _COPIES = ("__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", "site-packages", "dist-packages")
@@ -50,11 +49,12 @@ Kind = Literal["suite", "maybe", "part"]
 
 @dataclass(frozen=True)
 class SuiteFile:
-    """One suite file: where it lies, its root, and ``label``, the name under which reports know it.
+    """A suite file: its path, its root, and its ``label``, the name in reports.
 
-    ``kind``: a ``"suite"`` was named, or assigns ``suite`` in a plain statement, so that it must set one. A
-    file found in a folder that binds ``suite`` in another form is ``"maybe"`` one. A ``"part"`` imports a
-    suite, or what declares rows: it is of interest only if no suite imports it.
+    ``kind`` is ``"suite"`` if the file was named or assigns ``suite`` in a plain statement, so that it must
+    set a suite. It is ``"maybe"`` for a file found in a folder that binds ``suite`` in another form. It is
+    ``"part"`` for a file that imports a suite or names that can declare rows. A part matters only if no suite
+    imports it.
     """
 
     path: Path
@@ -64,22 +64,22 @@ class SuiteFile:
 
     @property
     def module(self) -> str:
-        """The dotted module name that the file has from its root."""
+        """Return the dotted module name of the file below its root."""
         return ".".join(self.path.relative_to(self.root).with_suffix("").parts)
 
 
 def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
-    """Return the suite files that ``paths`` name, in order, each once, and the parts of suites beside them.
+    """Return the suite files that ``paths`` name, and parts of suites, in order and each once.
 
     A path is a suite file, a folder of suites, a folder that holds an ``audits`` folder, ``papers``, or one
-    of these such as ``papers:classics``. No path at all means the ``audits`` folder of the current folder, or
-    ``papers`` where there is none. Raises ``InvalidParameterError`` for anything else.
+    of the papers such as ``papers:classics``. Without a path, use the ``audits`` folder of the current
+    folder, or ``papers`` if there is none. Raises ``InvalidParameterError`` for any other path.
     """
     return each_once(suites_at(path) for path in paths or default_paths())
 
 
 def each_once(suites: Iterable[Sequence[SuiteFile]]) -> list[SuiteFile]:
-    """Return the files of several paths, each once: as a suite where one of the paths names it itself."""
+    """Return the files of several paths, each once, as a suite if one of the paths names the file itself."""
     found: dict[Path, SuiteFile] = {}
     for suite in itertools.chain.from_iterable(suites):
         known = found.setdefault(suite.path, suite)
@@ -103,12 +103,12 @@ def suites_around(suite: SuiteFile) -> list[SuiteFile]:
 
 
 def default_paths() -> list[str]:
-    """What a command without a path means: the ``audits`` folder here, or ``papers`` where there is none."""
+    """Return the default path: ``audits`` in the current folder, or ``papers`` if there is none."""
     return [AUDITS if Path(AUDITS).is_dir() else PAPERS]
 
 
 def written_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths of a command, written like the labels of the suites that they name."""
+    """Return the paths of a command, written like the labels of suites."""
     return tuple(
         path if path.split(":")[0] == PAPERS else _label(Path(path).resolve())
         for path in paths or default_paths()
@@ -116,26 +116,25 @@ def written_paths(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def bundled_audits() -> Path:
-    """The folder of the suites that ship with dpaudit: inside the wheel, or beside the package in a source
-    checkout.
-    """
+    """Return the folder of the suites that ship with dpaudit, in the wheel or in the source checkout."""
     for folder in (PACKAGE / BUNDLED / AUDITS, PACKAGE.parent / AUDITS):
         if folder.is_dir():
             return folder.resolve()
     raise InvalidParameterError(
-        f"the bundled papers must lie in {PACKAGE / BUNDLED}, found none; install dpaudit again."
+        f"the bundled papers must be in {PACKAGE / BUNDLED}, found none. Install dpaudit again.",
+        code="E-PAPERS-MISSING",
     )
 
 
 def _bundled(path: str) -> list[SuiteFile]:
-    """The suites that ship with dpaudit, or of ``papers:NAME`` those of that folder, or that very file."""
+    """Return the suites that ship with dpaudit, or for ``papers:NAME`` those in this folder or file."""
     suites = _all_bundled()
     labels = [suite.label for suite in suites if suite.kind == "suite"]
     kept = [suite for suite in suites if f"{suite.label}/".startswith(path.rstrip("/") + "/")]
     if path == PAPERS or kept:
         return suites if path == PAPERS else kept
     names = ", ".join(label.rpartition("/")[0] for label in labels)
-    raise InvalidParameterError(f"of {PAPERS} there are {names}, got {path}; name one of them.")
+    raise InvalidParameterError(f"{PAPERS} must be one of {names}, got {path}.", code="E-PAPERS-UNKNOWN")
 
 
 def _all_bundled() -> list[SuiteFile]:
@@ -155,14 +154,13 @@ def _named(name: str) -> list[SuiteFile]:
     path = Path(name)
     if path.is_file():
         if path.suffix != ".py":
-            raise InvalidParameterError(
-                f"a suite must be a Python file, got {name}; name a .py file or a folder of suites."
-            )
+            raise InvalidParameterError(f"a suite must be a Python file, got {name}.", code="E-SUITE-FILE")
         return [_suite(path)]
     if not path.is_dir():
         raise InvalidParameterError(
             f"a path must be a suite file, a folder of suites, {PAPERS!r} or one of these such as "
-            f"'{PAPERS}:classics', got {name}; check the path."
+            f"'{PAPERS}:classics', got {name}.",
+            code="E-PATH-UNKNOWN",
         )
     folder = path / AUDITS if (path / AUDITS).is_dir() else path
     suites = [_suite(file, kind) for file, kind in _files_below(folder)]
@@ -174,21 +172,21 @@ def _named(name: str) -> list[SuiteFile]:
 def no_suite(name: str) -> InvalidParameterError:
     """Return the error for a folder without suites."""
     return InvalidParameterError(
-        f"a folder of suites must hold a Python file that sets `suite`, found none in {name}; "
-        f"write `suite = Suite(paper=..., title=...)` in one, or name another folder."
+        "a folder of suites must hold a Python file that sets `suite = Suite(paper=..., title=...)`, found "
+        f"none in {name}.",
+        code="E-SUITE-MISSING",
     )
 
 
 def _suite(path: Path, kind: Kind = "suite") -> SuiteFile:
     full = path.resolve()
-    # Of several folders called audits the innermost counts: the suite's own neighbourhood, not where the
-    # repository happens to lie.
+    # Use the innermost of several folders called audits: an outer one may only contain the repository.
     audits = next((folder for folder in full.parents if folder.name == AUDITS), None)
     return SuiteFile(full, audits.parent if audits else full.parent, _label(full), kind)
 
 
 def _label(full: Path) -> str:
-    """A resolved path as reports write it: seen from the current folder if it is below."""
+    """Return a resolved path as reports write it: relative to the current folder if it is below."""
     here = Path.cwd().resolve()
     return (full.relative_to(here) if full.is_relative_to(here) else full).as_posix()
 
@@ -215,9 +213,9 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, Kind]]:
 
 
 def _kind(path: Path) -> Kind | None:
-    """Return what a file is by its syntax; ``None`` if it can hold no part of a suite.
+    """Return the kind of a file from its syntax, or ``None`` if it cannot hold a part of a suite.
 
-    One that cannot be read or parsed counts as a suite: loading it will say what is wrong.
+    A file that cannot be read or parsed counts as a suite, because loading it then reports the error.
     """
     try:
         tree = ast.parse(path.read_bytes())
@@ -238,8 +236,10 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
 
 
 def _at_module_level(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield every node that runs in the module's own namespace: of functions and classes their names alone,
-    unless a function declares ``suite`` global."""
+    """Yield every node that runs in the module's namespace.
+
+    Of functions and classes only the name does, unless a function declares ``suite`` global.
+    """
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
@@ -253,8 +253,10 @@ def _at_module_level(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _binds_suite(node: ast.AST) -> bool:
-    """Whether a node binds the name ``suite`` other than by an import: as a target of any kind, as the name
-    of a function, of a class or of an exception, or in a pattern."""
+    """Return whether a node binds the name ``suite`` other than by an import.
+
+    It may be a target of any kind, the name of a function, class or exception, or part of a pattern.
+    """
     if isinstance(node, ast.Name):
         return node.id == "suite" and isinstance(node.ctx, ast.Store)
     named = getattr(node, "name", None) or getattr(node, "rest", None)
@@ -262,8 +264,10 @@ def _binds_suite(node: ast.AST) -> bool:
 
 
 def _may_declare(node: ast.AST) -> bool:
-    """Whether a node imports a suite or what declares rows, or names ``suite`` in a string, as for
-    ``globals()["suite"]``."""
+    """Return whether a node imports a suite or a name that can declare rows, or contains the string "suite".
+
+    The string may bind it, as in ``globals()["suite"]``.
+    """
     if isinstance(node, ast.Constant):
         return node.value == "suite"
     if isinstance(node, ast.Attribute):

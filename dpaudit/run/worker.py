@@ -1,10 +1,10 @@
-"""The process that imports one suite and runs its rows, each in a process of its own.
+"""Import one suite in this process and run its rows, each in a separate process.
 
-Where the system can fork, each row runs in a fork of the process that has imported the suite
-(``dpaudit.core.processes.forks``), so that no row finds anything that another one left. Forking is safe here
-because no other thread exists at that point: linear algebra is held to one thread by the environment that
-the parent sets, FLINT starts none unless asked, and the worker itself has none. A suite whose import starts a
-thread is not forked. There, and on systems without fork, a worker runs one row and is replaced.
+If the system can fork, each row runs in a fork of the process that has imported the suite
+(``dpaudit.core.processes.forks``), so that rows cannot affect each other. Forking is safe here because no
+other thread exists then: the environment that the parent sets limits linear algebra to one thread, FLINT
+starts no thread by default, and the worker itself has none. A suite whose import starts a thread is not
+forked. For such suites, and on systems without fork, a worker runs one row and is replaced.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from dpaudit.run.stamps import imported_below
 __all__ = ["main", "serve_workers"]
 
 TRACEBACK_LINES = 60
-#: Seconds for which a source counts as changed just now.
+#: A source file counts as just changed for so many seconds.
 JUST_NOW = 2.0
 
 Answer = dict[str, Any]
@@ -58,10 +58,10 @@ Answer = dict[str, Any]
 def main(root: str, global_seed: int) -> None:
     """Import the suite that the first command names, then serve commands until their pipe ends.
 
-    ``root`` goes first on the import path; ``global_seed`` sets the global generators.
+    ``root`` comes first on the import path. ``global_seed`` sets the global generators.
     """
     commands, answers = take_over_stdio()
-    faulthandler.enable(all_threads=False)  # the thread that failed; others would come before it
+    faulthandler.enable(all_threads=False)  # otherwise other threads are printed before the one that failed
     hide_checkout(Path(root))
     sys.path.insert(0, root)
     SourceFileLoader.set_data = _unless_new(SourceFileLoader.set_data)  # type: ignore[method-assign]
@@ -69,7 +69,7 @@ def main(root: str, global_seed: int) -> None:
     load = json.loads(next(read_lines(commands)))
     worker = _Worker(Path(root), global_seed)
     if hasattr(signal, "alarm"):
-        signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
+        signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent is gone
     answer = worker.load(path=load["path"], module=load["module"], part=load["part"])
     if getpid() != own:
         _exit(0)  # the other half of a fork at import time
@@ -78,17 +78,19 @@ def main(root: str, global_seed: int) -> None:
     forks = hasattr(os, "fork") and is_single_threaded()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # the suite may have put anything there
-            stream.flush()  # what the import printed is not each row's
+            stream.flush()  # otherwise each fork would print the output of the import again
     send(answers, message(load["id"], answer=answer | {"forks": forks, "modules": _shared_modules()}))
-    if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
+    if forks:  # without gc.freeze, which would hide objects that an audit looks for
         serve_forked(commands, answers, worker.do, worker.prepare)
     else:
         serve(commands, answers, worker.do)
 
 
 def _unless_new(write: Callable[..., None]) -> Callable[..., None]:
-    """Python takes compiled code for that of a source by size and second of its last change: of a source that
-    was changed just now none is written, or another edit in that second would not be seen.
+    """Return a function that writes compiled code only for sources that were not changed just now.
+
+    Python matches compiled code to its source by size and second of the last change, so it would not notice
+    another edit within that second.
     """
 
     def written(loader: SourceFileLoader, path: str, data: bytes, **mode: int) -> None:
@@ -105,7 +107,7 @@ def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
 
 
 def _shared_modules() -> list[str]:
-    """The modules of the harness that this process has imported; other suites need most of them too."""
+    """Return the modules of the harness in this process. Other suites need most of them too."""
     return [name for name in sys.modules if is_harness_module(name)]
 
 
@@ -118,10 +120,10 @@ class _Worker:
         self.reading.start()
 
     def load(self, *, path: str, module: str, part: bool) -> Answer:
-        """Import a suite and describe it; ``failed`` with the reason where that is impossible.
+        """Import a suite and return its description, or ``failed`` with the reason.
 
-        ``held`` is what the suite serves, ``declared`` everything that the import made. A ``part`` may have
-        no suite, and no description then.
+        ``held`` lists the contents of the suite, ``declared`` everything that the import declared. A ``part``
+        may have no suite, and then it has no description.
         """
         try:
             self._seed_globals()
@@ -132,12 +134,14 @@ class _Worker:
                 return found
             found["held"] = held(self.suite)
             return describe(self.suite, file=path, root=self.root) | found
-        except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
+        except BaseException as error:  # a suite may raise anything, including SystemExit
             return self._failure(error) | {"place": self._place(error)}
 
     def prepare(self, command: dict[str, Any]) -> None:
-        """Before the fork for a row: import what such rows need, once for all of them, since that takes
-        longer than many a row. It starts no thread; where it fails, the row says so."""
+        """Import the modules that a row needs before the fork, because importing takes longer than most rows.
+
+        This starts no thread. If it fails, the row itself reports the error.
+        """
         with suppress(BaseException):  # as at the import of a suite
             if command["do"] == "calibrate":
                 return
@@ -148,7 +152,7 @@ class _Worker:
                 import dpaudit.kernel.program_claim  # noqa: F401 (the row needs them)
 
     def do(self, command: dict[str, Any]) -> Answer:
-        """The answer to a command; ``failed`` with the reason where the suite's code raised."""
+        """Return the answer to a command, or ``failed`` with the reason if the suite's code raised."""
         if command["do"] == "calibrate":
             return self._calibrate()
         if command["do"] == "fingerprint":
@@ -163,7 +167,7 @@ class _Worker:
             return self._failure(error)
 
     def _evaluate(self, row: str, seed: int, alpha: float, profile: Any) -> Answer:
-        """A row's fingerprint, its finding, its seconds, and the files that were read for it."""
+        """Return a row's fingerprint, its finding, its seconds, and the files that were read for it."""
         started = time.perf_counter()
         answer: Answer = {"value": None}
         try:
@@ -175,11 +179,11 @@ class _Worker:
         except BaseException as error:
             answer |= self._failure(error)
         seconds = time.perf_counter() - started
-        self.reading.add(imported_below(self.root))  # the row itself may have imported some
+        self.reading.add(imported_below(self.root))  # the row may have imported further files
         return answer | {"seconds": seconds, "read": self.reading.found}
 
     def _calibrate(self) -> Answer:
-        """The answers to the suite's questions about noise."""
+        """Return the answers to the suite's questions about noise."""
         from dpaudit.certify.calibrate import answer  # loads the kernel, which few commands need
 
         try:
@@ -195,18 +199,20 @@ class _Worker:
         value = row.fingerprint(int(own))
         if not isinstance(value, str):
             raise InvalidParameterError(
-                f"a fingerprint must be a string, got {type(value).__name__}; return repr(...) or a hash."
+                f"a fingerprint must be a string, got {type(value).__name__}.", code="E-FINGERPRINT-TYPE"
             )
         return value
 
     def _seed_globals(self) -> None:
-        """Put the global generators where every row finds them, whatever the import drew."""
+        """Reset the global generators to the same state for every row, whatever the import drew."""
         random.seed(self.global_seed)
         np.random.seed(self.global_seed)  # noqa: NPY002  the very generator that programs must not use
 
     def _loaded(self) -> Suite:
         if self.suite is None:
-            raise InvalidParameterError("a suite must be imported before its rows run, it was not.")
+            raise InvalidParameterError(
+                "a suite must be imported before its rows run.", code="E-SUITE-NOT-LOADED"
+            )
         return self.suite
 
     def _row(self, row: str) -> Row:
@@ -216,7 +222,7 @@ class _Worker:
         return {"failed": self._reason(error), "traceback": _traceback(error)}
 
     def _reason(self, error: BaseException) -> str:
-        """One line: the error, and the last place below the root that it came through."""
+        """Return the error and the last line below the root that it passed, on one line."""
         text = (
             str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}".rstrip(": ")
         )
@@ -226,19 +232,19 @@ class _Worker:
         return f"{text} ({self._within(frame.filename)}:{frame.lineno})"
 
     def _place(self, error: BaseException) -> str:
-        """Where an import failed, with the line of source; empty where that is in no file of the suite."""
+        """Return where an import failed, with the line of source, or an empty text if outside the suite."""
         if isinstance(error, SyntaxError) and error.filename:
             return f"{self._within(error.filename)}:{error.lineno}: {(error.text or '').strip()}"
         frame = self._last_frame(error)
         return f"{self._within(frame.filename)}:{frame.lineno}: {frame.line}" if frame else ""
 
     def _last_frame(self, error: BaseException) -> traceback.FrameSummary | None:
-        """The last frame in a file of the suite: of what caused the error, or else of the error itself."""
+        """Return the last frame in a file of the suite, of the error's cause or else of the error itself."""
         own = self._last_frame(error.__cause__) if error.__cause__ is not None else None
         frames = reversed(traceback.extract_tb(error.__traceback__))
-        return own or next((item for item in frames if self._is_theirs(Path(item.filename))), None)
+        return own or next((item for item in frames if self._is_suite_file(Path(item.filename))), None)
 
-    def _is_theirs(self, path: Path) -> bool:
+    def _is_suite_file(self, path: Path) -> bool:
         return path.is_relative_to(self.root) and not is_harness_file(str(path))
 
     def _within(self, name: str) -> str:

@@ -1,16 +1,14 @@
-"""Verifying an untrusted report within limits: a child process checks the results one by one, and is replaced
-if it overruns.
+"""Verify an untrusted report within limits: a child process checks the results one by one.
 
-A rule or a distribution may take long on parameters that nobody honest would write. The parent keeps the
-clocks (one
-for each result, one for all of them) and asks about one result at a time. Only text passes between them. A
-result that overruns becomes a failed finding, and the next one gets a fresh child; a result for which no time
-is left is a failed finding, too.
+A rule or a distribution may take long on parameters that no honest report has. The parent keeps the time
+limits (for each result, and for all of them) and sends one result at a time. Only text passes between the
+processes. A result that exceeds a limit becomes a failed finding, and the next result gets a new child. A
+result for which no time is left becomes a failed finding too.
 
-The child starts isolated (``-I``): no file of the current folder, nothing that an environment variable of
-Python names is imported or executed. It finds dpaudit by the path of its own files alone, and the numeric
-libraries, where they are not installed in the usual place, at the end of its path, so that they shadow
-nothing. It limits its memory, its processor time and what it may write, and ends when its parent does.
+The child starts isolated (``-I``): it imports and executes no file of the current folder and nothing that an
+environment variable of Python names. It finds dpaudit only by the path of dpaudit's own files. Folders of
+numeric libraries that are not installed in the usual place come at the end of its path, so that they shadow
+nothing. The child limits its memory, its processor time and its written bytes, and ends when its parent ends.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from dpaudit.verify.result import verify_result
 
 __all__ = ["BoundedChecker", "main"]
 
-#: The package under its name from its own folder: what lies beside that folder is not importable.
+#: Import the package from its own folder, without making its sibling folders importable.
 _BOOTSTRAP = """
 import importlib.util, sys
 package, memory, seconds, parent, *libraries = sys.argv[1:]
@@ -47,18 +45,24 @@ main(megabytes=int(memory), seconds=int(seconds), parent=int(parent))
 
 _LIBRARIES = ("numpy", "scipy", "flint")
 
-#: Seconds that the child may take to start.
+#: The time limit in seconds for the start of the child.
 START_SECONDS = 120.0
 
-#: Bytes that the child may write to any file.
+#: The largest number of bytes that the child may write to any file.
 MAX_WRITTEN = 1 << 20
 
 
 class BoundedChecker:
-    """Checks results in a child process. Use as a context manager.
+    """A checker of results in a child process. Use it as a context manager.
 
-    ``seconds`` is the limit for one result, ``total`` that for all results together, from the first one on;
-    ``megabytes`` is the limit on the child's address space.
+    Parameters
+    ----------
+    seconds : float
+        The time limit for one result.
+    megabytes : int
+        The limit on the child's address space.
+    total : float
+        The time limit for all results, from the first result on (no limit).
     """
 
     def __init__(self, *, seconds: float, megabytes: int, total: float = math.inf) -> None:
@@ -75,29 +79,32 @@ class BoundedChecker:
         self._stop()
 
     def check(self, result: Any) -> list[Finding]:
-        """The findings about one result; a failed one if the child overran its limits or died, or if the time
-        for all results was used up before."""
+        """Return the findings about one result.
+
+        There is a failed finding if the child exceeded its limits or died, or if no time was left.
+        """
         name = id_of(result)
         if self._deadline is None:
             self._deadline = time.monotonic() + self._total
         left = self._deadline - time.monotonic()
         if left <= 0:
-            return [self._failed(name, f"{self._all()}; this one was not checked, no time was left for it")]
+            return [self._failed(name, f"{self._limit_on_all()}. No time was left for this result")]
         try:
             answer = self._running().ask({"result": result}, seconds=min(self._seconds, left))
         except (ValueError, RecursionError) as error:
             return [Finding(name, False, "result", f"a result must be plain JSON: {error}")]
         except ChildHungError:
             self._stop()
-            one = f"checking must end within {self._seconds:g} seconds, it did not"
-            return [self._failed(name, one if left > self._seconds else f"{self._all()}, they were not")]
+            one = f"checking this result did not end within {self._seconds:g} seconds"
+            whole = f"{self._limit_on_all()}, but this result did not end in time"
+            return [self._failed(name, one if left > self._seconds else whole)]
         except ChildDiedError:
             self._stop()
-            within = f"checking must fit into {self._megabytes} MB and its processor time"
-            return [self._failed(name, f"{within}, the checker died")]
+            limits = f"{self._megabytes} MB and the limit of processor time"
+            return [self._failed(name, f"the checker died; it must stay within {limits}")]
         return [Finding(**finding) for finding in answer["findings"]]
 
-    def _all(self) -> str:
+    def _limit_on_all(self) -> str:
         return f"all results must be checked within {self._total:g} seconds (--seconds)"
 
     def _failed(self, name: str, reason: str) -> Finding:
@@ -118,7 +125,8 @@ class BoundedChecker:
             except (ChildHungError, ChildDiedError) as error:
                 self._stop()
                 raise BrokenReportError(
-                    f"the checking process must start, it did not ({error}); check the installation."
+                    f"the checking process did not start: it {error}. Check the installation.",
+                    code="E-CHECKER-START",
                 ) from None
         return self._child
 
@@ -129,21 +137,23 @@ class BoundedChecker:
 
 
 def _library_folders() -> list[str]:
-    """The folders that the parent imports the numeric libraries from."""
+    """Return the folders from which the parent imports the numeric libraries."""
     origins = [spec.origin for name in _LIBRARIES if (spec := find_spec(name)) is not None]
     return sorted({str(Path(origin).resolve().parent.parent) for origin in origins if origin is not None})
 
 
 def main(*, megabytes: int, seconds: int, parent: int) -> None:
-    """The child: once it is ready, answer each result with its findings, until the questions end.
+    """Run the child: answer each result with its findings until the request pipe is closed.
 
-    ``megabytes`` of address space, ``seconds`` of processor time; ``parent`` is the process to end with.
+    ``megabytes`` limits the address space and ``seconds`` the processor time. The child ends when the process
+    ``parent`` ends.
     """
     questions, answers = take_over_stdio()
     end_with(parent)
 
     def answer(question: dict[str, Any]) -> dict[str, Any]:
-        if "result" not in question:  # the first one: all is imported, and the thread that listens exists
+        # The first request has no result. The limits start here, after all imports and thread starts.
+        if "result" not in question:
             limit(megabytes=megabytes, seconds=seconds, written=MAX_WRITTEN)
             return {}
         return {"findings": [vars(finding) for finding in verify_result(question["result"])]}

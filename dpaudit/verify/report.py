@@ -1,7 +1,7 @@
-"""Verifying a report from the file alone: its results one by one, within limits, then what it says of itself.
+"""Verify a report from the file alone: its results one by one within limits, then the consistency of the file.
 
-The file is untrusted. Nothing that it names is imported or executed, and whatever goes wrong with one piece
-becomes a finding about that piece.
+The file is untrusted. Nothing that it names is imported or executed, and every error about a part becomes a
+finding about that part.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["SECONDS", "Progress", "verify_report"]
 
 MAX_RESULTS = 100_000
 
-#: Seconds for all results of a report together, where nothing else is said.
+#: The default time limit in seconds for all results of a report.
 SECONDS = 3600.0
 
-#: Called with (results done, results in all, id of the last one).
+#: Called with the number of checked results, the number of all results, and the id of the last one.
 Progress = Callable[[int, int, str], None]
 
 
@@ -35,16 +35,36 @@ def verify_report(
     seconds_per_result: float | None = 600.0,
     megabytes: int = 6144,
 ) -> list[Finding]:
-    """Check every result of a JSON report; the report holds if every finding is ``ok``.
+    """Check every result of a JSON report. The report is confirmed if every finding is ``ok``.
 
-    Each result is checked in a child process, within ``seconds_per_result``, all of them within ``seconds``,
-    and ``megabytes`` of address space; ``seconds_per_result=None`` checks in this process without limits, for
-    reports of one's own. Raises ``BrokenReportError`` if there is no list of results to check.
+    Parameters
+    ----------
+    report : dict
+        The report.
+    progress : callable, optional
+        Called after each result (``Progress``).
+    seconds : float
+        The time limit for all results (3600).
+    seconds_per_result : float or None
+        The time limit for one result, which is checked in a child process (600). With ``None``, all results
+        are checked in this process without limits. Use this only for your own reports.
+    megabytes : int
+        The limit on the address space of the child (6144).
+
+    Returns
+    -------
+    list of Finding
+        The findings about every result and about the file.
+
+    Raises
+    ------
+    BrokenReportError
+        There is no list of results to check.
     """
     results = report.get("results") if isinstance(report, dict) else None
     if not isinstance(results, list) or len(results) > MAX_RESULTS:
         raise BrokenReportError(
-            f"a report must have a list of at most {MAX_RESULTS} results; write it with dpaudit run."
+            f"a report must have a list of at most {MAX_RESULTS} results.", code="E-REPORT-RESULTS"
         )
     findings: list[Finding] = []
     with ExitStack() as stack:

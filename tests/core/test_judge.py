@@ -1,4 +1,4 @@
-"""The judge: what decides, what only describes, and what evidence that contradicts itself gives."""
+"""The judge: which evidence decides, which is not used, and what contradictory evidence gives."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
 from dpaudit.core.views import SERVER, View
 from dpaudit.run.finding import finding_of
 from dpaudit.suite import Measured
+from tests.errors import raises
 
 ALPHA = 0.01
 PURE = PureDP(epsilon=1)
@@ -54,75 +55,75 @@ def verdict(claim: Claim, *evidence: Evidence, alpha: float | None = ALPHA, **mo
     return judged.verdict.value, judged.strength.value
 
 
-# What counts: the estimates of a row share its error level
+# Which estimates count: the estimates of a row share its significance level
 
 
 def test_an_estimate_counts_at_the_rows_error_level_and_not_above() -> None:
-    """At confidence 1 - alpha it refutes; at 1 - 1.5 alpha it only describes, and the reason says so."""
+    """An estimate refutes at confidence 1 - alpha and is not used at 1 - 1.5 alpha."""
     assert verdict(PURE, estimate(1.5)) == ("refuted", "estimate")
     judged = judge(PURE, [estimate(1.5, error=1.5 * ALPHA), estimate(0.1, error=0.0)], alpha=ALPHA)
     assert judged.lower == Fraction(0.1)
     assert judged.verdict is VerdictKind.INCONCLUSIVE
-    assert "confidence 0.985 only describes: this row decides at 0.99" in judged.reasons[-1]
+    assert "confidence 0.985 was not used" in judged.reasons[-1]
+    assert judged.reasons[-1].endswith(" 0.99")
     assert judge(PURE, [estimate(1.5, error=1.5 * ALPHA)]).verdict is VerdictKind.REFUTED  # no level given
 
 
 @pytest.mark.parametrize("count", [2, 200])
 def test_estimates_share_the_rows_error_level(count: int) -> None:
-    """Many estimates, each at 1 - alpha, decide nothing; each at 1 - alpha/count, they do."""
+    """Several estimates decide at confidence 1 - alpha/count each, and not at 1 - alpha."""
     rest = [estimate(0.0) for _ in range(count - 1)]
     judged = judge(PURE, [estimate(1.5), *rest], alpha=ALPHA)
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     assert f"{count} of {count} estimates" in judged.reasons[-1]
-    assert f"give each one {1 - ALPHA / count:.6g}" in judged.reasons[-1]
+    assert judged.reasons[-1].endswith(f" {1 - ALPHA / count:.6g}")
     shared = [estimate(lower, error=ALPHA / count) for lower in (1.5, *[0.0] * (count - 1))]
     assert verdict(PURE, *shared) == ("refuted", "estimate")
 
 
 def test_the_most_confident_estimates_count_while_there_is_level_left() -> None:
-    """Which estimates count depends on their confidences alone, never on what they say."""
+    """Which estimates count depends on their confidences alone, never on their bounds."""
     strong, weak = estimate(1.5, error=ALPHA / 2), estimate(1.7)
     for order in ([strong, weak], [weak, strong]):
         judged = judge(PURE, order, alpha=ALPHA)
         assert (judged.verdict, judged.lower) == (VerdictKind.REFUTED, Fraction(3, 2))
-    silent = [
-        estimate(None, error=ALPHA) for _ in range(3)
-    ]  # a test that found nothing was made all the same
+    silent = [estimate(None, error=ALPHA) for _ in range(3)]  # tests that found nothing use the level too
     assert verdict(PURE, estimate(1.5), *silent) == ("inconclusive", "none")
 
 
 def test_exact_computations_cost_no_error_level() -> None:
-    """Any number of exact values on a grid stand beside one estimate at the row's level."""
+    """Exact values on a grid use nothing of the row's level, however many there are."""
     exact = [estimate(0.5, error=0.0) for _ in range(300)]
     assert verdict(PURE, estimate(1.5), *exact) == ("refuted", "estimate")
 
 
 @pytest.mark.parametrize("parts", [3, 7, 10, 113, 422])
 def test_a_level_divided_by_hand_is_the_level(parts: int) -> None:
-    """The rounding of 1 - alpha/parts, parts times, is forgiven."""
+    """The rounding of 1 - alpha/parts, parts times, is tolerated."""
     shared = [estimate(1.5, error=ALPHA / parts) for _ in range(parts)]
     assert verdict(PURE, *shared) == ("refuted", "estimate")
     assert verdict(PURE, *shared, estimate(0.0, error=1e-9)) == ("inconclusive", "none")
 
 
 def test_a_tiny_level_is_not_lost_in_rounding() -> None:
-    """At alpha = 1e-13 an estimate that errs twice as often only describes."""
+    """At alpha = 1e-13 an estimate that errs three times as often is not used."""
     assert verdict(PURE, estimate(1.5, error=1e-13), alpha=1e-13) == ("refuted", "estimate")
     assert verdict(PURE, estimate(1.5, error=3e-13), alpha=1e-13) == ("inconclusive", "none")
 
 
 def test_the_level_itself_is_still_allowed() -> None:
-    """With what a float may have lost, and no more."""
+    """One ulp above the level is tolerated, and two are not."""
     loss = 2.0**-52
     at, beyond = (judge(PURE, [estimate(1.5, error=0.25 + k * loss)], alpha=0.25) for k in (1, 2))
     assert (at.verdict, beyond.verdict) == (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
 
 
 def test_the_weakest_of_the_estimates_is_named() -> None:
-    """Of those that only describe, the least confident one."""
+    """The reason names the least confident of the estimates that are not used."""
     found = [estimate(1.5, error=error) for error in (0.1, 0.4, 0.2)]
-    (reason,) = [text for text in judge(PURE, found, alpha=ALPHA).reasons if "only describe" in text]
-    assert "3 of 3 estimates, the weakest at confidence 0.6," in reason
+    (reason,) = [text for text in judge(PURE, found, alpha=ALPHA).reasons if "not used" in text]
+    assert "3 of 3 estimates" in reason
+    assert "weakest at confidence 0.6:" in reason
 
 
 def test_two_hundred_null_estimates_in_one_row_do_not_refute_it() -> None:
@@ -142,8 +143,8 @@ def test_two_hundred_null_estimates_in_one_row_do_not_refute_it() -> None:
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, math.nan, math.inf])
 def test_a_confidence_is_a_probability(confidence: float) -> None:
-    """A confidence above 1 would pay for others: it is refused."""
-    with pytest.raises(InvalidParameterError, match="confidence must be"):
+    """A confidence outside [0, 1] is refused: above 1 it would allow other estimates to err more."""
+    with raises(InvalidParameterError, code="E-CONFIDENCE-RANGE"):
         Estimate(
             quantity="epsilon",
             lower=0.0,
@@ -170,38 +171,36 @@ def test_the_confidence_of_a_row_is_that_of_all_its_estimates_together() -> None
 
 
 def test_a_witness_above_a_proof_is_a_broken_harness() -> None:
-    """Two rigorous statements contradict: no verdict, whatever the claim."""
+    """Two rigorous statements that contradict each other crash the row, whatever the claim."""
     for claimed in ("1/4", "1", "4"):
         judged = judge(PureDP(epsilon=claimed), [witness("3/2"), proof("1/2")])
         assert judged.verdict is VerdictKind.CRASHED
         assert judged.broken
-        assert "two rigorous statements contradict" in judged.reasons[0]
+        assert "contradiction" in judged.reasons[0]
     assert verdict(PURE, witness("1/2"), proof("1/2")) == ("verified", "proved")  # attained
 
 
 @pytest.mark.parametrize("claimed", ["1/4", "1", "4"])
 def test_an_estimate_above_a_proof_is_never_verified_silently(claimed: str) -> None:
-    """At level alpha the program does more than the proof allows: the harness contradicts itself, and says
-    what may be the matter.
-    """
+    """An estimate above a proof crashes the row, with both bounds and possible causes."""
     judged = judge(PureDP(epsilon=claimed), [estimate(1.5), proof("1/2")], alpha=ALPHA)
     assert (judged.verdict, judged.broken) == (VerdictKind.CRASHED, True)
     assert (judged.lower, judged.upper) == (Fraction(3, 2), Fraction(1, 2))
-    assert "the harness contradicts itself" in judged.reasons[0]
+    assert "contradiction" in judged.reasons[0]
     assert "1.5" in judged.reasons[0]
     assert "0.5" in judged.reasons[0]
     assert "probability at most 0.01" in judged.reasons[1]
 
 
 def test_a_weak_estimate_above_a_proof_contradicts_nothing() -> None:
-    """Below the row's level an estimate only describes: the proof stands, the reason says why."""
+    """An estimate below the row's confidence is not used, and the proof stands."""
     judged = judge(PURE, [estimate(1.5, error=0.2), proof("1/2")], alpha=ALPHA)
     assert (judged.verdict, judged.strength) == (VerdictKind.VERIFIED, Strength.PROVED)
-    assert "only describes" in judged.reasons[-1]
+    assert "not used" in judged.reasons[-1]
 
 
 def test_rounding_is_no_contradiction() -> None:
-    """A float computation that ends one part in 10^12 above the proved value has been rounded."""
+    """A float one part in 10^12 above the proved value does not contradict it."""
     assert verdict(PURE, estimate(0.5 * (1 + 1e-12)), proof("1/2")) == ("verified", "proved")
     assert verdict(PURE, estimate(0.5 * (1 + 1e-6)), proof("1/2")) == ("crashed", "none")
     approx = ApproxDP(epsilon=1, delta="1e-3")
@@ -217,7 +216,7 @@ def test_rounding_is_no_contradiction() -> None:
 
 
 def test_a_witness_above_a_proof_by_less_than_rounding_contradicts_it() -> None:
-    """Both are exact; a certificate under assumptions may be an ulp below what a program costs."""
+    """A witness contradicts a proof by any amount, but other certificates only beyond rounding."""
     above = witness("50000000001/100000000000")
     assert verdict(PURE, above, proof("1/2")) == ("crashed", "none")
     assert verdict(PURE, above, proof("1/2", "assumed")) == ("consistent", "accounted")
@@ -225,7 +224,7 @@ def test_a_witness_above_a_proof_by_less_than_rounding_contradicts_it() -> None:
 
 @pytest.mark.parametrize("found", [witness("3/4"), estimate(0.75)])
 def test_what_an_accounting_does_not_cover_shows_that_its_assumption_fails(found: Evidence) -> None:
-    """A certificate under assumptions gives way to a lower bound above it, and the row says so."""
+    """A certificate under assumptions is rejected by a lower bound above it, and the reason names both."""
     declared = proof("1/2", "the declared accounting holds")
     judged = judge(PURE, [found, declared], alpha=ALPHA)
     assert (judged.verdict, judged.upper) == (VerdictKind.INCONCLUSIVE, None)
@@ -235,8 +234,8 @@ def test_what_an_accounting_does_not_cover_shows_that_its_assumption_fails(found
     assert verdict(PURE, found, declared, proof(1)) == ("verified", "proved")
 
 
-def test_with_an_obstacle_the_certificate_is_about_another_mechanism() -> None:
-    """A leak explains the contradiction: the certificate goes, the lower bound is judged."""
+def test_with_an_unmet_condition_the_certificate_is_about_another_mechanism() -> None:
+    """A leak explains the contradiction: the certificate is rejected and the lower bound decides."""
     for found in (witness("3/2"), estimate(1.5)):
         judged = judge(PURE, [found, proof("1/2")], unmet=["a leak"], alpha=ALPHA)
         assert (judged.verdict, judged.upper) == (VerdictKind.REFUTED, None)
@@ -246,18 +245,18 @@ def test_with_an_obstacle_the_certificate_is_about_another_mechanism() -> None:
     assert "a leak" in judged.reasons
 
 
-def test_every_certificate_is_held_against_the_lower_bound() -> None:
-    """The proof that decides is not the only one that may be contradicted."""
+def test_every_certificate_is_compared_with_the_lower_bound() -> None:
+    """A witness above any proof is a contradiction, not only above the proof that decides."""
     assert verdict(PURE, witness("3/4"), proof("1/2"), proof(1)) == ("crashed", "none")
     assert verdict(PURE, witness("3/4"), proof("7/10"), proof("3/4", "assumed")) == ("crashed", "none")
     assert verdict(PURE, witness(None), proof("1/2")) == ("crashed", "none")
     judged = judge(PURE, [witness("3/4"), estimate(0.9), witness("4/5"), proof("1/2")])
     assert (judged.lower, judged.upper) == (Fraction(4, 5), Fraction(1, 2))
-    assert "two rigorous statements" in judged.reasons[0]
+    assert "contradiction" in judged.reasons[0]
 
 
 def test_two_tests_that_contradict_each_other_do_not_verify() -> None:
-    """A whole-grid upper bound below a lower bound of the same row is wrong somewhere: inconclusive."""
+    """An upper bound on the whole grid below a lower bound of the same row does not verify it."""
     grid = estimate(None, 0.5, error=0.0, covers=True, quantity="error")
     low = estimate(0.75, quantity="error")
     judged = judge(ERROR, [grid, low], alpha=ALPHA)
@@ -275,7 +274,7 @@ def test_two_tests_that_contradict_each_other_do_not_verify() -> None:
 
 
 def test_what_covers_the_claim_without_an_upper_end_blocks_verified() -> None:
-    """The largest upper end is infinite, unless a certificate is there; what covers nothing leaves it."""
+    """A covering estimate without an upper bound prevents ``verified``, unless there is a certificate."""
     exact: dict[str, Any] = {"error": 0.0, "quantity": "error"}
     below = estimate(0.25, 0.5, covers=True, **exact)
     endless, lower_only = estimate(0.1, None, covers=True, **exact), estimate(0.1, **exact)
@@ -290,7 +289,7 @@ def test_what_covers_the_claim_without_an_upper_end_blocks_verified() -> None:
 
 
 def test_a_measured_bound_of_infinity_blocks_verified() -> None:
-    """What a row function measured as infinite arrives as covering and without an end; JSON has none."""
+    """A measured upper bound of infinity covers the claim and has no upper bound in JSON."""
     run = Run(profile="quick", alpha=ALPHA, seed=0, row_id="r")
     ends = [Measured(high=high).estimate(ERROR, run, scope="a grid") for high in (0.5, math.inf)]
     assert finding_of(ERROR, Outcome(ends[:1]), alpha=ALPHA)["verdict"] == "verified"
@@ -298,17 +297,17 @@ def test_a_measured_bound_of_infinity_blocks_verified() -> None:
 
 
 def test_evidence_on_a_statement_bounds_its_quantity() -> None:
-    """The name that the statement has for it, or its type's; what bounds another says nothing here."""
+    """Evidence on a statement bounds the quantity that it names, or the quantity of its type."""
     named = ErrorRate(text="the relative error is at most 1", quantity_name="relative error", claimed=1)
     for quantity in ("relative error", "error"):
         assert verdict(named, estimate(None, 0.5, error=0.0, covers=True, quantity=quantity))[0] == "verified"
     for claim, quantity in ((named, "bits"), (ERROR, "relative error")):
-        with pytest.raises(InvalidParameterError, match="must bound its quantity"):
+        with raises(InvalidParameterError, code="E-EVIDENCE-QUANTITY"):
             judge(claim, [estimate(None, 0.5, error=0.0, covers=True, quantity=quantity)])
 
 
 def test_covering_estimates_count_with_the_largest_upper_bound() -> None:
-    """Each covers the claim on its own grid: all must reach it."""
+    """All estimates that cover the claim must reach it."""
     below = estimate(None, 0.5, error=0.0, covers=True, quantity="error")
     above = estimate(None, 2.0, error=0.0, covers=True, quantity="error")
     for evidence in ([below, above], [above, below]):
@@ -318,7 +317,7 @@ def test_covering_estimates_count_with_the_largest_upper_bound() -> None:
 
 
 def test_a_proof_is_preferred_among_the_certificates_that_reach_the_claim() -> None:
-    """A smaller bound under assumptions does not hide a proof; where none reaches, the smallest is shown."""
+    """A smaller bound under assumptions does not hide a proof; if none reaches, the smallest is shown."""
     assert verdict(PURE, proof(1), proof("1/2", "assumed")) == ("verified", "proved")
     assert verdict(PURE, proof(2), proof("1/2", "assumed")) == ("consistent", "accounted")
     judged = judge(PURE, [proof(3), proof(2, "assumed")])
@@ -326,7 +325,7 @@ def test_a_proof_is_preferred_among_the_certificates_that_reach_the_claim() -> N
 
 
 def test_a_privacy_claim_is_never_verified_by_tests() -> None:
-    """An estimate may refute it and says nothing for it."""
+    """An upper bound by an estimate does not verify a privacy claim, even if it covers the claim."""
     assert verdict(PURE, estimate(0.1, 0.5, error=0.0, covers=True)) == ("inconclusive", "none")
     assert verdict(ERROR, estimate(0.1, 0.5, error=0.0, quantity="error")) == ("inconclusive", "none")
 
@@ -341,7 +340,7 @@ def test_a_privacy_claim_is_never_verified_by_tests() -> None:
     ],
 )
 def test_refutation_needs_the_margin(lower: str, outcome: str) -> None:
-    """Between the claim and one part in 10^9 above it a row is open for rounding."""
+    """Between the claim and one part in 10^9 above it a row is inconclusive because of rounding."""
     judged = judge(PURE, [witness(lower)])
     assert judged.verdict.value == outcome
     assert any("rounding" in reason for reason in judged.reasons) == (
@@ -350,14 +349,14 @@ def test_refutation_needs_the_margin(lower: str, outcome: str) -> None:
 
 
 def test_delta_has_an_absolute_margin() -> None:
-    """10^-12 above delta is rounding, 10^-11 refutes."""
+    """Up to 10^-12 above delta is rounding, and more refutes."""
     claim = ApproxDP(epsilon=1, delta="1e-3")
     assert verdict(claim, witness("0.0010000000005", "delta")) == ("inconclusive", "none")
     assert verdict(claim, witness("0.001000000002", "delta")) == ("refuted", "witness")
 
 
-def test_obstacles_keep_certificates_from_verifying_and_tests_not() -> None:
-    """A certificate with an unmet condition is open; a whole grid computed is what it is."""
+def test_unmet_conditions_keep_certificates_from_verifying_and_tests_not() -> None:
+    """A certificate with an unmet condition is inconclusive; a computation on a whole grid verifies."""
     judged = judge(PURE, [proof(1)], unmet=["a branch was not visited"])
     assert (judged.verdict, judged.reasons) == (VerdictKind.INCONCLUSIVE, ("a branch was not visited",))
     grid = estimate(None, 0.5, error=0.0, covers=True, quantity="error")
@@ -378,17 +377,17 @@ def test_a_lower_bound_is_refuted_from_above_and_never_verified() -> None:
     assert verdict(claim, estimate(None, 0.5, error=0.0, covers=True, **about)) == ("refuted", "tested")
 
 
-def test_a_claim_without_a_number_is_open() -> None:
-    """Nothing can be held against words."""
+def test_a_claim_without_a_number_is_inconclusive() -> None:
+    """Evidence cannot decide a claim without a number."""
     judged = judge(RegretBound(text="small"), [estimate(0.5, quantity="regret / bound")])
     assert judged.verdict is VerdictKind.INCONCLUSIVE
-    assert judged.reasons == ("the claim has no number to hold against",)
+    assert judged.reasons == ("the claim has no number to compare with",)
 
 
 def test_evidence_must_bound_the_claimed_quantity() -> None:
-    """A bound on delta says nothing about epsilon: refused for privacy and for accounting claims."""
+    """A bound on delta is refused as evidence on epsilon, for privacy and accounting claims."""
     for claim in (PURE, Accounting(epsilon=1, declared="x")):
-        with pytest.raises(InvalidParameterError, match="must bound its quantity 'epsilon', got 'delta'"):
+        with raises(InvalidParameterError, code="E-EVIDENCE-QUANTITY", match="'epsilon', got 'delta'"):
             judge(claim, [witness(1, "delta")])
 
 
@@ -400,10 +399,10 @@ def test_slack_is_the_claim_over_the_certified_bound() -> None:
     assert (tiny.verdict, tiny.slack) == (VerdictKind.VERIFIED, None)
 
 
-def test_what_would_decide_is_said() -> None:
-    """An open row names the missing bound, and the best certificate where there is one."""
+def test_an_inconclusive_row_names_the_missing_evidence() -> None:
+    """The reason names the missing bound, and the best certificate if there is one."""
     assert judge(PURE, []).reasons == ("to decide: a lower bound above the claim, or a certificate at 1",)
-    assert judge(PURE, [proof(2)]).reasons[0].endswith("a certificate at 1 (the best one reaches 2)")
+    assert judge(PURE, [proof(2)]).reasons[0].endswith("a certificate at 1 (the best certificate reaches 2)")
 
 
 def test_the_best_lower_bound_wins_with_its_kind() -> None:
@@ -418,8 +417,8 @@ def test_the_best_lower_bound_wins_with_its_kind() -> None:
 
 
 def test_a_view_is_a_view_or_one_principal() -> None:
-    """``SERVER`` stands for the view of the server; a text or nothing is refused, with what to pass."""
+    """``SERVER`` is accepted as the view of the server; a string, None and a set are refused."""
     assert PureDP(epsilon=1, view=SERVER) == PureDP(epsilon=1, view=View.of(SERVER))
     for view in ("server", None, frozenset()):
-        with pytest.raises(InvalidParameterError, match="view must say who looks"):
+        with raises(InvalidParameterError, code="E-VIEW-TYPE"):
             PureDP(epsilon=1, view=view)

@@ -29,6 +29,7 @@ from dpaudit.core.suite import ROLES, Cell, Outcome, Row
 from dpaudit.core.verdicts import Judgement
 from dpaudit.run.finding import finding_of
 from tests.core.test_judge import ERROR, PURE, estimate, proof, witness
+from tests.errors import raises
 
 ALPHA = 0.01
 CONTROLS = Controls(text="each broken program is refuted")
@@ -79,15 +80,15 @@ def test_the_worst_cell_decides(values: list[float | None], expected: tuple[str,
 
 
 def test_a_crashed_cell_crashes_the_row() -> None:
-    """Two rigorous statements that contradict in one cell leave no verdict, whatever the others say."""
+    """A contradiction in one cell crashes the row, whatever the verdicts of the other cells."""
     broken = cell("broken", witness("3/2"), proof("1/2"), claim=PURE)
     verdict, _, judged = row(PURE, cell("refuted", witness(2), claim=PURE), broken)
     assert (verdict, judged.broken, judged.reasons[0]) == ("crashed", True, "crashed in 1 of 2 cells: broken")
-    assert judged.reasons[1].startswith("broken: lower bound 1.5 above upper bound 0.5")
+    assert judged.reasons[1].startswith("broken: contradiction: lower bound 1.5 above upper bound 0.5")
 
 
 def test_a_cell_with_an_error_crashes_the_row_and_keeps_the_others() -> None:
-    """Whatever it is set to: neither another refuted cell nor a place under the row hides it."""
+    """Neither another refuted cell nor ``deciding=False`` hides a cell with an error."""
     for deciding in (True, False):
         fallen = cell("n = 0", deciding=deciding, error="ZeroDivisionError: division by zero")
         judged = judge_row(ERROR, [error(0.5)], [cell("n = 1", error(2)), fallen], unmet=[], alpha=ALPHA)
@@ -97,8 +98,8 @@ def test_a_cell_with_an_error_crashes_the_row_and_keeps_the_others() -> None:
 
 
 def test_a_cell_that_raised_has_no_evidence() -> None:
-    """What was found before the error says nothing about the point."""
-    with pytest.raises(InvalidParameterError, match="no evidence"):
+    """A cell with both an error and evidence is refused."""
+    with raises(InvalidParameterError, code="E-CELL-ERROR"):
         cell("n = 0", error(2), error="ZeroDivisionError")
 
 
@@ -155,12 +156,11 @@ def test_cells_at_other_settings_do_not_verify_a_claim_in_exact_numbers() -> Non
 
 
 def test_only_privacy_decides_about_privacy() -> None:
-    """A test beside a proof would make the row verified by a test, a regret would refute it: both are
-    refused, and may stand under the row."""
+    """Cells with another claim cannot decide a privacy row, but may be listed with ``deciding=False``."""
     own = cell("own", proof(1), claim=PURE)
     for value in (0.5, 2.0):
         other = {"name": "error", "claim": ERROR, "evidence": [error(value)]}
-        with pytest.raises(InvalidParameterError, match="deciding=False"):
+        with raises(InvalidParameterError, code="E-CELL-SUBJECT"):
             row(PURE, own, Cell(**other))
         assert row(PURE, own, Cell(**other, deciding=False))[:2] == ("verified", "proved")
 
@@ -206,11 +206,11 @@ def test_statements_without_a_quantity_must_be_equal() -> None:
     assert row(ERROR, cell("a", error(0.5), claim=other), cell("b", error(0.5)))[0] == "verified"
 
 
-def test_what_decides_is_about_what_the_row_is_about() -> None:
-    """Another type of claim or another quantity neither verifies a row nor refutes it; it may stand below."""
+def test_a_deciding_cell_has_the_subject_of_its_row() -> None:
+    """A cell with another type of claim or another quantity cannot decide, only be listed."""
     for claim, item in ((PURE, proof(1)), (at_most(9, "y"), error(3, claim=at_most(9, "y")))):
         for own in ([], [error(0.5, claim=X)]):
-            with pytest.raises(InvalidParameterError, match="must claim what its row claims"):
+            with raises(InvalidParameterError, code="E-CELL-SUBJECT"):
                 row(X, cell("other", item, claim=claim), own=own)
             expected = "verified" if own else "inconclusive"
             assert row(X, cell("other", item, claim=claim, deciding=False), own=own)[0] == expected
@@ -344,9 +344,9 @@ def test_a_row_shows_no_delta_of_another_epsilon() -> None:
 
 
 def test_two_cells_must_not_have_one_name() -> None:
-    """Names that look the same (in compatibility characters, in Greek capitals) are one name."""
+    """Names that look the same (in compatibility characters, in Greek capitals) count as one name."""
     for names in (("n = 2", "n = 2"), ("n²", "n2"), ("A = 2", "Α = 2")):
-        with pytest.raises(InvalidParameterError, match="once in its row"):
+        with raises(InvalidParameterError, code="E-CELL-TWICE"):
             row(ERROR, *(cell(name, error(0.5)) for name in names))
 
 
@@ -404,34 +404,34 @@ def test_the_claim_names_its_controls() -> None:
     flipped = cell("no noise", proof(1), claim=PURE)
     renamed = cell("noise", witness(2), claim=PURE, expect="refuted")
     for cells in ([flipped, right], [renamed, right], [right], [caught, right, flipped], [right, caught]):
-        with pytest.raises(InvalidParameterError, match="cells that its claim names"):
+        with raises(InvalidParameterError, code="E-CONTROLS-CELLS"):
             row(claim, *cells[:2], *(cell("more", proof(1), claim=PURE) for _ in cells[2:]))
 
 
 def test_controls_without_cells_or_with_a_crash_show_nothing() -> None:
-    """No control is no proof that the harness works, and a crash is a crash."""
+    """A row without controls is inconclusive, and a crashed control crashes the row."""
     assert row(CONTROLS)[0] == "inconclusive"
     broken = cell("x", witness("3/2"), proof("1/2"), claim=PURE, expect="refuted")
     assert row(naming(broken), broken)[0] == "crashed"
     right = cell("y", proof(1), claim=PURE)
     assert row(naming(right), right, unmet=["not looked at"])[0] == "inconclusive"
-    with pytest.raises(InvalidParameterError, match="in cells"):
+    with raises(InvalidParameterError, code="E-CONTROLS-EVIDENCE"):
         row(naming(right), right, own=[error(0)])
 
 
 def test_only_a_control_may_claim_about_controls() -> None:
-    """A row of another role with this claim would count among the paper's."""
+    """Only a row with the role "control" may have a Controls claim, which must claim 0."""
     for role in ROLES:
         options: dict[str, Any] = {"id": "x", "title": "", "kind": "structure", "role": role}
         options |= {"claim": CONTROLS, "evaluate": lambda run: Outcome([])}
         if role == "control":
             assert Row(**options).role == role
             continue
-        with pytest.raises(InvalidParameterError, match="role 'control'"):
+        with raises(InvalidParameterError, code="E-CONTROLS-ROLE"):
             Row(**options)
-    with pytest.raises(InvalidParameterError, match="setting"):
+    with raises(InvalidParameterError, code="E-CELL-CLAIM"):
         cell("nested", claim=CONTROLS)
-    with pytest.raises(InvalidParameterError, match="0 cells"):
+    with raises(InvalidParameterError, code="E-CONTROLS-CLAIMED"):
         Controls(text="most are", claimed=1)
 
 
@@ -439,38 +439,38 @@ def test_only_a_control_may_claim_about_controls() -> None:
 
 
 def test_a_cells_evidence_must_hold_for_the_cells_claim() -> None:
-    """A certificate for another claim, or one that claims too much, is refused wherever it stands."""
+    """A certificate for another claim, or one that claims too much, is refused in a cell too."""
     good = build.laplace_mechanism(sensitivity=1, scale=1).certify(PURE)
     found = finding_of(PURE, Outcome([], cells=[cell("a", good, claim=PURE)]), alpha=ALPHA)
     assert (found["verdict"], found["strength"], found["cells"][0]["upper"]) == ("verified", "proved", 1.0)
     less = Certificate(quantity="epsilon", bound=Fraction(1, 2), tree=good.tree)
     for evidence, claim in ((less, PURE), (good, PureDP(epsilon=1, domain="an integer")), (witness(2), PURE)):
-        with pytest.raises(MechanismError, match="hold for the cell a's claim"):
+        with raises(MechanismError, code="E-EVIDENCE-INVALID", match="cell a"):
             finding_of(claim, Outcome([], cells=[cell("a", evidence, claim=claim)]), alpha=ALPHA)
 
 
-def test_what_is_no_cell_is_refused() -> None:
-    """Cells are Cells with plain names; a row function may return anything."""
+def test_cells_of_another_type_or_name_are_refused() -> None:
+    """The cells of an outcome must be Cells with plain names and a known expectation."""
     for wrong in ([{"name": "a"}], [None], {"a": 1}):
         with pytest.raises(MechanismError):
             finding_of(ERROR, Outcome([error(0.5)], cells=wrong), alpha=ALPHA)  # type: ignore[arg-type]
     for name in ("", " a", "a\nb", "a\u202eb", "x" * 201, 3):
-        with pytest.raises(InvalidParameterError, match="cell's name"):
+        with raises(InvalidParameterError, code="E-CELL-NAME"):
             Cell(name=name, claim=ERROR, evidence=[])  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="expect"):
+    with raises(InvalidParameterError, code="E-EXPECT-UNKNOWN"):
         cell("a", expect="crashed")
 
 
 @pytest.mark.parametrize("name", ["n\u0430me", "n = 2\ufe0f", "n = \u0662", "n\u034f", "\u3164", "n\u200d"])
-def test_a_cells_name_must_be_seen_and_taken_for_no_other(name: str) -> None:
-    """Letters and digits of other scripts, and marks that nobody sees, are refused."""
-    with pytest.raises(InvalidParameterError, match="cell's name"):
+def test_a_cells_name_must_be_visible_and_unmistakable(name: str) -> None:
+    """Letters and digits of other scripts, and invisible marks, are refused."""
+    with raises(InvalidParameterError, code="E-CELL-NAME"):
         cell(name)
 
 
 @pytest.mark.parametrize("name", ["ε = 1/2, K² ≤ 10", "x̂ᵢ − μ̄_1, ⌈log₂ m⌉", "ℓ = ½, Δ′ = 3", "ℝ, ∞, é, µ"])
 def test_a_cells_name_may_have_mathematics(name: str) -> None:
-    """What papers write is no look-alike."""
+    """The letters and signs that papers use are accepted."""
     assert cell(name).name == name
 
 
@@ -478,11 +478,11 @@ def test_more_samples_than_the_estimates_have_are_refused() -> None:
     """Estimates count their samples; a search without a result, or replays behind a proof, do not."""
     counted = cell("a", error(0.5), samples=11)
     for outcome in (Outcome([error(0.5)], samples=11), Outcome([], cells=[counted])):
-        with pytest.raises(MechanismError, match="at most those of the evidence, 10, got 11"):
+        with raises(MechanismError, code="E-SAMPLES-COUNT", match=r"10.*11"):
             finding_of(ERROR, outcome, alpha=ALPHA)
     assert finding_of(ERROR, Outcome([error(0.5)], samples=10), alpha=ALPHA)["samples"] == 10
     assert finding_of(ERROR, Outcome([], samples=10**6), alpha=ALPHA)["samples"] == 10**6
-    with pytest.raises(MechanismError, match="samples"):
+    with raises(MechanismError, code="E-SAMPLES-COUNT"):
         finding_of(PURE, Outcome([], samples=10**16), alpha=ALPHA)
 
 

@@ -171,7 +171,7 @@ def test_a_rule_of_the_suites_own_never_proves() -> None:
 
 def test_a_certificate_row_says_that_it_runs_no_program() -> None:
     """A certificate is about a mechanism; a row about a program says how many replays there were instead."""
-    said = "no program is run here: the certificate speaks about a mechanism"
+    said = "this row runs no program: its certificate is about a mechanism"
     assert said in judged(build.laplace_mechanism(sensitivity=1, scale=1))[1]
     suite, audit = Suite(paper="own", title="Own"), RIGHT["a_sum"].audit()
 

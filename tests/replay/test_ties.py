@@ -94,7 +94,7 @@ def test_a_claim_below_an_irrational_bound_is_equal_within_the_slack() -> None:
     proof = build.finite_mechanism([["2/3", "1/3"], ["1/3", "2/3"]])
     near = decided(observing(distribution), proof, BIT, math.log(2))
     assert near.verdict == "inconclusive"
-    assert "equal within the slack" in near.reasons[-1]
+    assert "equal up to the margin" in near.reasons[-1]
     assert near.upper is not None
     assert 0 < near.upper - Fraction("0.6931471805599453") < Fraction(1, 10**15)
     assert decided(observing(distribution), proof, BIT, near.upper).verdict == "consistent"

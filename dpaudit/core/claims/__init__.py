@@ -1,8 +1,8 @@
-"""Claims: what somebody says about a mechanism, as frozen values with exact parameters.
+"""Claims about mechanisms, as frozen values with exact parameters.
 
-A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view,
-adversary, participation and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP
-claim), and ``bound`` the claimed value.
+A privacy claim holds everything that its truth depends on: adjacency, domain of a record, unit, view,
+adversary, participation and model. ``quantity`` names the number that the claim bounds (such as epsilon), and
+``bound`` is the claimed value.
 """
 
 from dpaudit.core.claims.accounting import (

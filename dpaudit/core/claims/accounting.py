@@ -1,7 +1,7 @@
-"""The accounting of a proof: what all releases that one record can touch cost together, in one notion.
+"""Accounting claims: the total privacy cost of all releases that one record can affect, in one notion.
 
-An accounting is read with everything in view. Its total is stated where costs of touches add up: epsilon,
-rho, the Rényi divergence of one order, or mu, whose squares add.
+An accounting claim is about the view of an adversary who sees every release. Its total is stated in a
+quantity whose costs add up: epsilon, rho, the Rényi divergence of one order, or mu, whose squares add up.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingClaim(Claim):
-    """The proof's own accounting: the releases that the change of one record can touch cost no more in total
-    than is stated. ``declared`` lists them in words; ``adjacency``, ``unit`` and ``participation`` are those
-    of the claim that the proof is about.
+    """A claim that the releases which one changed record can affect have at most the stated total cost.
+
+    Parameters
+    ----------
+    declared : str
+        A description of these releases.
+    adjacency, unit, participation
+        As in the privacy claim that the proof is about.
     """
 
     declared: str
@@ -39,14 +44,14 @@ class AccountingClaim(Claim):
         self._set("adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))
         self._set("unit", one_of(Unit, self.unit, name="unit"))
 
-    def _said(self, total: str) -> str:
+    def _in_words(self, total: str) -> str:
         change = f"the change of one {self.unit.value} ({self.adjacency.value})"
         return f"{change} costs at most {total} over all releases; declared: {self.declared}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(AccountingClaim):
-    """All releases together cost at most ``epsilon`` > 0, pure."""
+    """A claim that the pure privacy costs of all releases sum to at most ``epsilon`` > 0."""
 
     type: ClassVar[str] = "accounting"
     quantity: ClassVar[str] = "epsilon"
@@ -61,12 +66,12 @@ class Accounting(AccountingClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return self._said(f"ε = {as_written(exact(self.epsilon))}")
+        return self._in_words(f"ε = {as_written(exact(self.epsilon))}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConcentratedAccounting(AccountingClaim):
-    """All releases together cost at most ``rho`` > 0, zero-concentrated."""
+    """A claim that the zero-concentrated privacy costs of all releases sum to at most ``rho`` > 0."""
 
     type: ClassVar[str] = "zcdp-accounting"
     quantity: ClassVar[str] = "rho"
@@ -81,12 +86,12 @@ class ConcentratedAccounting(AccountingClaim):
         return exact(self.rho)
 
     def in_words(self) -> str:
-        return self._said(f"ρ = {in_figures(exact(self.rho))}")
+        return self._in_words(f"ρ = {in_figures(exact(self.rho))}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianAccounting(AccountingClaim):
-    """All releases together cost at most ``mu`` > 0, Gaussian: the squares add up to mu squared."""
+    """A claim that the squared Gaussian costs of all releases sum to at most ``mu`` squared, ``mu`` > 0."""
 
     type: ClassVar[str] = "gdp-accounting"
     quantity: ClassVar[str] = "mu"
@@ -101,12 +106,12 @@ class GaussianAccounting(AccountingClaim):
         return exact(self.mu)
 
     def in_words(self) -> str:
-        return self._said(f"μ = {in_figures(exact(self.mu))}")
+        return self._in_words(f"μ = {in_figures(exact(self.mu))}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccounting(AccountingClaim):
-    """All releases together have a Rényi divergence of ``order`` > 1 of at most ``epsilon`` > 0."""
+    """A claim that the Rényi divergences of ``order`` > 1 of all releases sum to at most ``epsilon`` > 0."""
 
     type: ClassVar[str] = "renyi-dp-accounting"
     quantity: ClassVar[str] = "renyi epsilon"
@@ -117,7 +122,7 @@ class RenyiAccounting(AccountingClaim):
         super().__post_init__()
         order = exact(self.order, name="order")
         if order <= 1:
-            raise InvalidParameterError(f"order must be greater than 1, got {order}; use Accounting instead.")
+            raise InvalidParameterError(f"order must be greater than 1, got {order}.", code="E-ORDER-RANGE")
         self._set("order", order)
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
 
@@ -126,6 +131,6 @@ class RenyiAccounting(AccountingClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return self._said(
+        return self._in_words(
             f"a Rényi divergence of {in_figures(exact(self.epsilon))} (order {as_written(exact(self.order))})"
         )

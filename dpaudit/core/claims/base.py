@@ -1,4 +1,4 @@
-"""What a claim is: a frozen value with exact parameters, readable from JSON."""
+"""Define the base class of claims: frozen values with exact parameters, written to and read from JSON."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Option = TypeVar("Option", bound=Enum)
 
 
 def one_of(options: type[Option], value: object, *, name: str) -> Option:
-    """``value`` as one of the options, given as such or by its name (``"add-remove"``).
+    """Return the option that ``value`` is or names (such as ``"add-remove"``).
 
-    Raises ``InvalidParameterError``, with the options, for anything else.
+    Raises ``InvalidParameterError``, which lists the options, for anything else.
     """
     try:
         return options(value)
     except ValueError:
         known = ", ".join(repr(item.value) for item in options)
         raise InvalidParameterError(
-            f"{name} must be one of {known}, got {value!r}; pass one of these."
+            f"{name} must be one of {known}, got {value!r}.", code="E-OPTION-UNKNOWN"
         ) from None
 
 
 class Adjacency(Enum):
-    """Which pairs of data sets are neighbours."""
+    """The relation that makes two datasets neighbours."""
 
     REPLACE_ONE = "replace-one"  # same size, one record differs
     ADD_REMOVE = "add-remove"  # one record more or less
@@ -39,21 +39,21 @@ class Adjacency(Enum):
 
 
 class Unit(Enum):
-    """What one record is: one event (one round), or everything that one user contributes."""
+    """The meaning of one record: one event (one round), or everything that one user contributes."""
 
     EVENT = "event"
     USER = "user"
 
 
 class Adversary(Enum):
-    """Whether the data are fixed in advance, or chosen round by round in view of the outcomes."""
+    """How the data are chosen: fixed in advance, or round by round after seeing the outcomes so far."""
 
     OBLIVIOUS = "oblivious"
     ADAPTIVE = "adaptive"
 
 
 class Model(Enum):
-    """Whether the claim is about real-number distributions, or about the float program as it runs."""
+    """The object of a claim: distributions over real numbers, or the program in floating point as it runs."""
 
     IDEAL = "ideal"
     AS_RUN = "as_run"
@@ -64,11 +64,11 @@ _REGISTRY: dict[str, type[Claim]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Root of all claims: ``quantity`` is at most (or, with ``at_least``, at least) ``bound``."""
+    """The base class of claims: ``quantity`` is at most (or, with ``at_least``, at least) ``bound``."""
 
     type: ClassVar[str] = ""
     quantity: ClassVar[str] = ""
-    at_least: ClassVar[bool] = False  # True where the claim says that the quantity is at least the bound
+    at_least: ClassVar[bool] = False  # True if the claim says that the quantity is at least the bound
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -77,16 +77,19 @@ class Claim:
 
     @property
     def bound(self) -> Fraction | None:
-        """The claimed value of ``quantity``; ``None`` where the claim has no single number."""
+        """Return the claimed value of ``quantity``, or ``None`` if the claim has no single number."""
         return None
 
     def in_words(self) -> str:
-        """One sentence that says what is claimed."""
+        """Return the claim as a phrase for reports."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
-        """The type, each parameter as a number (the largest float for one beyond it), and beside it its exact
-        value as a string (``epsilon_exact``)."""
+        """Return plain data: the type, and each parameter as a float with its exact value as a string.
+
+        The exact value of ``epsilon`` has the key ``epsilon_exact``. A parameter beyond all floats is written
+        as the largest float.
+        """
         data: dict[str, Any] = {"type": self.type}
         for item in fields(self):
             value, key = getattr(self, item.name), _key(item.name)
@@ -118,19 +121,23 @@ def _key(name: str) -> str:
 
 
 def claim_from_json(data: dict[str, Any]) -> Claim:
-    """Read a claim that ``to_json`` wrote; exact values win over the numbers beside them."""
+    """Read a claim that ``to_json`` wrote.
+
+    Exact strings are read, and each must agree with the float beside it. Raises ``InvalidParameterError`` for
+    an unknown type, a missing field, or a float that does not agree.
+    """
     cls = _REGISTRY.get(str(data.get("type")))
     if cls is None:
         raise InvalidParameterError(
-            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the "
-            "file."
+            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}.",
+            code="E-CLAIM-TYPE",
         )
     values: dict[str, Any] = {}
     for item in fields(cls):
         key = _key(item.name)
         if key not in data:
             raise InvalidParameterError(
-                f"a {cls.type} claim must have the field {key!r}; re-create the file."
+                f"a {cls.type} claim must have the field {key!r}.", code="E-CLAIM-FIELD-MISSING"
             )
         values[item.name] = _read_field(data, key)
     claim = cls(**values)
@@ -138,7 +145,8 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
         value = getattr(claim, name)
         if isinstance(value, Fraction) and data[_key(name)] != nearest_float(value):
             raise InvalidParameterError(
-                f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited."
+                f"{name} must agree with {name}_exact = {value}, got {data[name]}: the file was edited.",
+                code="E-CLAIM-EDITED",
             )
     return claim
 

@@ -1,4 +1,4 @@
-"""Privacy claims: pure, approximate, Rényi, zero-concentrated, Gaussian DP."""
+"""Privacy claims: pure, approximate, Rényi, zero-concentrated and Gaussian DP, and privacy profiles."""
 
 from __future__ import annotations
 
@@ -24,8 +24,15 @@ __all__ = [
     "ZeroConcentratedDP",
 ]
 
-#: The ``domain`` of a claim that says nothing about its data.
+#: The ``domain`` of a claim that does not describe its data.
 NOT_STATED = "not stated"
+
+#: What happens to a record between neighbours.
+_CHANGES = {
+    Adjacency.REPLACE_ONE: "replaced",
+    Adjacency.ADD_REMOVE: "added or removed",
+    Adjacency.ZERO_OUT: "replaced by null records",
+}
 
 #: Fields with a fixed list of values, which may also be given by name.
 _OPTIONS: dict[str, type[Enum]] = {
@@ -38,11 +45,31 @@ _OPTIONS: dict[str, type[Enum]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyClaim(Claim):
-    """What every privacy claim states besides its numbers.
+    """The base class of privacy claims, with the fields that they share.
 
-    ``domain`` describes the data in words. An audit of a program derives them from the data that it declares,
-    if they are not stated. ``participation`` is the least share or number of users who take part.
-    ``view`` is who looks: a ``View``, or one principal such as ``SERVER``, who sees what is public too.
+    Parameters
+    ----------
+    adjacency : Adjacency or str
+        The relation that makes two datasets neighbours (replace-one).
+    domain : str
+        A description of the data. If it is not stated, an audit of a program derives it from the declared
+        data.
+    unit : Unit or str
+        The meaning of one record: an event or a user (event).
+    view : View or Principal
+        What the adversary sees (the public outputs). One principal such as ``SERVER`` also sees what is
+        public.
+    adversary : Adversary or str
+        Oblivious or adaptive (oblivious).
+    participation : str
+        The least share or number of users who take part (everybody).
+    model : Model or str
+        Real numbers, or the program in floating point (ideal).
+
+    Raises
+    ------
+    InvalidParameterError
+        A field has an unknown value, or ``view`` is neither a view nor a principal.
     """
 
     adjacency: Adjacency = Adjacency.REPLACE_ONE
@@ -60,25 +87,44 @@ class PrivacyClaim(Claim):
             self._set("view", View.of(self.view))
         if not isinstance(self.view, View):
             raise InvalidParameterError(
-                f"view must say who looks, got {self.view!r}; pass PUBLIC, SERVER, user(3) or "
-                "View.everybody_but(user(3))."
+                "view must be a View or a principal such as PUBLIC, SERVER, user(3) or "
+                f"View.everybody_but(user(3)), got {self.view!r}.",
+                code="E-VIEW-TYPE",
             )
 
     def _context(self) -> str:
-        return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"
+        """Return the change between neighbours and the view of the adversary, in parentheses."""
+        record = "one record" if self.unit is Unit.EVENT else "all records of one user"
+        seen = "the output" if self.view == View.of(PUBLIC) else f"what {self.view} sees"
+        return f"({record} {_CHANGES[self.adjacency]}; the adversary sees {seen})"
 
 
 def _not_negative(epsilon: ExactLike) -> Fraction:
     number = exact(epsilon, name="epsilon")
     if number < 0:
-        raise InvalidParameterError(f"epsilon must be 0 or more, got {number}; pass a non-negative number.")
+        raise InvalidParameterError(f"epsilon must be 0 or more, got {number}.", code="E-EPSILON-RANGE")
     return number
 
 
 @dataclass(frozen=True, kw_only=True)
 class PureDP(PrivacyClaim):
-    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` >=
-    0."""
+    """The claim of epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours D, D' and events S.
+
+    Parameters
+    ----------
+    epsilon : number or str
+        The bound, 0 or more, exact: ``0.1`` is 1/10.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``epsilon`` is negative or not finite, or a field of ``PrivacyClaim`` is wrong.
+
+    Examples
+    --------
+    >>> PureDP(epsilon="1/3").bound
+    Fraction(1, 3)
+    """
 
     type: ClassVar[str] = "pure-dp"
     quantity: ClassVar[str] = "epsilon"
@@ -93,13 +139,23 @@ class PureDP(PrivacyClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return f"ε = {as_written(exact(self.epsilon))} pure differential privacy {self._context()}"
+        return f"pure DP with ε = {as_written(exact(self.epsilon))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApproxDP(PrivacyClaim):
-    """(epsilon, delta)-DP. ``epsilon`` >= 0, ``delta`` in [0, 1]. The bounded quantity is delta at this
-    epsilon."""
+    """The claim of (epsilon, delta)-DP. The bounded quantity is delta at this epsilon.
+
+    Parameters
+    ----------
+    epsilon, delta : number or str
+        Exact numbers, epsilon 0 or more and delta in [0, 1].
+
+    Raises
+    ------
+    InvalidParameterError
+        A number is out of range, or a field of ``PrivacyClaim`` is wrong.
+    """
 
     type: ClassVar[str] = "approx-dp"
     quantity: ClassVar[str] = "delta"
@@ -117,12 +173,23 @@ class ApproxDP(PrivacyClaim):
 
     def in_words(self) -> str:
         delta = in_figures(exact(self.delta))
-        return f"(ε = {as_written(exact(self.epsilon))}, δ = {delta}) differential privacy {self._context()}"
+        return f"approximate DP with ε = {as_written(exact(self.epsilon))}, δ = {delta} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiDP(PrivacyClaim):
-    """(order, epsilon)-Renyi DP: the Renyi divergence of order ``order`` > 1 is at most ``epsilon`` > 0."""
+    """The claim of (order, epsilon)-Rényi DP: the Rényi divergence of order ``order`` is at most ``epsilon``.
+
+    Parameters
+    ----------
+    order, epsilon : number or str
+        Exact numbers, order greater than 1 and epsilon greater than 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        A number is out of range, or a field of ``PrivacyClaim`` is wrong.
+    """
 
     type: ClassVar[str] = "renyi-dp"
     quantity: ClassVar[str] = "renyi epsilon"
@@ -134,7 +201,8 @@ class RenyiDP(PrivacyClaim):
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(
-                f"order must be greater than 1, got {order}; no claim here is about the mean loss."
+                f"order must be greater than 1, got {order}. Order 1, the mean loss, is not supported.",
+                code="E-ORDER-RANGE",
             )
         self._set("order", order)
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
@@ -145,14 +213,23 @@ class RenyiDP(PrivacyClaim):
 
     def in_words(self) -> str:
         epsilon = in_figures(exact(self.epsilon))
-        return (
-            f"Rényi divergence of order {as_written(exact(self.order))} at most {epsilon} {self._context()}"
-        )
+        return f"Rényi DP of order {as_written(exact(self.order))} with ε = {epsilon} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroConcentratedDP(PrivacyClaim):
-    """rho-zCDP: the Renyi divergence of every order a > 1 is at most rho * a. ``rho`` > 0."""
+    """The claim of rho-zCDP: the Rényi divergence of every order a > 1 is at most rho * a.
+
+    Parameters
+    ----------
+    rho : number or str
+        The bound, greater than 0, exact.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``rho`` is out of range, or a field of ``PrivacyClaim`` is wrong.
+    """
 
     type: ClassVar[str] = "zcdp"
     quantity: ClassVar[str] = "rho"
@@ -167,12 +244,23 @@ class ZeroConcentratedDP(PrivacyClaim):
         return exact(self.rho)
 
     def in_words(self) -> str:
-        return f"ρ = {in_figures(exact(self.rho))} zero-concentrated differential privacy {self._context()}"
+        return f"zero-concentrated DP with ρ = {in_figures(exact(self.rho))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianDP(PrivacyClaim):
-    """mu-GDP: no easier to tell apart than N(0, 1) and N(mu, 1). ``mu`` > 0."""
+    """The claim of mu-GDP: telling neighbours apart is at least as hard as telling N(0, 1) from N(mu, 1).
+
+    Parameters
+    ----------
+    mu : number or str
+        The bound, greater than 0, exact.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``mu`` is out of range, or a field of ``PrivacyClaim`` is wrong.
+    """
 
     type: ClassVar[str] = "gdp"
     quantity: ClassVar[str] = "mu"
@@ -187,16 +275,26 @@ class GaussianDP(PrivacyClaim):
         return exact(self.mu)
 
     def in_words(self) -> str:
-        return f"μ = {in_figures(exact(self.mu))} Gaussian differential privacy {self._context()}"
+        return f"Gaussian DP with μ = {in_figures(exact(self.mu))} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile(PrivacyClaim):
-    """(epsilon, delta)-DP at each of several ``points`` ``(epsilon, delta)`` at once: a stated privacy
-    profile.
+    """The claim of a privacy profile: (epsilon, delta)-DP at each of several points at once.
 
-    Every epsilon >= 0 and every delta in [0, 1]; kept as exact strings, in the order of epsilon. The bounded
-    quantity is how far the true delta is above the stated one, where it is most; the claim says 0.
+    The bounded quantity is the largest excess of the true delta over the stated delta, over all points. The
+    claimed value is 0.
+
+    Parameters
+    ----------
+    points : sequence of (epsilon, delta)
+        At least one pair, with every epsilon 0 or more and every delta in [0, 1]. They are kept as exact
+        strings, in the order of epsilon.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no pair, a number is out of range, or a field of ``PrivacyClaim`` is wrong.
     """
 
     type: ClassVar[str] = "profile"
@@ -209,19 +307,20 @@ class Profile(PrivacyClaim):
             pairs = [(exact(e, name="epsilon"), probability(d, name="delta")) for e, d in self.points]
         except (TypeError, ValueError) as error:
             raise InvalidParameterError(
-                f"points must be pairs (epsilon, delta) of numbers, got {self.points!r} ({error}); pass a "
-                "list such as [(0, '0.1'), (1, '0.01')]."
+                "points must be pairs (epsilon, delta) of numbers such as [(0, '0.1'), (1, '0.01')], got "
+                f"{self.points!r}: {error}",
+                code="E-PROFILE-POINTS",
             ) from None
         if not pairs or min(pairs)[0] < 0:
             raise InvalidParameterError(
-                f"points must hold at least one pair, each with epsilon >= 0, got {self.points!r}; state the "
-                "profile where epsilon is 0 or more."
+                f"points must hold at least one pair, each with epsilon >= 0, got {self.points!r}.",
+                code="E-PROFILE-POINTS",
             )
         self._set("points", tuple((exact_str(e), exact_str(d)) for e, d in sorted(pairs)))
 
     @property
     def exact_points(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The points as exact numbers."""
+        """Return the points as exact numbers."""
         return tuple((exact(epsilon), exact(delta)) for epsilon, delta in self.points)
 
     @property
@@ -229,6 +328,6 @@ class Profile(PrivacyClaim):
         return Fraction(0)
 
     def in_words(self) -> str:
-        said = ", ".join(f"δ({in_figures(e)}) <= {in_figures(d)}" for e, d in self.exact_points[:6])
+        first = ", ".join(f"δ({in_figures(e)}) <= {in_figures(d)}" for e, d in self.exact_points[:6])
         more = len(self.points) - 6
-        return f"the privacy profile {said}{f' and {more} more' if more > 0 else ''} {self._context()}"
+        return f"the privacy profile {first}{f' and {more} more' if more > 0 else ''} {self._context()}"

@@ -1,4 +1,4 @@
-"""Claims about noise (tails) and finite claims in words: regret, error, ordering, message size."""
+"""Claims about tails of noise, and finite claims stated as text: regret, error, ordering, message size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class SubGaussian(Claim):
-    """E exp(lambda X) <= exp(lambda^2 variance_proxy / 2) for all real lambda."""
+    """The claim that E exp(lambda X) <= exp(lambda^2 variance_proxy / 2) for all real lambda."""
 
     type: ClassVar[str] = "sub-gaussian"
     quantity: ClassVar[str] = "variance proxy"
@@ -49,7 +49,7 @@ class SubGaussian(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class SubExponential(Claim):
-    """E exp(lambda X) <= exp(lambda^2 variance_proxy / 2) for |lambda| <= 1/scale."""
+    """The claim that E exp(lambda X) <= exp(lambda^2 variance_proxy / 2) for |lambda| <= 1/scale."""
 
     type: ClassVar[str] = "sub-exponential"
     quantity: ClassVar[str] = "variance proxy"
@@ -74,7 +74,7 @@ class SubExponential(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class TailBound(Claim):
-    """P(event) <= probability, for the event that ``event`` describes."""
+    """The claim that P(event) <= probability, for the event that the text ``event`` describes."""
 
     type: ClassVar[str] = "tail-bound"
     quantity: ClassVar[str] = "probability"
@@ -94,10 +94,18 @@ class TailBound(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Statement(Claim):
-    """A finite claim in words, with its constants as named exact parameters (``constants``: pairs of name and
-    exact string).
+    """A finite claim stated as text, with its constants as named exact parameters.
 
-    ``claimed`` is the number that ``quantity_name`` is held against, where there is one.
+    Parameters
+    ----------
+    text : str
+        The claim.
+    quantity_name : str
+        The name of the quantity that ``claimed`` bounds.
+    claimed : number or str, optional
+        The claimed value of this quantity, if there is one.
+    constants : tuple of (str, str)
+        The name and the exact value of each constant.
     """
 
     text: str
@@ -121,7 +129,7 @@ class Statement(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class RegretRate(Statement):
-    """A rate O(.), restated as a finite claim: instances, grid and every hidden constant named."""
+    """A rate O(.), restated as a finite claim that names its instances, grid and every hidden constant."""
 
     type: ClassVar[str] = "regret-rate"
     quantity: ClassVar[str] = "regret / rate"
@@ -145,7 +153,7 @@ class ErrorRate(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBound(Statement):
-    """No algorithm of the named class does better on every instance of the named family."""
+    """The claim that no algorithm of the named class does better on every instance of the named family."""
 
     type: ClassVar[str] = "lower-bound"
     quantity: ClassVar[str] = "regret / lower bound"
@@ -154,7 +162,7 @@ class LowerBound(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Ordering(Statement):
-    """One thing is at most another: means, curves, variants."""
+    """The claim that one quantity is at most another: means, curves, variants."""
 
     type: ClassVar[str] = "ordering"
     quantity: ClassVar[str] = "difference"
@@ -162,7 +170,7 @@ class Ordering(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSize(Statement):
-    """Bits that one user sends."""
+    """A bound on the number of bits that one user sends."""
 
     type: ClassVar[str] = "message-size"
     quantity: ClassVar[str] = "bits"
@@ -170,7 +178,7 @@ class MessageSize(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class SameDistribution(Statement):
-    """Two programs, or a program and a distribution, have the same output distribution."""
+    """The claim that two programs, or a program and a distribution, have the same output distribution."""
 
     type: ClassVar[str] = "same-distribution"
     quantity: ClassVar[str] = "distance"
@@ -178,9 +186,10 @@ class SameDistribution(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Controls(Statement):
-    """Each of these broken programs is refuted, each correct one is not: a claim about this harness.
+    """A claim about dpaudit itself: it refutes each of these broken programs and no correct one.
 
-    ``cells`` are the names of the row's cells, in their order, each with the verdict that it must get."""
+    ``cells`` holds the name of each cell of the row, in order, and the verdict that the cell must get.
+    """
 
     type: ClassVar[str] = "controls"
     quantity: ClassVar[str] = "cells not as expected"
@@ -191,8 +200,8 @@ class Controls(Statement):
         super().__post_init__()
         if self.claimed != 0:
             raise InvalidParameterError(
-                f"a claim about controls must claim 0 cells that are not as expected, got {self.claimed}; "
-                "leave it out."
+                f"a Controls claim must claim 0 cells that are not as expected, got {self.claimed}.",
+                code="E-CONTROLS-CLAIMED",
             )
 
     def in_words(self) -> str:
@@ -202,8 +211,10 @@ class Controls(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Unbuilt(Statement):
-    """The place of the claim in a row that could not be built: its function raised when the suite was
-    imported. Such a row can only crash."""
+    """A placeholder for the claim of a row that could not be built, because its function raised on import.
+
+    Such a row can only crash.
+    """
 
     type: ClassVar[str] = "unbuilt"
     quantity: ClassVar[str] = "nothing"

@@ -1,6 +1,6 @@
-"""Child processes that answer questions: one line of JSON a question, one line of JSON an answer.
+"""Child processes that answer requests, with one line of JSON for each request and for each answer.
 
-``child`` is the parent's side, which starts, asks and ends one; ``serving`` is the child's side; ``forks``
-serves each question in a fork, ``fork_server`` forks children that share their imports. Rows of suites run
-behind it, and so do the checks of an untrusted report.
+``child`` is the parent's side: it starts and ends a child and sends requests. ``serving`` is the child's
+side. ``forks`` serves each request in a fork, and ``fork_server`` forks children that share their imports.
+Rows of suites and the checks of an untrusted report run in such children.
 """

@@ -1,7 +1,7 @@
-"""A child process as its parent sees it: start it, ask it, and find out when it hangs or dies.
+"""The parent's side of a child process: start it, send it requests, and detect that it hangs or dies.
 
-Each question has an id that nobody can guess, and each answer repeats it. What the child prints goes to a
-file of its own, of which the last lines are told if it dies.
+Each request has an id that cannot be guessed, and each answer repeats it. The output of the child goes to a
+separate file. If the child dies, the error contains the last lines of this file.
 """
 
 from __future__ import annotations
@@ -28,33 +28,51 @@ from dpaudit.core.processes.serving import last_lines
 __all__ = ["Answer", "Child", "ChildDiedError", "ChildHungError"]
 
 POLL_SECONDS = 0.5
-#: Seconds in which a child must leave when asked to.
+#: The time in seconds for a child to end after its pipe is closed.
 LEAVE_SECONDS = 2.0
 
 Answer = dict[str, Any]
 
 
 class ChildDiedError(MechanismError):
-    """The process ended while it was asked."""
+    """The process ended before it answered a request."""
+
+    code = "E-PROCESS-DIED"
 
 
 class ChildHungError(MechanismError):
     """The process did not answer in time."""
 
+    code = "E-PROCESS-HUNG"
+
 
 @dataclass
 class _Asked:
-    """A question under way: what came in on it, and the process that works on it, if not the child itself."""
+    """A pending request: its incoming messages, and the process that works on it, if not the child itself."""
 
     messages: queue.SimpleQueue[dict[str, Any]] = field(default_factory=queue.SimpleQueue)
     pid: int | None = None
 
 
 class Child:
-    """One child process. Safe to use from several threads. ``OSError`` where the system refuses one.
+    """A child process. It can be used from several threads.
 
-    ``fork``, where it is given, has a process forked that prints to the file that it is called with, instead
-    of ``command``; where it gives ``None``, ``command`` it is.
+    Parameters
+    ----------
+    command : sequence of str
+        The command that starts the process.
+    environment : mapping
+        Its environment variables.
+    folder : Path, optional
+        Its working folder.
+    fork : callable, optional
+        ``fork(output)`` returns a forked process that prints to the file ``output`` and replaces ``command``,
+        or ``None`` to use ``command``.
+
+    Raises
+    ------
+    OSError
+        The system refuses the process.
     """
 
     def __init__(
@@ -74,10 +92,11 @@ class Child:
             stderr=self._output,
             cwd=folder,
             env=environment,
-            # A group of its own: Ctrl-C reaches only the parent, and a kill reaches what the child started.
+            # A separate group, so that Ctrl-C reaches only the parent, and a kill reaches the child's
+            # children.
             start_new_session=True,
         )
-        self._questions = cast(IO[bytes], self._process.stdin)  # both exist, since we asked for pipes
+        self._questions = cast(IO[bytes], self._process.stdin)  # not None, because stdin is a pipe
         self._asked: dict[str, _Asked] = {}
         self._lock = threading.Lock()
         self._is_killed = False
@@ -85,27 +104,27 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """Return the id of the process."""
         return self._process.pid
 
     def is_gone(self) -> bool:
-        """Whether it cannot be asked any more."""
+        """Return whether the process cannot take requests any more."""
         return self._is_killed or self._process.poll() is not None
 
     def ask(self, question: Mapping[str, Any], *, seconds: float, grace: float = 0.0) -> Answer:
-        """Send a question and wait for its answer.
+        """Send a request and wait for its answer.
 
-        The child is told that it has ``seconds``, and is ended ``grace`` seconds later. Raises
-        ``ChildHungError`` or ``ChildDiedError``, with the reason.
+        The request states the limit ``seconds``. The child is ended ``grace`` seconds after it. Raises
+        ``ChildHungError`` or ``ChildDiedError`` with the reason.
         """
-        token = secrets.token_hex(16)  # nobody can answer a question that it was not given
+        token = secrets.token_hex(16)  # no process can answer a request that it did not get
         line = json.dumps({"id": token, **question, "seconds": seconds}).encode() + b"\n"
         asked = self._asked[token] = _Asked()
         try:
             with self._lock:
                 _write_all(self._questions, line)
             return self._wait(asked, seconds, deadline=time.monotonic() + seconds + grace)
-        except (OSError, ValueError):  # its end of the pipe is closed, or ours
+        except (OSError, ValueError):  # one end of the pipe is closed
             raise self._died() from None
         finally:
             del self._asked[token]
@@ -116,7 +135,7 @@ class Child:
             try:
                 news = asked.messages.get(timeout=max(0.0, min(left, POLL_SECONDS)))
             except queue.Empty:
-                # The pipe may stay open after the child's death, where something that it started holds it.
+                # The pipe may stay open after the child's death if a process that it started holds it.
                 if self._process.poll() is not None and asked.messages.empty():
                     raise self._died() from None
                 if left <= 0:
@@ -133,9 +152,10 @@ class Child:
             asked.pid = news["started"]
 
     def kill(self) -> None:
-        """End the process, and whatever it started, at once.
+        """End the process and everything that it started at once.
 
-        A child ends its forks itself when its questions end; those of one that cannot are ended from here.
+        A child ends its forks itself when its request pipe is closed. If it does not end in time, this method
+        ends its forks.
         """
         with self._lock:
             if self._is_killed:
@@ -154,29 +174,29 @@ class Child:
             self._process.wait()
 
     def close(self) -> None:
-        """End the process and give back what it holds; only once nobody asks it any more."""
+        """End the process and release its resources. Call this only when no thread uses it any more."""
         self.kill()
         self._output.close()
 
     def _read(self, pipe: IO[bytes]) -> None:
-        """Hand each line to whom it answers.
+        """Pass each line of the pipe to the request that it answers.
 
-        This thread alone reads the pipe and closes it: where something that the child started keeps it open,
-        the thread stays behind and delays nobody.
+        Only this thread reads and closes the pipe. If a process that the child started keeps the pipe open,
+        this thread stays alive and delays no other.
         """
         with pipe:
             unread = bytearray()
             while data := os.read(pipe.fileno(), 1 << 16):
                 *lines, unread = (unread + data).split(b"\n")
                 for line in lines:
-                    self._hand_over(line)
+                    self._deliver(line)
 
-    def _hand_over(self, line: bytes | bytearray) -> None:
+    def _deliver(self, line: bytes | bytearray) -> None:
         try:
             news = json.loads(line)
             asked = self._asked[news["id"]]
         except (ValueError, KeyError, TypeError):
-            return  # no answer of ours
+            return  # not an answer to a request of this child
         asked.messages.put(news)
 
     def _died(self) -> ChildDiedError:
@@ -185,7 +205,7 @@ class Child:
 
 
 def _write_all(pipe: IO[bytes], line: bytes) -> None:
-    """Write a line to an unbuffered pipe, which takes only what there is room for."""
+    """Write a line to an unbuffered pipe, which may accept only a part at a time."""
     view = memoryview(line)
     while view:
         view = view[pipe.write(view) :]
@@ -199,14 +219,14 @@ def _kill_group(pid: int) -> None:
 
 def _hung(seconds: float) -> ChildHungError:
     return ChildHungError(
-        f"must finish within {seconds:g} s of wall clock, was still running; raise --timeout"
+        f"must finish within {seconds:g} s of wall clock, was still running. Increase --timeout"
     )
 
 
 def _dead(code: int, output: str) -> ChildDiedError:
     how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
     tail = f"; its last output: {output}" if output else ""
-    return ChildDiedError(f"must leave its process alive, ended it with {how}{tail}")
+    return ChildDiedError(f"ended its process with {how}{tail}")
 
 
 def _signal_name(number: int) -> str:

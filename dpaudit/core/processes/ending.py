@@ -1,4 +1,4 @@
-"""A mechanism that ends the process it runs in: an exit code of 0 would say that nothing was refuted."""
+"""Keep a mechanism from ending its process, because exit code 0 would mean that nothing was refuted."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dpaudit.core.errors import MechanismError
 
 __all__ = ["no_silent_end"]
 
-#: The functions of ``os`` after which Python has no say in the exit code.
+#: The functions of ``os`` that end the process without returning control to Python.
 _ENDINGS = ("_exit", "execv", "execve")
 
 
 @contextmanager
 def no_silent_end() -> Iterator[None]:
-    """Functions that would end this process raise ``MechanismError`` within the block, under whatever name a
-    module has them.
+    """Make functions that would end this process raise ``MechanismError`` within the block.
 
-    Children that a mechanism forks end as ever, and other threads, a watchdog for example, may end the
-    process with an exit code that is not 0. A library in C that ends the process by itself is not seen.
+    They are replaced under every name that a module gives them. Children that a mechanism forks can still
+    end. Other threads, such as a watchdog, may end the process with an exit code other than 0. A C library
+    that ends the process by itself is not intercepted.
     """
     here, thread = os.getpid(), threading.get_ident()
     changed: list[tuple[dict[str, Any], str, Any, Any]] = []
     for name in _ENDINGS:
         end = getattr(os, name, None)
-        if end is None or hasattr(end, "is_refused"):  # within another block already
+        if end is None or hasattr(end, "is_refused"):  # already within another such block
             continue
         refuse = _refusing(name, end, here=here, thread=thread)
         for names in gc.get_referrers(end):
-            if isinstance(names, dict) and "__name__" in names and "__loader__" in names:  # a module's
+            if isinstance(names, dict) and "__name__" in names and "__loader__" in names:  # of a module
                 changed += [(names, bound, end, refuse) for bound, value in names.items() if value is end]
     for names, bound, _, refuse in changed:
         names[bound] = refuse
@@ -52,8 +52,8 @@ def _refusing(name: str, end: Callable[..., Any], *, here: int, thread: int) -> 
         if os.getpid() != here or elsewhere:
             end(*arguments, **named)
         raise MechanismError(
-            f"a mechanism must return or raise, it ended the process by os.{name}({status!r}); "
-            "leave that out."
+            f"a mechanism must return or raise, but it called os.{name}({status!r}), which ends the process.",
+            code="E-MECHANISM-EXIT",
         )
 
     refuse.is_refused = True  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
-"""Processes forked from one that has imported what they share: that process, and who asks it for them.
+"""Fork processes from a common parent that has imported the modules that they share.
 
-The common parent (``serve_starts``) imports the modules that it is told to, forks, and says when a child has
-ended; it does nothing else, and no code of a suite runs in it. A child is in a session of its own and holds
-nothing of its siblings: the ends of its pipes come with the request, and the common parent closes them after
-the fork. Where a process cannot be forked, ``ForkServer.start`` gives ``None``, and the caller starts one in
-the ordinary way.
+The common parent (``serve_starts``) imports modules on request, forks, and reports when a child has ended. It
+does nothing else, and no code of a suite runs in it. A child runs in a separate session and holds no
+resources of its siblings: the ends of its pipes come with the request, and the common parent closes them
+after the fork. If a process cannot be forked, ``ForkServer.start`` returns ``None``, and the caller starts a
+process in the ordinary way.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dpaudit.core.processes.serving import is_single_threaded
 
 __all__ = ["CAN_FORK", "ForkServer", "Forked", "serve_starts"]
 
-#: Whether this system can fork, and hand open files to another process.
+#: Whether this system can fork and send open files to another process.
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 
-#: Seconds between two looks at which children have ended.
+#: Seconds between two checks for children that have ended.
 POLL_SECONDS = 0.01
 
 _CHUNK = 1 << 16
 
 
 class Forked:
-    """A process that the common parent forked, with the part of ``subprocess.Popen`` that ``Child`` needs."""
+    """A process that the common parent forked, with the methods of ``subprocess.Popen`` that ``Child`` uses."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -49,33 +49,33 @@ class Forked:
         self._ended = threading.Event()
 
     def end(self, code: int) -> None:
-        """It has ended, with an exit code, or with minus the number of a signal."""
+        """Record the end of the process: its exit code, or minus the number of a signal."""
         self._code = code
         self._ended.set()
 
     def poll(self) -> int | None:
-        """Its code once it has ended."""
+        """Return its exit code if it has ended, else ``None``."""
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Raises ``subprocess.TimeoutExpired``."""
+        """Wait for its end and return its exit code. Raises ``subprocess.TimeoutExpired``."""
         self._ended.wait(timeout)
         if self._code is None:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
         return self._code
 
     def kill(self) -> None:
-        """End it, where it has not ended."""
+        """Kill the process if it has not ended."""
         if self._code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
 
 class ForkServer:
-    """The common parent of processes, seen by who asks for them. Safe to use from several threads.
+    """The client of a common parent. It can be used from several threads.
 
-    ``command`` starts it: words to which the number of a socket for ``serve_starts`` is added. ``OSError``
-    where the system refuses the process.
+    ``command`` starts the common parent. The number of a socket for ``serve_starts`` is appended to it.
+    Raises ``OSError`` if the system refuses the process.
     """
 
     def __init__(self, command: Sequence[str], *, environment: Mapping[str, str]) -> None:
@@ -96,7 +96,10 @@ class ForkServer:
         threading.Thread(target=self._read, daemon=True).start()
 
     def start(self, output: IO[bytes], *, modules: Iterable[str] = ()) -> Forked | None:
-        """A new child that prints to ``output``, or ``None``; the common parent imports ``modules`` first."""
+        """Return a new child that prints to ``output``, or ``None`` if it cannot be forked.
+
+        The common parent imports ``modules`` first.
+        """
         question, writing = os.pipe()
         reading, answer = os.pipe()
         try:
@@ -113,13 +116,13 @@ class ForkServer:
         return child
 
     def prepare(self, modules: Iterable[str]) -> None:
-        """Have the common parent import ``modules`` now, and go on meanwhile."""
-        with self._lock, suppress(OSError):  # where it is gone, the next start says so
+        """Let the common parent import ``modules`` in advance, without waiting for it."""
+        with self._lock, suppress(OSError):  # if it is gone, the next start reports it
             self._socket.sendall(_line_of(modules))
 
     def _ask(self, ends: Sequence[int], modules: Iterable[str]) -> Forked | None:
         line = _line_of(modules)
-        with self._lock:  # one request at a time, so that each reply is the last request's
+        with self._lock:  # one request at a time, so that each reply belongs to the last request
             try:
                 sent = socket.send_fds(self._socket, [line], ends)
                 self._socket.sendall(line[sent:])
@@ -128,7 +131,7 @@ class ForkServer:
             return self._replies.get()
 
     def _read(self) -> None:
-        """Take what the common parent says: a child's start, an end with its code, or that there is none."""
+        """Read the messages of the common parent: a child's start, its end with its code, or a refusal."""
         with self._socket.makefile("rb") as lines, suppress(OSError):
             for line in lines:
                 pid, code = loads(line)
@@ -139,13 +142,13 @@ class ForkServer:
                     self._replies.put(self._children[pid])
                 else:
                     self._replies.put(None)
-        for child in self._children.values():  # nobody would say when they end
+        for child in self._children.values():  # no process would report their end
             child.kill()
             child.end(-signal.SIGKILL)
         self._replies.put(None)
 
     def close(self) -> None:
-        """End the common parent; only once nobody needs a child any more."""
+        """End the common parent. Call this only when no child is needed any more."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._process.kill()
@@ -158,10 +161,10 @@ def _line_of(modules: Iterable[str]) -> bytes:
 
 
 def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
-    """The common parent: fork for each request on the socket ``descriptor``, until it ends. A request without
-    pipes is one to import modules, and has no reply.
+    """Fork a child for each request on the socket ``descriptor``, until the socket is closed.
 
-    A child calls ``run`` with its two pipes as standard input and output, and leaves when that returns.
+    A request without pipes asks only to import modules, and has no reply. A child calls ``run`` with its two
+    pipes as standard input and output, and exits when ``run`` returns.
     """
     requests = socket.socket(fileno=descriptor)
     children: set[int] = set()
@@ -169,23 +172,25 @@ def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
         if select.select([requests], [], [], POLL_SECONDS if children else None)[0]:
             modules, ends = _request(requests)
             for name in modules:
-                with suppress(BaseException):  # where it is needed, that says why
+                with suppress(BaseException):  # the child that needs the module reports the error
                     importlib.import_module(name)
             if ends:
                 pid = _fork(requests, ends, run)
                 if pid is not None:
                     children.add(pid)
-                _say(requests, pid, None)
+                _report(requests, pid, None)
         for child in list(children):
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 children.remove(child)
-                _say(requests, child, os.waitstatus_to_exitcode(status))
+                _report(requests, child, os.waitstatus_to_exitcode(status))
 
 
 def _request(requests: socket.socket) -> tuple[list[str], list[int]]:
-    """The modules to import, and a child's three descriptors, or none. After the last request the process
-    ends."""
+    """Return the modules to import and a child's three descriptors, or none.
+
+    The process exits after the last request.
+    """
     text, ends = b"", list[int]()
     while not text.endswith(b"\n"):
         more, new, _, _ = socket.recv_fds(requests, _CHUNK, 3)
@@ -197,7 +202,7 @@ def _request(requests: socket.socket) -> tuple[list[str], list[int]]:
 
 
 def _fork(requests: socket.socket, ends: list[int], run: Callable[[], object]) -> int | None:
-    """A child's number, or none where the system refuses it, or where a thread may hold a lock for ever."""
+    """Return a child's process id, or ``None`` if the system refuses it or a thread may hold a lock forever."""
     try:
         pid = os.fork() if is_single_threaded() else None
     except OSError:
@@ -223,8 +228,8 @@ def _be_child(requests: socket.socket, ends: list[int], run: Callable[[], object
         _exit(1)
 
 
-def _say(requests: socket.socket, pid: int | None, code: int | None) -> None:
+def _report(requests: socket.socket, pid: int | None, code: int | None) -> None:
     try:
         requests.sendall(dumps([pid, code]).encode() + b"\n")
-    except OSError:  # nobody listens any more
+    except OSError:  # the client is gone
         _exit(0)

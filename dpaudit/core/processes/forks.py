@@ -1,9 +1,9 @@
-"""A process for each row: forked from the one that has imported the suite, in a group and session of its own.
+"""Run each row in a fork of the process that has imported the suite, in a separate group and session.
 
-Each child has a pipe that no other process of the run writes to, so its answer cannot be taken for another
-row's; it answers only from the process that was forked here, with the id of its command. When it has
-answered, hung or died, its whole group is killed. Nothing here waits for the end of a pipe: whoever still
-holds the other side delays nobody.
+Each child has a pipe that no other process of the run writes to, so its answer cannot be mistaken for that of
+another row. It answers only from the process that was forked here, with the id of its command. When it has
+answered, hung or died, its whole group is killed. Nothing here waits for the end of a pipe, so a process that
+still holds the other side causes no delay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
+# Bind the functions that a child needs after a row has run, so that a row cannot replace them.
 from json import loads
 from os import _exit, getpid
 from typing import IO, Any, NoReturn
@@ -27,13 +27,13 @@ __all__ = ["serve_forked"]
 
 Prepare = Callable[[dict[str, Any]], None]
 
-#: Seconds between two looks at whether a child is still alive.
+#: Seconds between two checks whether a child is still alive.
 POLL_SECONDS = 0.1
 
 
 @dataclass
 class _Child:
-    """One row under way: the process ``pid``, the pipe that it answers on, and the file that it prints to."""
+    """A running row: the process ``pid``, the pipe for its answer, and the file for its output."""
 
     command: str
     pid: int
@@ -44,7 +44,7 @@ class _Child:
     is_open: bool = True
 
     def receive(self) -> None:
-        """Take what is in the pipe."""
+        """Read the available data of the pipe."""
         while self.is_open:
             try:
                 data = os.read(self.pipe, 1 << 16)
@@ -54,14 +54,14 @@ class _Child:
             self.is_open = bool(data)
 
     def answer(self) -> bytes | None:
-        """Its answer, where it is complete and to this command."""
+        """Return its answer if it is complete and belongs to this command, else ``None``."""
         start = message(self.command, answer=None).partition(b"null")[0]
         whole = self.received.split(b"\n")[:-1] if b"\n" in self.received[-1:] else []
         return next((bytes(line) + b"\n" for line in whole if line.startswith(start)), None)
 
     def end(self) -> None:
-        """Kill what is left of it and of what it started."""
-        for kill in (os.killpg, os.kill):  # the group, or the child where it has not made its group yet
+        """Kill the process and everything that it started."""
+        for kill in (os.killpg, os.kill):  # the group, or only the child if it has not made its group yet
             try:
                 kill(self.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -70,11 +70,17 @@ class _Child:
 
 
 def serve_forked(commands: int, answers: int, do: Do, prepare: Prepare) -> None:
-    """Serve commands from one pipe to another, each in a fork of this process, until the first one ends.
+    """Serve commands from one pipe to another, each in a fork of this process, until the first pipe is closed.
 
-    ``prepare`` is called with each command in this process, before the fork: what it imports, no fork has to.
-    ``do`` gives the answer to a command. Both raise nothing. A command's ``seconds`` are the wall clock that
-    it may take.
+    Parameters
+    ----------
+    commands, answers : int
+        The descriptors of the two pipes. A command's ``seconds`` are its limit of wall clock.
+    do : callable
+        ``do(command)`` returns the answer to a command, and raises nothing.
+    prepare : callable
+        ``prepare(command)`` is called in this process before the fork, so that forks share its imports. It
+        raises nothing.
     """
     _Server(commands, answers, do, prepare).serve()
 
@@ -97,7 +103,7 @@ class _Server:
             if self.commands in ready:
                 self._take_commands()
             for child in list(self.children):
-                self._look_after(child)
+                self._poll(child)
 
     def _take_commands(self) -> None:
         data = os.read(self.commands, 1 << 16)
@@ -114,7 +120,7 @@ class _Server:
         try:
             child = self._fork(command)
         except OSError as error:
-            reason = f"a row must have a process of its own, the system refused one ({error.strerror})"
+            reason = f"a row cannot start because the system refused a process ({error.strerror})"
             answer = {"failed": reason, "traceback": None, "value": None}
             send(self.answers, message(command["id"], answer=answer))
             return
@@ -129,12 +135,12 @@ class _Server:
             if pid == 0:
                 self._run(command, writing, output)
         finally:
-            os.close(writing)  # the child alone has that end
+            os.close(writing)  # only the child has this end
         os.set_blocking(reading, False)
         return _Child(command["id"], pid, reading, output, deadline=time.monotonic() + command["seconds"])
 
     def _run(self, command: dict[str, Any], writing: int, output: IO[bytes]) -> NoReturn:
-        """The child: do the command, answer, leave."""
+        """Execute the command in the child, send the answer, and exit."""
         try:
             own = getpid()
             os.setsid()
@@ -143,7 +149,7 @@ class _Server:
             for descriptor in (1, 2):
                 os.dup2(output.fileno(), descriptor)
             answer = self.do(command)
-            if getpid() == own:  # otherwise a child that the row forked: the row itself answers
+            if getpid() == own:  # otherwise this is a process that the row forked, and the row itself answers
                 send(writing, message(command["id"], answer=answer))
                 _exit(0)
         except BaseException as error:
@@ -151,13 +157,13 @@ class _Server:
         finally:
             _exit(1)
 
-    def _look_after(self, child: _Child) -> None:
-        """Read what a child says; once it has answered, died, or run out of time, pass that on and end it."""
+    def _poll(self, child: _Child) -> None:
+        """Read the messages of a child. If it answered, died or ran out of time, report this and end it."""
         child.receive()
         line = child.answer()
         ended, status = (0, 0) if line else os.waitpid(child.pid, os.WNOHANG)
         if ended:
-            child.receive()  # what it wrote before it ended
+            child.receive()  # it may have written before it ended
             code = os.waitstatus_to_exitcode(status)
             line = child.answer() or message(child.command, ended=code, output=last_lines(child.output))
         elif not line and time.monotonic() >= child.deadline:

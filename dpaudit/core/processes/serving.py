@@ -1,7 +1,7 @@
-"""A child process as it sees itself: its pipes, its answers, its limits, and its end.
+"""The child's side of a child process: its pipes, its answers, its limits, and its end.
 
-Before any code of others runs, the child moves the two pipes aside: what a row or a library prints, at
-whatever level, goes elsewhere.
+Before any code of a suite runs, the child moves its two pipes to other descriptors, so that output of a row
+or a library, in Python or C, does not reach them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-# What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
+# Bind the functions that a child needs after a row has run, so that a row cannot replace them.
 from json import JSONEncoder, loads
 from os import _exit, getpid, write
 from pathlib import Path
@@ -34,11 +34,11 @@ __all__ = [
     "take_over_stdio",
 ]
 
-#: How much of what a dead process printed is told.
+#: The largest part of the output of a dead process that an error contains.
 OUTPUT_LINES = 8
 OUTPUT_BYTES = 1 << 16
 
-#: How faulthandler begins what it prints when a signal ends the process.
+#: The beginning of faulthandler's output when a signal ends the process.
 FATAL = "Fatal Python error: "
 
 #: Linux: the number of the request "kill me when my parent dies".
@@ -50,8 +50,9 @@ Do = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def take_over_stdio() -> tuple[int, int]:
-    """Keep the parent's two pipes for the exchange, questions and answers; leave an empty standard input, and
-    standard error for output.
+    """Move the parent's two pipes to new descriptors and return them: requests and answers.
+
+    Standard input is empty afterwards, and standard output goes to standard error.
     """
     questions, answers = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)
@@ -64,8 +65,9 @@ def take_over_stdio() -> tuple[int, int]:
 
 
 def message(question: str, **content: Any) -> bytes:
-    """One line to the parent about the question of that id: its ``answer``, that it ``started`` as a process,
-    ``hung``, or ``ended`` without an answer.
+    """Return a line to the parent about the request with the id ``question``.
+
+    It holds its ``answer``, or that its process ``started``, ``hung``, or ``ended`` without an answer.
     """
     return (_encode({"id": question, **content}) + "\n").encode()
 
@@ -77,7 +79,7 @@ def send(descriptor: int, data: bytes) -> None:
 
 
 def read_lines(descriptor: int) -> Iterator[bytes]:
-    """The lines of a pipe until its end, read byte by byte: what follows a line stays in the pipe."""
+    """Yield the lines of a pipe until its end, read byte by byte, so that later data stay in the pipe."""
     line = bytearray()
     while byte := os.read(descriptor, 1):
         line += byte
@@ -87,32 +89,34 @@ def read_lines(descriptor: int) -> Iterator[bytes]:
 
 
 def serve(questions: int, answers: int, do: Do) -> NoReturn:
-    """Answer one question after the other in this process, until their pipe ends.
+    """Answer one request after the other in this process, until their pipe is closed.
 
-    ``do`` gives the answer and raises nothing. A thread waits for the end of the pipe: it ends this process
-    and what it started, whatever is being computed.
+    ``do`` returns the answer and raises nothing. A thread waits for the end of the pipe. It then ends this
+    process and everything that it started, even during a computation.
     """
     own = getpid()
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
-    def listen() -> None:
+    def read() -> None:
         with open(questions, "rb", closefd=False) as pipe:
             for line in pipe:
                 waiting.put(line)
         end_group()
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()
     while True:
         question = loads(waiting.get())
         answer = do(question)
         if getpid() != own:
-            _exit(0)  # a fork that the work made: its parent answers
+            _exit(0)  # a fork that the computation made, whose parent answers
         send(answers, message(question["id"], answer=answer))
 
 
 def last_lines(output: IO[bytes]) -> str:
-    """The last lines of an output file, on one line; empty where there are none. A fatal error of Python's is
-    told from its beginning, since its innermost call comes first."""
+    """Return the last lines of an output file on one line, which is empty if there are none.
+
+    After a fatal error of Python, return its first lines, because the innermost call comes first.
+    """
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - OUTPUT_BYTES))
     text = output.read().decode(errors="replace")
@@ -122,36 +126,44 @@ def last_lines(output: IO[bytes]) -> str:
 
 
 def is_single_threaded() -> bool:
-    """Whether this process may be forked: a lock that another thread holds would never open in the child."""
+    """Return whether forking is safe: a lock that another thread holds would never be released in the child."""
     tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
     return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)
 
 
 def end_group() -> NoReturn:
-    """End this process and everything it started: the parent is gone, or done with us."""
+    """End this process and everything it started, because the parent is gone or needs no more answers."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     _exit(0)
 
 
 def end_with(parent: int) -> None:
-    """Where the system offers it, be killed when the process ``parent`` dies, even inside one long
-    computation."""
+    """Let the system kill this process when ``parent`` dies, even in a long computation (on Linux only)."""
     if sys.platform != "linux":
         return
     import ctypes
 
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):  # another C library: the end of the questions remains
+    except (OSError, AttributeError):  # another C library, where only the closed pipe ends this process
         return
-    if os.getppid() != parent:  # it died before the request
+    if os.getppid() != parent:  # the parent died before this call
         _exit(0)
 
 
 def limit(*, megabytes: int, seconds: int, written: int) -> None:
-    """Limit this process: ``megabytes`` of address space, ``seconds`` of processor time, ``written`` bytes to
-    any one file, no core dump. Where the system knows no such limit there is none."""
+    """Limit the resources of this process, as far as the system supports it.
+
+    Parameters
+    ----------
+    megabytes : int
+        The address space in MiB.
+    seconds : int
+        The processor time.
+    written : int
+        The bytes written to any one file. Core dumps are disabled.
+    """
     try:
         import resource
     except ImportError:  # not on this system
@@ -165,5 +177,5 @@ def limit(*, megabytes: int, seconds: int, written: int) -> None:
     for kind, most in limits.items():
         try:
             resource.setrlimit(kind, (most, most))
-        except (ValueError, OSError):  # a lower limit is in force, or the system knows none
+        except (ValueError, OSError):  # a lower limit is in force, or the system does not support it
             continue
