@@ -456,17 +456,38 @@ class Group:
 
 @dataclass(kw_only=True)
 class Suite(Group):
-    """The rows about one paper or one repository.
+    """The rows about one project, or about one paper.
 
     Parameters
     ----------
+    name : str
+        The short name of the project.
     paper, reference : str
-        The short name of the paper or repository, and its full reference.
+        The short name of a paper, instead of ``name``, and its full reference.
     symbols : mapping of str to str
-        The letters and terms of the paper that titles use, with their meaning. The HTML report and
-        ``dpaudit explain`` show them.
+        The letters and terms that titles use, with their meaning. The HTML report and ``dpaudit explain`` show
+        them.
+
+    Raises
+    ------
+    InvalidParameterError
+        Neither ``name`` nor ``paper`` is given, or both.
     """
 
-    paper: str
+    name: str = ""
+    paper: str = ""
     reference: str = ""
     symbols: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.name) == bool(self.paper):
+            raise InvalidParameterError(
+                f"a suite must have a name or a paper, got name={self.name!r} and paper={self.paper!r}.",
+                code="E-SUITE-NAME",
+            )
+
+    @property
+    def short(self) -> str:
+        """Return the short name of the project or paper."""
+        return self.name or self.paper

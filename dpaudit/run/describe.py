@@ -53,7 +53,7 @@ def import_suite(path: str, module: str, *, part: bool = False) -> Suite | None:
 def held(suite: Suite) -> list[Item]:
     """Return the contents of a suite: itself, its rows, its questions and its uncheckable claims."""
     return [
-        _item("suite", suite.paper, suite.location),
+        _item("suite", suite.short, suite.location),
         *(_item("row", row.id, row.location) for row in suite.rows),
         *(_item("question", question.id, None) for question in suite.questions),
         *(_item("unchecked claim", name, None) for name, _ in suite.unchecked),
@@ -73,7 +73,7 @@ def declared(made: Sequence[Row | Group]) -> list[Item]:
             found += [_item("question", question.id, None) for question in item.questions]
             found += [_item("unchecked claim", name, None) for name, _ in item.unchecked]
             if isinstance(item, Suite) and not (item.rows or item.questions or item.unchecked):
-                found.append(_item("suite", item.paper, item.location))
+                found.append(_item("suite", item.short, item.location))
     return list(dict.fromkeys(found))
 
 
@@ -88,7 +88,7 @@ def describe(suite: Suite, *, file: str, root: Path) -> dict[str, Any]:
     """
     _require_repairs(suite)
     return {
-        "paper": str(suite.paper),
+        "paper": str(suite.short),
         "title": str(suite.title),
         "reference": str(suite.reference),
         "symbols": _symbols(suite),

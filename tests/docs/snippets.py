@@ -1,7 +1,7 @@
 """Type-check the Python of the pages: ``python -m tests.docs.snippets``.
 
-Every page is one module with its blocks in order, so that names of earlier blocks are known. Functions of the pages
-have no annotations, as their readers write them. All calls into dpaudit are checked strictly.
+Every page is one module with its blocks in order, so that names of earlier blocks are known. Functions of the
+pages have no annotations, as their readers write them. All calls into dpaudit are checked strictly.
 """
 
 from __future__ import annotations

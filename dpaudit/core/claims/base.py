@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
+from dpaudit.core.claims.converted import Converted
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact_str, nearest_float, read_exact, refuse_floats
 from dpaudit.core.views import View
 
-__all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json", "one_of"]
+__all__ = [
+    "ADJACENCY",
+    "UNIT",
+    "Adjacency",
+    "AdjacencyField",
+    "Adversary",
+    "AdversaryField",
+    "Claim",
+    "Model",
+    "ModelField",
+    "Unit",
+    "UnitField",
+    "claim_from_json",
+    "one_of",
+    "option",
+]
 
 Option = TypeVar("Option", bound=Enum)
 
@@ -28,6 +45,11 @@ def one_of(options: type[Option], value: object, *, name: str) -> Option:
         raise InvalidParameterError(
             f"{name} must be one of {known}, got {value!r}.", code="E-OPTION-UNKNOWN"
         ) from None
+
+
+def option(options: type[Option]) -> Callable[[object, str], Option]:
+    """Return the conversion of a field whose values are ``options``, which may also be given by name."""
+    return lambda value, name: one_of(options, value, name=name)
 
 
 class Adjacency(Enum):
@@ -59,6 +81,16 @@ class Model(Enum):
     AS_RUN = "as_run"
 
 
+AdjacencyField = Converted[Adjacency, Literal["replace-one", "add-remove", "zero-out"]]
+UnitField = Converted[Unit, Literal["event", "user"]]
+AdversaryField = Converted[Adversary, Literal["oblivious", "adaptive"]]
+ModelField = Converted[Model, Literal["ideal", "as_run"]]
+
+#: The fields that several kinds of claims share, with their defaults.
+ADJACENCY = AdjacencyField(option(Adjacency), default=Adjacency.REPLACE_ONE)
+UNIT = UnitField(option(Unit), default=Unit.EVENT)
+
+
 _REGISTRY: dict[str, type[Claim]] = {}
 
 
@@ -72,8 +104,22 @@ class Claim:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.__repr__ = Claim.__repr__  # type: ignore[method-assign]  # a dataclass would write its own
         if "type" in cls.__dict__ and cls.type:
             _REGISTRY[cls.type] = cls
+
+    def __repr__(self) -> str:
+        """Return the call that makes the claim, without the fields that have their defaults."""
+        given = []
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.default is not MISSING and value == item.default:
+                continue
+            if isinstance(value, Fraction):
+                value = value.numerator if value.denominator == 1 else str(value)
+            value = value.value if isinstance(value, Enum) else value
+            given.append(f"{item.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(given)})"
 
     @property
     def bound(self) -> Fraction | None:

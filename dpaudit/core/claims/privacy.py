@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
-from dpaudit.core.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
+from dpaudit.core.claims.base import (
+    ADJACENCY,
+    UNIT,
+    Adjacency,
+    AdjacencyField,
+    Adversary,
+    AdversaryField,
+    Claim,
+    Model,
+    ModelField,
+    Unit,
+    UnitField,
+    option,
+)
+from dpaudit.core.claims.converted import Converted
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, as_written, exact, exact_str, in_figures, positive, probability
 from dpaudit.core.views import PUBLIC, Principal, View
@@ -34,13 +47,24 @@ _CHANGES = {
     Adjacency.ZERO_OUT: "replaced by null records",
 }
 
-#: Fields with a fixed list of values, which may also be given by name.
-_OPTIONS: dict[str, type[Enum]] = {
-    "adjacency": Adjacency,
-    "unit": Unit,
-    "adversary": Adversary,
-    "model": Model,
-}
+
+def view_of(value: object, name: str) -> View:
+    """Return the view that ``value`` is, or the view of one principal."""
+    if isinstance(value, Principal):
+        return View.of(value)
+    if not isinstance(value, View):
+        raise InvalidParameterError(
+            f"{name} must be a View or a principal such as PUBLIC, SERVER, user(3) or "
+            f"View.everybody_but(user(3)), got {value!r}.",
+            code="E-VIEW-TYPE",
+        )
+    return value
+
+
+ViewField = Converted[View, Principal]
+VIEW = ViewField(view_of, default=View.of(PUBLIC))
+ADVERSARY = AdversaryField(option(Adversary), default=Adversary.OBLIVIOUS)
+MODEL = ModelField(option(Model), default=Model.IDEAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,25 +96,13 @@ class PrivacyClaim(Claim):
         A field has an unknown value, or ``view`` is neither a view nor a principal.
     """
 
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    adjacency: AdjacencyField = ADJACENCY
     domain: str = NOT_STATED
-    unit: Unit = Unit.EVENT
-    view: View = field(default_factory=lambda: View.of(PUBLIC))
-    adversary: Adversary = Adversary.OBLIVIOUS
+    unit: UnitField = UNIT
+    view: ViewField = VIEW
+    adversary: AdversaryField = ADVERSARY
     participation: str = "everybody"
-    model: Model = Model.IDEAL
-
-    def __post_init__(self) -> None:
-        for name, options in _OPTIONS.items():
-            self._set(name, one_of(options, getattr(self, name), name=name))
-        if isinstance(self.view, Principal):
-            self._set("view", View.of(self.view))
-        if not isinstance(self.view, View):
-            raise InvalidParameterError(
-                "view must be a View or a principal such as PUBLIC, SERVER, user(3) or "
-                f"View.everybody_but(user(3)), got {self.view!r}.",
-                code="E-VIEW-TYPE",
-            )
+    model: ModelField = MODEL
 
     def _context(self) -> str:
         """Return the change between neighbours and the view of the adversary, in parentheses."""
@@ -128,10 +140,9 @@ class PureDP(PrivacyClaim):
 
     type: ClassVar[str] = "pure-dp"
     quantity: ClassVar[str] = "epsilon"
-    epsilon: ExactLike
+    epsilon: ExactLike = field(kw_only=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._set("epsilon", _not_negative(self.epsilon))
 
     @property
@@ -163,7 +174,6 @@ class ApproxDP(PrivacyClaim):
     delta: ExactLike
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._set("epsilon", _not_negative(self.epsilon))
         self._set("delta", probability(self.delta, name="delta"))
 
@@ -197,7 +207,6 @@ class RenyiDP(PrivacyClaim):
     epsilon: ExactLike
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(
@@ -233,10 +242,9 @@ class ZeroConcentratedDP(PrivacyClaim):
 
     type: ClassVar[str] = "zcdp"
     quantity: ClassVar[str] = "rho"
-    rho: ExactLike
+    rho: ExactLike = field(kw_only=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._set("rho", positive(self.rho, name="rho"))
 
     @property
@@ -264,10 +272,9 @@ class GaussianDP(PrivacyClaim):
 
     type: ClassVar[str] = "gdp"
     quantity: ClassVar[str] = "mu"
-    mu: ExactLike
+    mu: ExactLike = field(kw_only=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._set("mu", positive(self.mu, name="mu"))
 
     @property
@@ -302,7 +309,6 @@ class Profile(PrivacyClaim):
     points: Sequence[tuple[ExactLike, ExactLike]]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         try:
             pairs = [(exact(e, name="epsilon"), probability(d, name="delta")) for e, d in self.points]
         except (TypeError, ValueError) as error:
