@@ -1,4 +1,4 @@
-"""What accepted functions do to private values: one rule for each, made of recorded steps."""
+"""Rules for accepted numpy, math and builtin functions of private values, each built from recorded steps."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ def operator_rule(op: str) -> Rule:
 
 
 def floats_rule(op: str) -> Rule:
-    """A function that gives floats of whole numbers too."""
+    """Return a rule for a function that returns floats, also for integer arguments."""
     return lambda run, x1: each_rule(run, x1, lambda p: run.step(op, [as_float_rule(run, p)]))
 
 
 def square_root_rule(run: Run, x1: Any) -> Any:
-    """np.sqrt; of the sum of squares of each row (or of a vector) it is the norm, of which more is known."""
+    """Follow ``np.sqrt``. The root of a sum of squares is recorded as a norm, which has tighter bounds."""
 
     def rooted(value: Private) -> Private:
         op, ids, params = run.record.nodes[value.node]
@@ -139,22 +139,24 @@ def square_root_rule(run: Run, x1: Any) -> Any:
 
 
 def as_float_rule(run: Run, value: Private) -> Private:
-    """The value as floats; numpy computes functions of truth values in half precision."""
+    """Return the value as floats. Booleans are refused, since numpy would compute in half precision."""
     if value.info.kind == "b":
-        run.refuse("a function of truth values (convert them: x.astype(float))")
+        run.refuse(
+            "numeric functions of Boolean values are not supported (convert them with x.astype(float))"
+        )
     if value.info.kind == "f":
         return value
     return run.step("cast", [value], {"kind": "f", "python": value.info.python})
 
 
 def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
-    """How many edges are at most x (below x, with ``right``)."""
+    """Count the edges that are at most x, or below x if ``right`` is true."""
     edges = content(bins)
     if isinstance(edges, list | tuple) and is_plain(edges):
         edges = np.asarray(edges)
     plain = isinstance(edges, np.ndarray) and edges.ndim == 1 and len(edges) > 0
     if not plain or not np.all(np.diff(edges) > 0) or type(right) is not bool:
-        run.refuse("np.digitize and np.searchsorted need constant edges that increase")
+        run.refuse("np.digitize and np.searchsorted require constant, strictly increasing edges")
 
     def counted(value: Private) -> Private:
         column = run.step("reshape", [value], {"shape": (*value.shape, 1), "records": value.info.records})
@@ -166,7 +168,7 @@ def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
 
 def searchsorted_rule(run: Run, a: Any, v: Any, side: Any = "left") -> Any:
     if side not in ("left", "right"):
-        run.refuse("a side that is neither left nor right")
+        run.refuse(f"side must be 'left' or 'right', got {side!r:.40}")
     return digitize_rule(run, v, a, side == "left")
 
 
@@ -178,7 +180,7 @@ def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
     value = run.lift(a)
     fits = isinstance(known, np.ndarray) and known.ndim == 1 and len(value.shape) == 1 and known.sum() > 0
     if not fits:
-        run.refuse("np.average is followed for a vector with constant weights whose sum is positive")
+        run.refuse("np.average requires a vector and constant weights with a positive sum")
     product = run.step("mul", [value, known.astype(float)])
     return run.value(run.step("div", [run.step("sum", [product], {"axes": (0,)}), np.float64(known.sum())]))
 
@@ -191,7 +193,7 @@ def extreme_rule(op: str) -> Rule:
             return run.value(run.step(op, [x1, x2]))
         other = y if filtered[0] is x else x
         if len(filtered) == 2 or isinstance(other, Private) or shape_of(other) != ():
-            run.refuse("a filtered array meets an array of another length")
+            run.refuse("a filtered array cannot be combined with an array of another length")
         return Array(Filtered(run.step(op, [filtered[0].base, other]), filtered[0].mask))
 
     return rule
@@ -202,22 +204,22 @@ def clip_rule(
 ) -> Any:
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if any(isinstance(content(end), Private | Filtered) for end in (low, high)):
-        run.refuse("clipping to private bounds")
+        run.refuse("np.clip requires public bounds, got a private one")
     if low is None and high is None:
-        run.refuse("np.clip without bounds")
+        run.refuse("np.clip requires at least one bound")
     found = a
     for op, end, open_end in (("maximum", low, -math.inf), ("minimum", high, math.inf)):
         plain = content(end)
         if end is not None and not (isinstance(plain, int | float | np.generic) and plain == open_end):
             found = extreme_rule(op)(run, found, end)
     if found is a:
-        run.refuse("np.clip without finite bounds")
+        run.refuse("np.clip requires at least one finite bound")
     return found
 
 
 def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
-        run.refuse("np.where with one argument (the places of records)")
+        run.refuse("np.where with one argument is not supported, because it returns the positions of records")
     coin = content(condition)
     if isinstance(coin, Coin) and any(isinstance(content(one), Private | Filtered) for one in (x, y)):
         return randomised_rule(run, coin, x, y)
@@ -230,32 +232,34 @@ def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
         )
     parts = [content(one) for one in (condition, x, y)]
     if any(isinstance(one, Filtered) for one in parts):
-        run.refuse("np.where of a filtered array (use the mask as the condition)")
+        run.refuse("np.where of a filtered array is not supported (use the mask as the condition)")
     parts = [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
-    return Array(run.step("where", parts))  # of numbers, numpy gives an array without axes
+    return Array(run.step("where", parts))  # for scalars, numpy returns a zero-dimensional array
 
 
 def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
-    """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
+    """Follow ``np.where(coins, x, other)``, where ``other`` is 1 - x or ``rng.integers(k, size=n)``."""
     base, other = content(x), content(y)
     p = coin.p
     if isinstance(base, Private) and isinstance(other, Private) and flips_rule(run, other, base):
-        base, other, p = other, base, 1 - p  # the coins say which bits are flipped
+        base, other, p = other, base, 1 - p  # here a coin of 1 flips its bit
     if (
         not isinstance(base, Private)
         or base.info.records != 1
         or base.shape != coin.shape
         or coin.uniform.used
     ):
-        return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+        return run.refuse(
+            "randomised response requires exactly one unused coin for each entry of the records"
+        )
     if isinstance(other, Private) and flips_rule(run, base, other):
         among = None
     elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
         other.used, among = True, other.limit
     else:
         return run.refuse(
-            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or"
-            " rng.integers(k, size=n))"
+            "this form of randomised response is not supported (write np.where(rng.random(n) < p, d, other)"
+            " with other = 1 - d or other = rng.integers(k, size=n))"
         )
     coin.uniform.used = True
     samples = [
@@ -270,7 +274,7 @@ def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
 
 
 def flips_rule(run: Run, bits: Private, other: Private) -> bool:
-    """Whether ``other`` is 1 - bits (or, of truth values, their negation), as the record says."""
+    """Return whether the record shows that ``other`` is 1 - bits, or the negation of Boolean bits."""
     nodes = run.record.nodes
     op, ids, _ = nodes[other.node]
     if op == "not":
@@ -290,21 +294,21 @@ def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
     if not all(type(k) is int and -rank <= k < rank for k in chosen) or len(
         {k % rank for k in chosen}
     ) != len(chosen):
-        run.refuse(f"axis {axis!r} of an array of {rank} axes")
+        run.refuse(f"axis {axis!r} is invalid for an array with {rank} axes")
     return tuple(sorted(k % rank for k in chosen))
 
 
 def reduction_rule(op: str) -> Rule:
     def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
         if type(keepdims) is not bool:
-            run.refuse("keepdims is not True or False")
+            run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
         inner = content(a)
         if isinstance(inner, list | tuple):
             a = new_array_rule(run, inner)
             inner = content(a)
         if dtype is not None and real_of(dtype) in (bool, np.bool_, "bool"):
-            run.refuse("a sum in the type bool (numpy takes it as any())")
-        if dtype is not None:  # numbers are cast before they are summed
+            run.refuse("a sum with dtype=bool is not supported (numpy computes any())")
+        if dtype is not None:  # numpy casts before it sums
             a = astype_rule(run, a, dtype)
             inner = content(a)
         if isinstance(inner, Filtered):
@@ -318,7 +322,7 @@ def reduction_rule(op: str) -> Rule:
             and run.s.length_is_private
             and op in ("max", "min")
         ):
-            run.refuse(f"{op} of data that may be empty")
+            run.refuse(f"{op}() requires nonempty data, but there may be no records")
         return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
     return rule
@@ -336,30 +340,33 @@ def of_filter_rule(run: Run, op: str, inner: Filtered, axis: Any, keepdims: bool
     if 0 not in axes:
         found = run.step(op, [inner.base], {"axes": axes})
         if keepdims:
-            run.refuse("keepdims of a filtered array")
+            run.refuse("keepdims is not supported for a filtered array")
         return Array(Filtered(found, inner.mask))
     if op in ("max", "min"):
-        run.refuse(f"{op} of a filtered array (it may be empty)")
+        run.refuse(f"{op}() of a filtered array is not supported, because it may be empty")
     if op == "all":
-        run.refuse("all() of a filtered array")
+        run.refuse("all() of a filtered array is not supported")
     value = zeroed(run, inner)
     return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
 
 def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if type(keepdims) is not bool:
-        run.refuse("keepdims is not True or False")
+        run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
     inner = content(a)
     if isinstance(inner, list | tuple):
         a = new_array_rule(run, inner)
         inner = content(a)
     if isinstance(inner, Filtered):
-        run.refuse("the mean of a filtered array: its length is private (release a sum and a count)")
+        run.refuse(
+            "the mean of a filtered array is not supported: its length is private (release a sum and a count)"
+        )
     value = run.lift(a)
     axes = axes_rule(run, value.info, axis)
     if value.info.records and 0 in axes and run.s.length_is_private:
         run.refuse(
-            "the mean of a private number of records (release a sum and a count, or divide by a constant)"
+            "the mean over a private number of records is not supported (release a sum and a count, or divide"
+            " by a constant)"
         )
     if value.info.kind != "f":
         value = run.step("cast", [value], {"kind": "f", "python": False})
@@ -368,7 +375,7 @@ def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     for k in axes:
         count = binary(run, "mul", count, extent_value(run, value.shape[k]))
     if isinstance(count, int) and count < 1:
-        run.refuse("the mean of what may be empty")
+        run.refuse("mean() requires a nonempty array")
     return run.value(run.step("div", [total, count]))
 
 
@@ -399,11 +406,9 @@ def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any
     rows = base.info.records == 1 and rank == 2 and axis in (1, -1) and type(axis) is int
     vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
     if order is None or not (rows or vector) or type(keepdims) is not bool or (vector and keepdims):
-        run.refuse(
-            "np.linalg.norm is followed for each row (axis=1) or a vector, with ord None, 1, 2 or np.inf"
-        )
+        run.refuse("np.linalg.norm requires a vector, or rows with axis=1, and ord None, 1, 2 or np.inf")
     if base.info.kind != "f":
-        run.refuse("the norm of whole numbers or truth values (convert them to float)")
+        run.refuse("np.linalg.norm requires floats (convert integers and Booleans with astype(float))")
     found = run.step("norm", [base], {"p": order, "keep": keepdims})
     return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
 
@@ -413,17 +418,19 @@ def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
     base = inner.base if isinstance(inner, Filtered) else run.lift(a)
     edges = content(bins)
     if symbols_in([bins, range]):
-        run.refuse("bins of a histogram that are outcomes")
+        run.refuse("histogram bins must be constants, got released or private values")
     if type(edges) is int:
         if range is None:
-            run.refuse("bins of a histogram that are made from the data (write range=(low, high))")
+            run.refuse("histogram bins would depend on the data (pass range=(low, high))")
         found_edges = np.histogram_bin_edges(np.zeros(1), bins=edges, range=unwrapped(range))
     elif isinstance(edges, list | tuple | np.ndarray) and range is None:
         found_edges = np.asarray(edges)
     else:
-        return run.refuse("bins of a histogram are a number with range=(low, high), or constant edges")
+        return run.refuse(
+            "histogram bins must be a number with range=(low, high), or constant edges without range"
+        )
     if base.info.kind == "b" or len(base.shape) != base.info.records:
-        run.refuse("a histogram of one number for each record")
+        run.refuse("np.histogram requires one number per record")
     params = {"edges": [str(exact(edge)) for edge in found_edges.tolist()]}
     hits = run.step("bins", [base], params)
     counted = summed_hits_rule(run, hits, inner)
@@ -440,46 +447,48 @@ def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> 
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     if type(minlength) is not int or minlength < 1:
-        run.refuse("np.bincount needs minlength=k: without it, its length depends on the data")
+        run.refuse("np.bincount requires minlength=k with k >= 1, otherwise its length depends on the data")
     if len(base.shape) != 1 or base.info.records != 1:
-        run.refuse("np.bincount of one number for each record")
+        run.refuse("np.bincount requires one number per record")
     hits = run.step("one_hot", [base], {"k": minlength})
     if weights is not None:
         column = run.lift(weights)
         plain = column.info.records == 1 and len(column.shape) == 1 and column.info.kind == "f"
         if not plain or isinstance(inner, Filtered):
-            run.refuse("weights of np.bincount are one float64 for each of the same records")
+            run.refuse(
+                "weights of np.bincount must be one float64 for each record of the same unfiltered array"
+            )
         each = run.step("reshape", [column], {"shape": (*column.shape, 1), "records": 1})
         hits = run.step("mul", [hits, each])
         if hits.info.records != 1:
-            run.refuse("weights of np.bincount belong to other rows than the places")
+            run.refuse("weights of np.bincount must belong to the same records as the bins")
     return run.value(summed_hits_rule(run, hits, inner))
 
 
 def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
-    """np.array, np.asarray, np.stack: a new array of the same values."""
+    """Follow ``np.array``, ``np.asarray`` and ``np.stack``: return a new array of the same values."""
     inner = content(object)
     if isinstance(inner, list | tuple):
         items = [new_array_rule(run, item) if isinstance(item, list | tuple) else item for item in inner]
         if not items:
             return Array(np.array([]))
         if any(isinstance(content(item), Filtered | Transposed | Ranked) for item in items):
-            run.refuse("filtered or transposed arrays are put together")
+            run.refuse("filtered, transposed or ranked arrays cannot be put into one array")
         items = [seen(run, item) if _holds_noise(item) else item for item in items]
         if not any(isinstance(content(item), Private | Entries) for item in items):
             return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
         values = [run.lift(item) for item in items]
         kind = max((value.info.kind for value in values), key="bif".index)
         if any(value.info.records for value in values):
-            run.refuse("rows of records are put together this way (use np.column_stack)")
+            run.refuse("arrays of records cannot be stacked with np.array or np.stack (use np.column_stack)")
         if len({value.info.kind for value in values}) > 1 and "b" in {value.info.kind for value in values}:
-            run.refuse("truth values and numbers are put into one array")
+            run.refuse("Booleans and numbers cannot be put into one array")
         return cast_to_rule(run, run.value(run.stacked(values, kind)), dtype)
     if isinstance(inner, Noisy | Draw | Coin | Response) and dtype is None:
         return object
     if isinstance(inner, Filtered | Private):
         return cast_to_rule(run, Array(inner) if shape_of(inner) != () else inner, dtype)
-    return run.refuse("such an array")
+    return run.refuse(f"np.array of a {type(inner).__name__.lower()} value is not supported")
 
 
 def cast_to_rule(run: Run, value: Any, dtype: Any) -> Any:
@@ -489,13 +498,13 @@ def cast_to_rule(run: Run, value: Any, dtype: Any) -> Any:
 def shared_array_rule(run: Run, a: Any, dtype: Any = None) -> Any:
     found = new_array_rule(run, a, dtype)
     if isinstance(a, Array) and isinstance(found, Array):
-        a.shared = found.shared = True  # np.asarray gives the array itself
+        a.shared = found.shared = True  # np.asarray returns its argument, not a copy
     return found
 
 
 def stack_rule(run: Run, arrays: Any, axis: Any = 0) -> Any:
     if axis != 0 or not isinstance(arrays, list | tuple):
-        run.refuse("np.stack along another axis than 0 (use np.column_stack)")
+        run.refuse("np.stack requires a list of arrays and axis=0 (use np.column_stack for columns)")
     return new_array_rule(run, arrays)
 
 
@@ -507,20 +516,20 @@ def column_stack_rule(run: Run, tup: Any) -> Any:
         value = item
         if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
             if item.dtype.kind == "b":
-                run.refuse("a constant column of truth values")
+                run.refuse("a constant Boolean column is not supported in np.column_stack")
             ones = run.step("ones", [rows])
             if item.dtype.kind == "f":
                 ones = run.step("cast", [ones], {"kind": "f", "python": False})
-            value = run.step("mul", [ones, item])  # a constant column, row by row
+            value = run.step("mul", [ones, item])  # a constant column, as one value per record
         if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
-            run.refuse("np.column_stack of columns that are not all of the same records")
+            run.refuse("np.column_stack requires columns of the same records")
         parts.append(
             value
             if len(value.shape) == 2
             else run.step("reshape", [value], {"shape": (*value.shape, 1), "records": 1})
         )
     if not parts:
-        run.refuse("np.column_stack of nothing")
+        run.refuse("np.column_stack requires at least one column")
     return run.value(run.step("columns", parts))
 
 
@@ -543,7 +552,7 @@ def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
     target = real_of(dtype)
     kind = KINDS.get(target) if isinstance(target, type | str) else None
     if kind is None:
-        run.refuse(f"a cast to {target!r} (use float, int or bool)")
+        run.refuse(f"a cast to {target!r} is not supported (use float, int or bool)")
 
     def cast(value: Private) -> Private:
         if kind == "b":
@@ -556,16 +565,16 @@ def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
 
 
 def python_number_rule(kind: str) -> Rule:
-    """float(x), int(x) and bool(x) of one number."""
+    """Return the rule for ``float(x)``, ``int(x)`` or ``bool(x)`` of one number."""
 
     def rule(run: Run, x: Any = 0) -> Any:
         if isinstance(content(x), Noisy | Draw) and shape_of(x) == () and kind == "f":
             return x
         value = run.lift(seen(run, x) if _holds_noise(x) else x)
         if value.shape != ():
-            run.refuse("a Python number of an array")
+            run.refuse("float(), int() and bool() require a single number, got an array")
         if kind == "b":
-            run.refuse("bool() of a private value (compare it inside an array operation)")
+            run.refuse("bool() of a private value is not supported (compare it inside an array operation)")
         if kind == "i" and value.info.kind == "f":
             return run.step("trunc", [value], {"kind": "i", "python": True})
         return run.step("cast", [value], {"kind": kind, "python": True})
@@ -576,7 +585,7 @@ def python_number_rule(kind: str) -> Rule:
 def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
     value = run.lift(number)
     if ndigits is not None or value.shape != () or value.info.kind == "b":
-        run.refuse("round() of a private number to digits, or of an array (write np.round)")
+        run.refuse("round() requires a single private number and no digits (use np.round for arrays)")
     python = value.info.python
     return (
         run.step("rint", [value], {"kind": "i", "python": True})
@@ -587,13 +596,13 @@ def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
 
 def np_round_rule(run: Run, a: Any, decimals: Any = 0) -> Any:
     if decimals != 0:
-        run.refuse("rounding to decimals")
+        run.refuse(f"np.round of private values requires decimals=0, got {decimals!r:.40}")
     return each_rule(run, a, lambda p: rounded_rule(run, "rint", p))
 
 
 def rounded_rule(run: Run, op: str, value: Private) -> Private:
     if value.info.kind != "f":
-        run.refuse("np.round, np.floor and np.trunc of whole numbers or truth values")
+        run.refuse("np.round, np.floor and np.trunc require floats, got integers or Booleans")
     return run.step(op, [value], {"kind": "f", "python": False})
 
 
@@ -609,7 +618,7 @@ def math_rounding_rule(op: str) -> Rule:
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.info.kind != "f" or value.shape != ():
-            run.refuse("math.floor and math.trunc of one float")
+            run.refuse("math.floor and math.trunc require a single float")
         return run.step(op, [value], {"kind": "i", "python": True})
 
     return rule
@@ -619,9 +628,13 @@ def math_rule(op: str) -> Rule:
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.shape != ():
-            run.refuse("a function of math of an array (use numpy's)")
+            run.refuse(
+                "functions of the math module require a single number (use the numpy function for arrays)"
+            )
         if op == "exp" and not run.s.at_most(value.info.high, 700):
-            run.refuse("math.exp of a value without bounds (it raises OverflowError; use np.exp)")
+            run.refuse(
+                "math.exp may raise OverflowError: its argument is not bounded by 700 (use np.exp, or clip it)"
+            )
         return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
 
     return rule
@@ -630,7 +643,7 @@ def math_rule(op: str) -> Rule:
 def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
     value = run.lift(a)
     if axis not in (-1, 0, None) or len(value.shape) != 1 or run.s.length_is_private:
-        run.refuse("np.sort is followed for a vector whose length is public")
+        run.refuse("np.sort requires a vector whose length is public")
     return run.value(run.step("sort", [value]))
 
 
@@ -642,16 +655,14 @@ def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
         or not isinstance(value.shape[0], int)
         or run.s.length_is_private
     ):
-        run.refuse(
-            "np.cumsum is followed for a vector of a known number of entries (give the number of records)"
-        )
+        run.refuse("np.cumsum requires a vector of fixed length (declare the number of records)")
     return run.value(run.step("cumsum", [value]))
 
 
 def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
     value = as_float_rule(run, run.lift(a)) if type(q) is float else run.lift(a)
     if value.info.kind != "f":
-        run.refuse("a quantile of whole numbers at a whole number (write it as a float)")
+        run.refuse("np.quantile of integers requires a float q")
     if (
         axis is not None
         or len(value.shape) != 1
@@ -659,7 +670,7 @@ def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
         or type(q) not in (int, float)
         or not 0 <= q <= 1
     ):
-        run.refuse("np.quantile is followed for a vector whose length is public, at one constant")
+        run.refuse("np.quantile requires a vector whose length is public, and one constant q in [0, 1]")
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q))})
 
 
@@ -672,7 +683,7 @@ def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
         or type(q) not in (int, float)
         or not 0 <= q <= 100
     ):
-        run.refuse("np.percentile is followed for a vector whose length is public, at one constant")
+        run.refuse("np.percentile requires a vector whose length is public, and one constant q in [0, 100]")
     samples = [apply(np.percentile, one, q) for one in value.samples]
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q) / 100)}, samples)
 
@@ -680,14 +691,14 @@ def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
 def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
     value = run.lift(a)
     if axis is not None or len(value.shape) != 1 or run.s.length_is_private:
-        run.refuse("np.median is followed for a vector whose length is public")
+        run.refuse("np.median requires a vector whose length is public")
     return run.step("order", [value], {"what": "median"})
 
 
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
     value = run.lift(a)
     if axis is not None or type(ddof) is not int:
-        run.refuse("np.var is followed for one vector, with ddof 0 or 1")
+        run.refuse("np.var requires a vector, and ddof 0 or 1")
     return run.step("var", [value], {"ddof": ddof})
 
 
@@ -703,7 +714,9 @@ def place_of_rule(largest: bool) -> Rule:
         rows = base.info.records == 1 and rank == 2 and axis in (1, -1)
         vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
         if not (rows or vector):
-            run.refuse("the place of the largest record")
+            run.refuse(
+                "np.argmax and np.argmin require a vector of aggregates, or rows of records with axis=1"
+            )
         samples = [apply(np.argmax if largest else np.argmin, one, -1) for one in base.samples]
         found = run.step("argbest", [base], {"largest": largest}, samples)
         return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
@@ -742,7 +755,7 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.terms) != 1
         or len(inner.shape) != 1
     ):
-        run.refuse("np.argsort of private values")
+        run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
     if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel") or not isinstance(
         content(inner.base), Private
     ):
@@ -765,14 +778,16 @@ def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
         elif wanted == (-1,) and len(value.shape) == 1:
             found = value
         else:
-            return run.refuse("such a shape of records of every number (use [:, None] or reshape(-1, 1))")
+            return run.refuse(
+                "without a fixed number of records, only [:, None], reshape(-1, 1) and reshape(-1) work"
+            )
         return Array(found, shared=True)
     if not is_plain(list(wanted)) or not all(isinstance(n, int) for n in wanted):
-        run.refuse("a shape that an outcome decides")
+        run.refuse("the new shape must be constant, but it depends on a released value")
     try:
         new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[type-var]
     except ValueError as error:
-        return run.refuse(f"reshape: {error}")
+        return run.refuse(f"reshape() raises ValueError: {error}")
     records = 0
     if info.records:
         lead = math.prod(value.shape[: info.records])
@@ -808,7 +823,7 @@ def like_rule(value: float) -> Rule:
     def rule(run: Run, a: Any) -> Any:
         base = run.lift(a)
         if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
-            run.refuse("np.zeros_like of records of every number")
+            run.refuse("np.zeros_like and np.ones_like require a fixed number of records")
         return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))
 
     return rule
@@ -818,5 +833,7 @@ def not_rule(run: Run, x1: Any) -> Any:
     return each_rule(
         run,
         x1,
-        lambda p: run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not of numbers"),
+        lambda p: (
+            run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not requires Booleans")
+        ),
     )

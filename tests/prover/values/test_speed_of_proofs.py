@@ -151,7 +151,7 @@ def test_the_order_of_attempts_changes_no_verdict_and_no_bound(
     """Putting released noise off, where its first path is too dear, gives what exploring it first gives."""
     data = next(iter(program.sizes.values()))
     found = prove_values(program.function, program.claim, data=data)
-    monkeypatch.setattr(proving._Attempt, "_require_a_chance", lambda self, path: None)
+    monkeypatch.setattr(proving._Attempt, "_defer_if_too_expensive", lambda self, path: None)
     plain = prove_values(program.function, program.claim, data=data)
     assert (found.verdict, found.bound, found.reason) == (plain.verdict, plain.bound, plain.reason)
     assert found.certificate == plain.certificate
