@@ -195,7 +195,7 @@ def is_finite(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
 
 
 def _is_nonzero(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
-    """Return whether a divisor is provably nonzero: its sign is known, or it adds an outcome with a density."""
+    """Return whether a divisor is provably nonzero, by its sign or an added outcome with a density."""
     poly = polynomial(s, expression)
     if poly.number is not None:
         return poly.number != 0

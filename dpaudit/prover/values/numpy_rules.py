@@ -633,7 +633,7 @@ def math_rule(op: str) -> Rule:
             )
         if op == "exp" and not run.s.at_most(value.info.high, 700):
             run.refuse(
-                "math.exp may raise OverflowError: its argument is not bounded by 700 (use np.exp, or clip it)"
+                "math.exp may raise OverflowError unless its argument is at most 700 (use np.exp, or clip)"
             )
         return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
 
