@@ -38,7 +38,7 @@ NOTHING: dict[str, Any] = {
 
 
 def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Bound one column of the records by ``low`` and ``high`` of its entries, and by a ball for rows if any."""
+    """Bound one column of the records by ``low`` and ``high`` of its entries, and by any ball of its rows."""
     low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
     shape = tuple(p["shape"])
     norm1 = norm2 = None
@@ -369,7 +369,7 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         aligned: Any = (first, count, by)
     else:
         need(step == 1 and here[2] == 1, "a slice with a step requires a fixed number of records")
-        # numpy counts a negative stop from the end, so such a slice is not empty, although stop < start.
+        # numpy counts a negative stop from the end, so stop - start would be a wrong length.
         need(stop is None or stop >= 0, "a slice with a negative end requires a fixed number of records")
         need(
             start >= 0 and s.at_most(max(start, stop or 0), n),
