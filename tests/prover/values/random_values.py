@@ -939,9 +939,8 @@ class Fuzz:
             new = r.choice(_splits(math.prod(inner)))  # type: ignore[arg-type]
         front = shape[:lead]
         if lead and all(isinstance(n, int) for n in front) and r.random() < 0.4:
-            front = r.choice([split for split in _splits(math.prod(front)) if split])  # type:
-            ignore[arg-type] return self.step("reshape", [a], {"shape": (*front, *new), "records":
-            len(front)})
+            front = r.choice([split for split in _splits(math.prod(front)) if split])  # type: ignore[arg-type]
+        return self.step("reshape", [a], {"shape": (*front, *new), "records": len(front)})
 
     def rows(self, a: Value) -> Value | None:
         r, n = self.r, a.info.shape[0]
@@ -1231,12 +1230,23 @@ class Fuzz:
                 )
             ]
         found = []
-        for k in r.sample(range(int(info.shape[0])), r.randint(1, int(info.shape[0]))):  # type:
-        ignore[arg-type] part = self.step("pick", [value], {"inside": False, "places": [k], "shape": (),
-        "lead": 0}) if part is None: continue if r.random() < 0.5: scale = self.scale() release = { "law":
-        distribution, "node": part.node, "draw": number + len(found), "entry": None, "factor": str(factor), }
-        found.append( (release, Drawn(distribution, scale, ()), _noise_loss(part, distribution, scale,
-        factor)) ) return found  # type: ignore[return-value]
+        for k in r.sample(range(int(info.shape[0])), r.randint(1, int(info.shape[0]))):  # type: ignore[arg-type]
+            part = self.step("pick", [value], {"inside": False, "places": [k], "shape": (), "lead": 0})
+            if part is None:
+                continue
+            if r.random() < 0.5:
+                scale = self.scale()
+            release = {
+                "law": distribution,
+                "node": part.node,
+                "draw": number + len(found),
+                "entry": None,
+                "factor": str(factor),
+            }
+            found.append(
+                (release, Drawn(distribution, scale, ()), _noise_loss(part, distribution, scale, factor))
+            )
+        return found  # type: ignore[return-value]
 
 
 def _is_truth(info: Info) -> bool:
