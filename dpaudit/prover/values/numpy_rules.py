@@ -1,4 +1,4 @@
-"""Rules for accepted numpy, math and builtin functions of private values, each built from recorded steps."""
+"""Follow numpy, math and builtin functions of private values, by rules built from recorded steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators on private, public, noisy and plain values: the rule for each pair of operands.
+"""Apply operators to private, public, noisy and plain values, with a rule for each pair of operands.
 
 The cases are tried in order. A uniform number may be compared once. Noisy values stay noisy under sums and
 constant factors. Private values become recorded steps. All other operands are outcomes, and any function of
@@ -337,9 +337,8 @@ def _released(run: Run, noisy: Noisy) -> Any:
         for f, d, e in noisy.terms:
             total = binary(run, "add", total, _times(run, f, _bare(run, d, e)))
         return total
-    if (
-        noisy.parts and entry is None and not draw.free(None)
-    ):  # some entries were released already, so release the others one by one
+    if noisy.parts and entry is None and not draw.free(None):
+        # Some entries were released already, so release the others one by one.
         items = [seen(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:

@@ -131,7 +131,7 @@ def prove_values(
     Returns
     -------
     ValuesProof
-        ``verified`` if the kernel derives the claim from the recorded steps, otherwise ``inconclusive``.
+        The verdict is ``verified`` if the kernel derives the claim from the recorded steps, otherwise ``inconclusive``.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _require(claim: Any, data: Any) -> None:
     if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
         raise InvalidParameterError(
             f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}.",
-            code="E-CLAIM-KIND",
+            code="E-CLAIM-NOT-PROVABLE",
         )
     if (
         claim.view != View.of(PUBLIC)
@@ -203,7 +203,7 @@ def _require(claim: Any, data: Any) -> None:
         )
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(
-            f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-KIND"
+            f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
         )
     if data.container == "list" and (data.size == EVERY or data.columns[""].width is not None):
         raise InvalidParameterError(
@@ -244,7 +244,8 @@ def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
         program = program.func
     if isinstance(program, MethodType) or not isinstance(program, FunctionType):
         raise InvalidParameterError(
-            f"program must be a plain Python function, got {type(program).__name__}.", code="E-PROGRAM-KIND"
+            f"program must be a plain Python function, got {type(program).__name__}.",
+            code="E-PROGRAM-NOT-FUNCTION",
         )
     return program, fixed
 
@@ -435,7 +436,7 @@ class _Attempt:
             return items
         return found[""]
 
-    # Cells (sets of paths with equal output) and shifts of hidden noise.
+    # Cells (sets of paths with the same output) and shifts of hidden noise.
 
     def _cells(self, explored: Explored) -> list[dict[str, Any]]:
         paths = explored.paths
@@ -524,7 +525,7 @@ class _Attempt:
 
     @property
     def picked(self) -> bool:
-        """Whether only a position of noisy scores was released."""
+        """Return whether only the position of a noisy score was released, not the scores."""
         return any(release["law"] == "argmax" for release in self.record.releases)
 
     def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:

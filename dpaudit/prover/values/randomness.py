@@ -158,9 +158,7 @@ def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> S
     scores, noise = given["scores"], given["noise"]
     if not isinstance(noise, Distribution) or noise.distribution not in ("laplace", "exponential", "gumbel"):
         run.refuse("NoisyArgmax requires Laplace, Exponential or Gumbel noise")
-    if isinstance(
-        scores, Array
-    ):  # the distribution may keep the array without copying it, so it must not change
+    if isinstance(scores, Array):  # the distribution may keep the array without a copy
         scores.shared = True
     return Selection(content(scores), noise)
 

@@ -1,4 +1,4 @@
-"""Represent one run of a program along one path, and the record that all paths share."""
+"""Define one run of a program along one path, and the record that all paths share."""
 
 from __future__ import annotations
 
@@ -169,9 +169,8 @@ class Run:
 
     def tick(self) -> None:
         self.steps += 1
-        if (
-            self.before + self.steps > MAX_STEPS
-        ):  # count steps, so that the verdict does not depend on the machine
+        # The limit counts steps instead of time, so that the verdict does not depend on the machine.
+        if self.before + self.steps > MAX_STEPS:
             self.refuse(
                 f"the program takes more than {MAX_STEPS:,} interpreter steps (declare fewer records)"
             )

@@ -44,8 +44,8 @@ def generator_with_a_default(data: Any, rng: Any = None) -> Any:
     [
         (needs_more, "E-PROGRAM-PARAMETERS"),
         (generator_with_a_default, "E-PROGRAM-PARAMETERS"),
-        (print, "E-PROGRAM-KIND"),
-        (len, "E-PROGRAM-KIND"),
+        (print, "E-PROGRAM-NOT-FUNCTION"),
+        (len, "E-PROGRAM-NOT-FUNCTION"),
     ],
 )
 def test_a_program_with_an_unsupported_signature_is_an_error(program: Any, code: str) -> None:
