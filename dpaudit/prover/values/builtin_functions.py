@@ -14,15 +14,15 @@ from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
+    add_to_output,
     binary,
     content,
     expression_of,
     function_of,
     is_plain,
     public_of,
-    seen,
+    published,
     shape_of,
-    show,
     truth,
 )
 from dpaudit.prover.values.randomness import (
@@ -125,7 +125,7 @@ class BuiltinFunctions(Containers):
         return self.run.plain(Fraction, *arguments)
 
     def _builtin_range(self, *ends: Any) -> Any:
-        ends = tuple(seen(self.run, end) if _holds_noise(end) else end for end in ends)
+        ends = tuple(published(self.run, end) if _holds_noise(end) else end for end in ends)
         found = []
         for end in ends:
             inner = content(end)
@@ -230,7 +230,7 @@ class BuiltinFunctions(Containers):
         if not set(options) <= {"sep", "end", "flush"} or not is_plain(list(options.values())):
             self.run.refuse("print() supports only the arguments sep, end and flush, with constant values")
         for value in values:
-            show(self.run, self._finished(value))
+            add_to_output(self.run, self._finished(value))
 
     def _builtin_str(self, value: Any = "") -> Any:
         value = self._text_value(value)
@@ -255,7 +255,7 @@ class BuiltinFunctions(Containers):
             )
         if key is not None:
             return self._by_key(name, found, key)
-        found = [seen(run, item) if _holds_noise(item) else item for item in found]
+        found = [published(run, item) if _holds_noise(item) else item for item in found]
         if is_plain(found):
             return run.plain(max if name == "max" else min, [content(item) for item in found])
         best = found[0]

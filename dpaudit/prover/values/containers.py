@@ -19,7 +19,7 @@ from dpaudit.prover.values.operations import (
     function_of,
     is_plain,
     is_python_number,
-    seen,
+    published,
     shape_of,
 )
 from dpaudit.prover.values.places import Places
@@ -196,7 +196,9 @@ class Containers(Places):
             return run.refuse(
                 "the transpose of a filtered array is not supported (use np.where(mask[:, None], X, 0))"
             )
-        return function_of(run, "transpose", np.transpose, seen(run, value) if _holds_noise(inner) else value)
+        return function_of(
+            run, "transpose", np.transpose, published(run, value) if _holds_noise(inner) else value
+        )
 
     def _method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         inner = content(value)

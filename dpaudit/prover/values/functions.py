@@ -19,7 +19,7 @@ from dpaudit.prover.values.operations import (
     content,
     expression_of,
     public_of,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -235,7 +235,7 @@ def _outcomes(run: Run, value: Any) -> Any:
         return type(value)(_outcomes(run, item) for item in value)
     inner = content(value)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return seen(run, value)
+        return published(run, value)
     if isinstance(inner, Symbol) and not isinstance(inner, Public | Private):
         run.refuse(f"a {type(inner).__name__.lower()} value cannot be passed to a function")
     return value
@@ -251,7 +251,7 @@ def _ruled(
         run.refuse(f"{accepted.name} does not support the argument {extra[0]}= for private values")
     for name, value in given.items():
         if isinstance(content(value), Noisy | Draw) and not accepted.keeps_noise:
-            given[name] = seen(run, value)
+            given[name] = published(run, value)
     found = accepted.rule(run, **given)
     noise = any(is_noise(symbol) for symbol in symbols_in([arguments, list(options.values())]))
     checked = isinstance(content(found), Private | Filtered) and not noise

@@ -17,8 +17,8 @@ import numpy as np
 from dpaudit.prover.values.expressions import Expressions
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.operations import (
+    add_to_output,
     content,
-    show,
     truth,
 )
 from dpaudit.prover.values.run import ProgramRaisedError
@@ -102,9 +102,9 @@ class Interpreter(Expressions):
             result = left.value
         if has_yield(node):
             if result is not None:  # the value of StopIteration
-                show(self.run, self._finished(result))
+                add_to_output(self.run, self._finished(result))
             return self.yielded
-        show(self.run, self._finished(result))
+        add_to_output(self.run, self._finished(result))
         return result
 
     def _bind(
@@ -162,7 +162,7 @@ class Interpreter(Expressions):
                 None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
             )
             self.yielded.append(value)
-            show(self.run, value)
+            add_to_output(self.run, value)
             return
         self.evaluate(node.value, scope)
 

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.prover.values.operations import LATER, binary, content, function_of, is_plain, seen, shape_of
+from dpaudit.prover.values.operations import (
+    LATER,
+    binary,
+    content,
+    function_of,
+    is_plain,
+    published,
+    shape_of,
+)
 from dpaudit.prover.values.run import Run, text_of
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -200,8 +208,8 @@ def index(run: Run, value: Any, key: Any) -> Any:
     if isinstance(inner, Ranked):
         return _of_ranked(run, inner, key)
     if isinstance(inner, Symbol) and not isinstance(inner, Public):
-        return index(run, seen(run, value), key)
-    keys = tuple(seen(run, one) if isinstance(content(one), Symbol) else one for one in keys)
+        return index(run, published(run, value), key)
+    keys = tuple(published(run, one) if isinstance(content(one), Symbol) else one for one in keys)
     plain = is_plain(list(keys)) and not isinstance(inner, Public)
     if plain and isinstance(inner, np.ndarray):
         found = run.plain(operator.getitem, inner, _unwrapped(key))
@@ -250,7 +258,7 @@ def _indexed_shape(inner: Any, key: Any) -> Any:
 def _of_container(run: Run, inner: Any, key: Any) -> Any:
     place = content(key)
     if isinstance(place, Symbol):
-        place = content(seen(run, key)) if not isinstance(place, Private | Filtered) else place
+        place = content(published(run, key)) if not isinstance(place, Private | Filtered) else place
         if isinstance(place, Private | Filtered):
             run.refuse("a private value is used as an index")
         if isinstance(place, Public) and place.count is not None and isinstance(inner, list | tuple | range):
@@ -281,7 +289,7 @@ def _of_noise(run: Run, inner: Any, key: int) -> Any:
         return None
     place = key % shape[0]
     if isinstance(inner, Draw):
-        return None if inner.seen is not None else Noisy(0, ((Fraction(1), inner, place),), ())
+        return None if inner.published is not None else Noisy(0, ((Fraction(1), inner, place),), ())
     if place in inner.parts:
         return inner.parts[place]
     single = len(inner.terms) == 1 and inner.terms[0][2] is None and inner.terms[0][1].shape == shape
@@ -366,7 +374,7 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
         return _masked(run, inner, first, keys)
     if any(isinstance(content(one), Private | Filtered) for one in keys):
         run.refuse("a private value is used as an index")
-    keys = tuple(seen(run, one) if isinstance(content(one), Symbol) else one for one in keys)
+    keys = tuple(published(run, one) if isinstance(content(one), Symbol) else one for one in keys)
     if not inner.shape:
         run.refuse("a single number is indexed")
     if any(one is Ellipsis for one in keys):

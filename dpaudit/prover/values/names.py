@@ -19,7 +19,7 @@ from dpaudit.prover.values.operations import (
     _holds_noise,
     binary,
     content,
-    seen,
+    published,
     symbols_in,
 )
 from dpaudit.prover.values.randomness import (
@@ -235,7 +235,7 @@ class Names(Parts):
     def _text_value(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(self._text_value(item) for item in value)
-        value = seen(self.run, value) if _holds_noise(value) else value
+        value = published(self.run, value) if _holds_noise(value) else value
         if any(not isinstance(symbol, Public) for symbol in symbols_in(value)):
             self.run.refuse("a private value is formatted as text")
         return value

@@ -21,7 +21,7 @@ from dpaudit.prover.values.operations import (
     binary,
     content,
     is_plain,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -227,13 +227,13 @@ def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
         return call_accepted(
             run,
             ACCEPTED[id(np.where)],
-            [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
+            [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
             {},
         )
     parts = [content(one) for one in (condition, x, y)]
     if any(isinstance(one, Filtered) for one in parts):
         run.refuse("np.where of a filtered array is not supported (use the mask as the condition)")
-    parts = [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
+    parts = [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
     return Array(run.step("where", parts))  # for scalars, numpy returns a zero-dimensional array
 
 
@@ -474,7 +474,7 @@ def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
             return Array(np.array([]))
         if any(isinstance(content(item), Filtered | Transposed | Ranked) for item in items):
             run.refuse("filtered, transposed or ranked arrays cannot be put into one array")
-        items = [seen(run, item) if _holds_noise(item) else item for item in items]
+        items = [published(run, item) if _holds_noise(item) else item for item in items]
         if not any(isinstance(content(item), Private | Entries) for item in items):
             return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
         values = [run.lift(item) for item in items]
@@ -570,7 +570,7 @@ def python_number_rule(kind: str) -> Rule:
     def rule(run: Run, x: Any = 0) -> Any:
         if isinstance(content(x), Noisy | Draw) and shape_of(x) == () and kind == "f":
             return x
-        value = run.lift(seen(run, x) if _holds_noise(x) else x)
+        value = run.lift(published(run, x) if _holds_noise(x) else x)
         if value.shape != ():
             run.refuse("float(), int() and bool() require a single number, got an array")
         if kind == "b":
@@ -708,7 +708,9 @@ def place_of_rule(largest: bool) -> Rule:
         if isinstance(inner, Noisy) and inner.released is None and isinstance(content(inner.base), Private):
             return noisy_place_rule(run, inner, largest, axis)
         if isinstance(inner, Noisy | Draw):
-            return call_accepted(run, ACCEPTED[id(np.argmax if largest else np.argmin)], [seen(run, a)], {})
+            return call_accepted(
+                run, ACCEPTED[id(np.argmax if largest else np.argmin)], [published(run, a)], {}
+            )
         base = inner.base if isinstance(inner, Filtered) else run.lift(a)
         rank = len(base.shape)
         rows = base.info.records == 1 and rank == 2 and axis in (1, -1)
@@ -737,7 +739,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
         or not isinstance(noisy.shape[0], int)
         or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel")
     ):
-        released = seen(run, Array(noisy))
+        released = published(run, Array(noisy))
         return call_accepted(
             run,
             ACCEPTED[id(np.argmax if largest else np.argmin)],
@@ -759,9 +761,9 @@ def argsort_rule(run: Run, a: Any) -> Any:
     if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel") or not isinstance(
         content(inner.base), Private
     ):
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     if not run.picks:
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     return Array(Ranked(inner))
 
 

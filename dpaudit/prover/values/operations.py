@@ -42,16 +42,16 @@ from dpaudit.prover.values.values import (
 __all__ = [
     "LATER",
     "OPERATORS",
+    "add_to_output",
     "binary",
     "content",
     "expression_of",
     "function_of",
     "is_plain",
     "public_of",
-    "seen",
+    "published",
     "settle",
     "shape_of",
-    "show",
     "symbols_in",
     "truth",
     "unary",
@@ -88,7 +88,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "pos": operator.pos,
 }
 #: Built once, because every operation tests for these types.
-SEEN_FIRST = (Coin, Choice, Response, Entries)
+PUBLISHED_FIRST = (Coin, Choice, Response, Entries)
 NO_ARITHMETIC = (Ranked, Condition, Transposed)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
 CONTAINERS = (list, tuple, set, frozenset)
@@ -290,12 +290,12 @@ def _noisy(value: Any) -> Noisy | None:
     value = content(value)
     if isinstance(value, Noisy):
         return value if value.released is None else None
-    if isinstance(value, Draw) and value.seen is None:
+    if isinstance(value, Draw) and value.published is None:
         return Noisy(0, ((Fraction(1), value, None),), value.shape)
     return None
 
 
-def seen(run: Run, value: Any) -> Any:
+def published(run: Run, value: Any) -> Any:
     """Return the value after it is published: release noisy values, and publish other randomness as it is."""
     inner = content(value)
     if isinstance(inner, Noisy):
@@ -326,7 +326,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
             run,
             op,
             *(
-                seen(run, one) if content(one) is not None and _holds_noise(one) else one
+                published(run, one) if content(one) is not None and _holds_noise(one) else one
                 for one in (left, right)
             ),
         )
@@ -339,7 +339,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
         return total
     if noisy.parts and entry is None and not draw.free(None):
         # Some entries were released already, so release the others one by one.
-        items = [seen(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
+        items = [published(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
@@ -377,31 +377,31 @@ def _times(run: Run, factor: Fraction, value: Any) -> Any:
 
 def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
     """Return the outcome of a draw that is published as it is. It is public randomness from then on."""
-    if draw.seen is None:
+    if draw.published is None:
         if entry is not None:
             run.take(draw, entry)
             samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
         kind = "i" if draw.distribution == "discrete-laplace" else "f"
-        draw.seen = run.outcome(
+        draw.published = run.outcome(
             shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
         )
     if entry is None:
-        return draw.seen
-    return function_of(run, "entry", operator.getitem, draw.seen, entry, shape=(), kind="f")
+        return draw.published
+    return function_of(run, "entry", operator.getitem, draw.published, entry, shape=(), kind="f")
 
 
 def _open_coin(run: Run, coin: Any) -> Public:
-    if coin.seen is None:
+    if coin.published is None:
         uniform = coin.uniform if isinstance(coin, Coin) else coin
         if uniform.used:
             run.refuse("one random draw is used twice")
         uniform.used = True
         kind = "b" if isinstance(coin, Coin) else "i" if isinstance(coin, Choice) else "f"
-        coin.seen = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
-        _check_public(run, coin.seen)
-    found: Public = coin.seen
+        coin.published = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
+        _check_public(run, coin.published)
+    found: Public = coin.published
     return found
 
 
@@ -427,7 +427,7 @@ def _answers(run: Run, response: Response) -> Public:
 
 def settle(run: Run, entries: Entries) -> Any:
     """Return an array that was written entry by entry as one value. Noisy entries are released."""
-    items = [seen(run, item) if _holds_noise(item) else item for item in entries.items]
+    items = [published(run, item) if _holds_noise(item) else item for item in entries.items]
     if any(isinstance(content(item), Private) for item in items):
         return run.stacked(items, entries.kind)
     if all(is_plain(item) for item in items):
@@ -457,7 +457,7 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
         found = _hidden_comparison(run, op, a, b)
         if found is not None:
             return found
-    return binary(run, op, *(seen(run, one) if _holds_noise(one) else one for one in (a, b)))
+    return binary(run, op, *(published(run, one) if _holds_noise(one) else one for one in (a, b)))
 
 
 def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noisy | None) -> Any:
@@ -482,7 +482,7 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     ):
         return None
     if isinstance(content(other), Entries):
-        other = seen(run, other)
+        other = published(run, other)
     shape = shape_of(other)
     if shape is None:
         return None
@@ -599,11 +599,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         and type(x) is not type(y)
     ):
         return _flipped(run, x, y)
-    if any(isinstance(one, SEEN_FIRST) for one in (x, y)):
+    if any(isinstance(one, PUBLISHED_FIRST) for one in (x, y)):
         return binary(
             run,
             op,
-            *(seen(run, one) if isinstance(content(one), SEEN_FIRST) else one for one in (a, b)),
+            *(published(run, one) if isinstance(content(one), PUBLISHED_FIRST) else one for one in (a, b)),
         )
     if _noisy(x) is not None or _noisy(y) is not None:
         return _with_noise(run, op, a, b)
@@ -623,8 +623,8 @@ def _settled(value: Any) -> Any:
     inner = content(value)
     if isinstance(inner, Noisy) and inner.released is not None:
         found = inner.released
-    elif isinstance(inner, Draw) and inner.seen is not None:
-        found = inner.seen
+    elif isinstance(inner, Draw) and inner.published is not None:
+        found = inner.published
     else:
         return value
     return (
@@ -794,7 +794,7 @@ def unary(run: Run, op: str, value: Any) -> Any:
         found = inner if op == "pos" else run.step(op, [inner])
         return run.verify(run.value(found), UNARY[op], value)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return unary(run, op, seen(run, value))
+        return unary(run, op, published(run, value))
     if not isinstance(inner, Public):
         run.refuse(f"the operator {op} is not supported for a {type(inner).__name__.lower()} value")
     expression = (
@@ -821,7 +821,7 @@ def truth(run: Run, value: Any) -> bool:
     if isinstance(inner, Private):
         run.refuse(DECIDES)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return truth(run, seen(run, value))
+        return truth(run, published(run, value))
     if isinstance(inner, Public):
         return run.walk.fork(f"truth {text_of(inner.expression)}", 2) == 1
     if isinstance(inner, Symbol):
@@ -831,18 +831,18 @@ def truth(run: Run, value: Any) -> bool:
     return bool(inner)
 
 
-def show(run: Run, value: Any) -> None:
+def add_to_output(run: Run, value: Any) -> None:
     """Add the value to the output of the path."""
     inner = content(value)
     if isinstance(inner, list | tuple):
         run.event(f"{type(inner).__name__} of {len(inner)}")
         for item in inner:
-            show(run, item)
+            add_to_output(run, item)
     elif isinstance(inner, dict):
         run.event(f"dict of {len(inner)}")
         for key, item in inner.items():
-            show(run, key)
-            show(run, item)
+            add_to_output(run, key)
+            add_to_output(run, item)
     elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
         isinstance(inner, Draw) and inner.hidden
     ):
@@ -856,7 +856,7 @@ def show(run: Run, value: Any) -> None:
     elif isinstance(inner, Filtered | Transposed | Ranked):
         run.refuse("a private array is published without noise")
     elif _holds_noise(inner) or isinstance(inner, Entries):
-        show(run, seen(run, value))
+        add_to_output(run, published(run, value))
     elif isinstance(inner, Public):
         run.event(f"public {text_of(inner.expression)}")
     elif isinstance(inner, Symbol):

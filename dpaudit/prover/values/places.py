@@ -15,7 +15,7 @@ from dpaudit.prover.values.operations import (
     content,
     function_of,
     is_plain,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -115,9 +115,9 @@ class Places(Names):
                 "entries of a private array cannot be assigned (build a new array with np.where or np.array)"
             )
         if isinstance(inner, Noisy | Draw):
-            inner = place.content = content(seen(self.run, place))
+            inner = place.content = content(published(self.run, place))
         key, value = (
-            seen(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            published(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
             for one in (key, value)
         )
         key = content(key)

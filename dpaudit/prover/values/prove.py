@@ -131,7 +131,8 @@ def prove_values(
     Returns
     -------
     ValuesProof
-        The verdict is ``verified`` if the kernel derives the claim from the recorded steps, otherwise ``inconclusive``.
+        The verdict is ``verified`` if the kernel derives the claim from the recorded steps, and otherwise
+        ``inconclusive``.
 
     Raises
     ------

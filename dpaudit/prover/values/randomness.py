@@ -18,7 +18,15 @@ from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.prover.values.numpy_rules import place_of_rule
-from dpaudit.prover.values.operations import binary, content, expression_of, is_plain, seen, shape_of, show
+from dpaudit.prover.values.operations import (
+    add_to_output,
+    binary,
+    content,
+    expression_of,
+    is_plain,
+    published,
+    shape_of,
+)
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -172,9 +180,8 @@ def _select(run: Run, distribution: Selection) -> Any:
     if len(shape) != 1 or type(shape[0]) is not int or (inner.info.records and run.s.length_is_private):
         run.refuse("NoisyArgmax requires a vector with a fixed number of scores")
     limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
-    if inner.info.kind == "i" and any(
-        limit is None or limit > 2**62 for limit in limits
-    ):  # NoisyArgmax would raise
+    # NoisyArgmax raises for integers beyond 2^62.
+    if inner.info.kind == "i" and any(limit is None or limit > 2**62 for limit in limits):
         run.refuse("NoisyArgmax requires integer scores bounded by 2^62")
     scale = distribution.noise.scale
     draw = run.new_draw(
@@ -184,7 +191,7 @@ def _select(run: Run, distribution: Selection) -> Any:
         python=False,
     )
     noisy = binary(run, "add", Array(inner), Array(draw))
-    return seen(run, place_of_rule(True)(run, noisy))
+    return published(run, place_of_rule(True)(run, noisy))
 
 
 def call_generator(
@@ -299,7 +306,7 @@ def _integers(run: Run, low: Any, high: Any = None, size: Any = None) -> Any:
         apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)
     ]
     found = Choice(run.uniforms, stop, shape, samples)
-    return _array(found) if start == 0 else seen(run, _array(found))
+    return _array(found) if start == 0 else published(run, _array(found))
 
 
 def _whole(value: Any) -> Any:
@@ -346,7 +353,7 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
 def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
     """Make several public choices, with constant or released probabilities."""
     shape = _shape(run, size)
-    chances = None if p is None else content(seen(run, p))
+    chances = None if p is None else content(published(run, p))
     if type(inner) is not int or isinstance(chances, Private) or type(replace) is not bool:
         run.refuse("rng.choice with size=... requires an integer number of options and public probabilities")
     samples = [_whole(np.zeros(run.worlds.shape(shape, side))) for side in run.worlds.sides]
@@ -379,7 +386,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse("site must be a string")
     if name == "reveal":
         value = given["value"]
-        show(run, value)
+        add_to_output(run, value)
         if run.generator is not None:
             run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
@@ -405,7 +412,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     )
     if name != "release":
         noise = run.new_draw(distribution.distribution, scale, (), python=True)
-        return noise if name == "draw" else seen(run, noise)
+        return noise if name == "draw" else published(run, noise)
     value = given["value"]
     inner = content(value)
     if isinstance(inner, Entries):
@@ -422,7 +429,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse("the size of the noise is private")
     draw = run.new_draw(distribution.distribution, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)
-    return seen(run, noisy)
+    return published(run, noisy)
 
 
 def _coin(run: Run, distribution: Distribution, name: str) -> Any:

@@ -90,7 +90,7 @@ class Draw(Symbol):
     """One draw of noise on a path.
 
     ``used`` holds the entries that a release uses, with None for the whole draw. ``hidden`` maps entries to
-    their symbols in comparisons. ``seen`` is the outcome, once the draw is published without a base.
+    their symbols in comparisons. ``published`` is the outcome, once the draw is published without a base.
     """
 
     number: int
@@ -102,7 +102,7 @@ class Draw(Symbol):
     python: bool = True
     used: set[int | None] = field(default_factory=set)
     hidden: dict[int | None, str] = field(default_factory=dict)
-    seen: Public | None = None
+    published: Public | None = None
 
     def free(self, entry: int | None) -> bool:
         """Return whether this entry, or for None every entry, is still unused."""
@@ -164,7 +164,7 @@ class Uniform(Symbol):
     shape: Shape
     samples: Samples
     used: bool = False
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -175,7 +175,7 @@ class Coin(Symbol):
     p: Fraction
     shape: Shape
     samples: Samples
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
@@ -187,7 +187,7 @@ class Choice(Symbol):
     shape: Shape
     samples: Samples
     used: bool = False
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
