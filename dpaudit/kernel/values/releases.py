@@ -107,7 +107,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
         need(
             rho is not None,
-            f"the change of the released value is not bounded relative to its noise scale {scale!r}",
+            f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
         )
         return Part((Fraction(0), rho or Fraction(0)), info.support, info.guard)
     need(
@@ -117,7 +117,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     epsilon = s.quotient(whole.change1, scale)
     need(
         epsilon is not None,
-        f"the change of the released value is not bounded relative to its noise scale {scale!r}",
+        f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
     )
     return Part((epsilon or Fraction(0), Fraction(0)), info.support, info.guard)
 
@@ -139,7 +139,7 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
         budget, cap = s.largest(whole.change2), s.largest(times(change, change))
     else:
         budget, cap = s.largest(whole.change1), s.largest(change)
-    need(cap is not None, "the change of a released entry is not bounded")
+    need(cap is not None, "the change of a released entry is not bounded (clip it)")
     left = budget if budget is not None else (cap or Fraction(0)) * len(weights)
     cost = Fraction(0)
     for weight in sorted(weights.values(), reverse=True):
@@ -185,7 +185,10 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     centred = whole.facts.get("centred")
     change = s.smallest(whole.change, centred)
     ratio = s.quotient(change, scale)
-    need(ratio is not None, "the change of the scores is not bounded relative to the noise scale")
+    need(
+        ratio is not None,
+        "the change of the scores is not bounded relative to the noise scale (clip the data)",
+    )
     rises = whole.rises and centred is None and s.length_is_private
     cost = (ratio or Fraction(0)) * (1 if rises else 2) * int(release["count"])
     need(int(release["count"]) >= 1, "the number of chosen positions must be at least 1")

@@ -108,10 +108,7 @@ class Containers(Places):
         if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
             run.refuse("a loop over a private number of records is not supported (use whole arrays)")
         if shape is None or not shape or not isinstance(shape[0], int):
-            run.refuse(
-                "a loop over an array requires a fixed length (declare the number of records, or use whole"
-                " arrays)"
-            )
+            run.refuse("a loop over an array requires a fixed length (declare size=n, or use whole arrays)")
         for k in range(shape[0]):
             yield self.item(value, k)
 

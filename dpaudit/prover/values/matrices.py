@@ -474,7 +474,7 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
     n = inner.shape[0]
     if isinstance(first, slice):
         if not is_plain([first.start, first.stop, first.step]):
-            run.refuse("a slice of records requires constant ends (declare the number of records)")
+            run.refuse("a slice of records requires constant ends (declare size=n)")
         if isinstance(n, int):
             start, stop, step = first.indices(n)
             params = {"start": start, "stop": None if stop < 0 else stop, "step": step}
@@ -491,7 +491,7 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
             params = {"start": start, "stop": stop, "step": 1}
         return run.step("rows", [inner], params), False
     if not isinstance(n, int):
-        run.refuse("a single record requires a fixed number of records (declare it, or use whole arrays)")
+        run.refuse("a single record requires a fixed number of records (declare size=n, or use whole arrays)")
     k = int(first)
     if not -n <= k < n:
         run.refuse(f"index {k} is out of range for {n} records")

@@ -149,7 +149,12 @@ class Names(Parts):
                 " take it as a parameter)"
             )
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
-            run.refuse(f"{what} is {name_of(value)}, which is not supported")
+            name = name_of(value)
+            run.refuse(
+                f"{name} is not supported"
+                if what == name
+                else f"{what} refers to {name}, which is not supported"
+            )
         return run.refuse(f"{what} is a {kind.__name__}, a type that is not supported")
 
     def _remember(self, outside: Any, inside: Any) -> Any:

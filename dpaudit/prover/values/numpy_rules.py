@@ -655,7 +655,7 @@ def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
         or not isinstance(value.shape[0], int)
         or run.s.length_is_private
     ):
-        run.refuse("np.cumsum requires a vector of fixed length (declare the number of records)")
+        run.refuse("np.cumsum requires a vector of fixed length (declare size=n)")
     return run.value(run.step("cumsum", [value]))
 
 
@@ -698,7 +698,7 @@ def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
     value = run.lift(a)
     if axis is not None or type(ddof) is not int:
-        run.refuse("np.var requires a vector, and ddof 0 or 1")
+        run.refuse("np.var requires the default axis, and ddof 0 or 1")
     return run.step("var", [value], {"ddof": ddof})
 
 

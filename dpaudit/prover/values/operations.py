@@ -805,8 +805,8 @@ def unary(run: Run, op: str, value: Any) -> Any:
 
 
 DECIDES = (
-    "a private value is used as a condition of if, while, and, or, not (use np.where, np.clip or a sum of"
-    " comparisons such as (d > 0.5).sum())"
+    "a branch depends on a private value (instead of if, while, and, or, not, write np.where, np.clip or a"
+    " sum of comparisons such as (d > 0.5).sum())"
 )
 
 

@@ -455,7 +455,7 @@ class Run:
     def take(self, draw: Draw, entry: int | None) -> None:
         """Mark an entry of a draw, or the whole draw, as used by a release."""
         if not draw.free(entry):
-            self.refuse("one noise draw is used twice")
+            self.refuse("one noise draw is used twice (draw new noise for each release)")
         draw.used.add(entry)
 
     def released(
@@ -497,7 +497,7 @@ class Run:
         """Return the symbol that stands for a hidden scalar draw in comparisons."""
         if entry not in draw.hidden:
             if not draw.free(entry):
-                self.refuse("one noise draw is used twice")
+                self.refuse("one noise draw is used twice (draw new noise for each release)")
             number = draw.positive.number
             if draw.distribution not in ("laplace", "exponential") or number is None:
                 self.refuse(
