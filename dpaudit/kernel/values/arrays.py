@@ -80,6 +80,7 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a constant by its entries."""
     values = Constants.read(p["values"])
     need(_product(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
     return Info(
@@ -126,6 +127,7 @@ def row_function(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[
 
 
 def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sum over axes, and refuse integer sums that may overflow."""
     [i] = infos
     axes = tuple(p["axes"])
     need(
@@ -657,6 +659,7 @@ def sort(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound partial sums of a vector, each of which changes by at most the L1 norm of the change."""
     i = flat(s, infos[0])
     need(len(i.shape) == 1, "np.cumsum requires a vector")
     need(i.kind != "b", "np.cumsum of Booleans is not supported (convert them to int or float)")

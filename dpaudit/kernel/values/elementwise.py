@@ -202,6 +202,7 @@ def _hull(s: Setting, infos: Sequence[Info]) -> tuple[Bound, Bound]:
 
 
 def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sum by the triangle inequality, or by the larger change if no record is in both operands."""
     frame, (a, b) = together(s, infos)
     change1, change2, change = add_changes(s, a, b, apart=_apart(s, frame, a, b))
     facts = {}
@@ -229,6 +230,7 @@ def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]
 
 
 def negative(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a negated value, whose range is mirrored."""
     [i] = infos
     need(i.kind != "b" or i.python, "negation of Booleans is not supported by numpy")
     found = replace(
@@ -244,6 +246,7 @@ def negative(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a difference as the sum of a value and a negated value."""
     u, v = infos
     need(
         not (u.kind == v.kind == "b") or (u.python and v.python),
@@ -268,6 +271,7 @@ def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a product by |a'b' - ab| <= |a'| |b' - b| + |b| |a' - a|."""
     frame, (a, b) = together(s, infos)
     top_a, top_b = magnitude(s, a), magnitude(s, b)
     scaled_a = replace(
@@ -350,6 +354,7 @@ def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> 
 
 
 def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a quotient whose divisor is a public number of known sign or has a positive lower bound."""
     u, v = infos
     divisor = v.constant
     if divisor is not None:
@@ -428,14 +433,17 @@ def _extreme(s: Setting, infos: Sequence[Info], *, least: bool) -> Info:
 
 
 def minimum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an elementwise minimum, whose entries change by at most the larger change of the operands."""
     return _extreme(s, infos, least=True)
 
 
 def maximum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an elementwise maximum, whose entries change by at most the larger change of the operands."""
     return _extreme(s, infos, least=False)
 
 
 def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a choice between two values. A private condition may replace one value by the other."""
     need(infos[0].kind == "b", "np.where requires a Boolean condition")
     frame, (q, a, b) = together(s, infos)
     low, high = _hull(s, (a, b))
@@ -462,6 +470,7 @@ def _truth(s: Setting, frame: Info) -> Info:
 
 
 def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound the logical and of Booleans."""
     need(all(info.kind == "b" for info in infos), "& requires Booleans")
     frame, _ = together(s, infos)
     guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
@@ -469,12 +478,14 @@ def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
 
 
 def logical_or(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound the logical or of Booleans."""
     need(all(info.kind == "b" for info in infos), "| requires Booleans")
     frame, _ = together(s, infos)
     return _truth(s, replace(frame, guard=None if frame.records else _common_guard(infos)))
 
 
 def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound the logical negation of Booleans."""
     need(infos[0].kind == "b", "~ requires Booleans")
     i = infos[0]
     guard = None if i.records else i.guard
@@ -525,6 +536,7 @@ def compare(op: str) -> Rule:
 
 
 def square(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a square by |a'^2 - a^2| <= (|a'| + |a|) |a' - a|."""
     [i] = infos
     need(i.kind != "b" or i.python, "the square of Booleans is not supported")
     top = magnitude(s, i)
@@ -547,6 +559,7 @@ def square(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
 
 
 def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an absolute value, which changes by at most the change of the operand."""
     [i] = infos
     found = replace(
         i,
@@ -561,6 +574,7 @@ def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def sign(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sign by [-1, 1]. Its change is unknown."""
     [i] = infos
     need(i.kind != "b", "np.sign of Booleans is not supported")
     # np.sign of a Python number is a numpy number, which may overflow where a Python number does not.
@@ -619,6 +633,7 @@ def exp(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]
 
 
 def log(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a logarithm by its largest slope, 1 / low for a value of at least low > 0."""
     return _by_derivative(s, infos[0], "np.log", lambda least: 1 / least)
 
 

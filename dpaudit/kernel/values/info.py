@@ -80,6 +80,7 @@ class Setting(Bounds):
 
     @property
     def length_is_private(self) -> bool:
+        """Return whether neighbouring datasets differ in the number of records."""
         return self.adjacency == "add-remove"
 
 
@@ -110,18 +111,22 @@ class Constants:
         return cls(tuple(number.numerator * (over // number.denominator) for number in numbers), over)
 
     def number(self, numerator: int) -> Fraction:
+        """Return a numerator as the number that it stands for."""
         return Fraction(numerator, self.over)
 
     @property
     def low(self) -> Fraction:
+        """Return the smallest number, or 0 if there is none."""
         return self.number(min(self.numerators, default=0))
 
     @property
     def high(self) -> Fraction:
+        """Return the largest number, or 0 if there is none."""
         return self.number(max(self.numerators, default=0))
 
     @property
     def norm1(self) -> Fraction:
+        """Return the L1 norm."""
         return self.number(sum(map(abs, self.numerators)))
 
     @property
@@ -131,9 +136,11 @@ class Constants:
 
     @property
     def distinct(self) -> bool:
+        """Return whether all numbers differ."""
         return len(set(self.numerators)) == len(self.numerators)
 
     def picked(self, places: Sequence[int]) -> Constants:
+        """Return the numbers at the given positions."""
         return Constants(tuple(self.numerators[place] for place in places), self.over)
 
 
@@ -196,6 +203,7 @@ def magnitude(s: Setting, info: Info) -> Bound:
 
 
 def nonnegative(s: Setting, info: Info) -> bool:
+    """Return whether every entry is provably at least 0."""
     return info.low is not None and s.at_most(0, info.low)
 
 

@@ -46,6 +46,7 @@ class Poly:
 
     @classmethod
     def symbol(cls, name: str) -> Poly:
+        """Return the polynomial that consists of one symbol."""
         return cls({((name, 1),): Fraction(1)})
 
     def __hash__(self) -> int:
@@ -100,6 +101,7 @@ class Poly:
 
     @property
     def symbols(self) -> set[str]:
+        """Return the names of all symbols."""
         return {name for monomial in self.terms for name, _ in monomial}
 
     def at(self, values: Mapping[str, Fraction]) -> Fraction:

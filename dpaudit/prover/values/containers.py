@@ -113,6 +113,7 @@ class Containers(Places):
             yield self.item(value, k)
 
     def item(self, value: Any, key: Any) -> Any:
+        """Return ``value[key]``, and refuse values that cannot be indexed."""
         inner = content(value)
         if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
             self.run.refuse("a function, module or iterator cannot be indexed")

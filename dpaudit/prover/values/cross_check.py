@@ -38,14 +38,17 @@ class RecordingCoins(Sampler):
         self.shown: list[Any] = []
 
     def observe(self, distribution: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Draw a value and record it."""
         return self._keep(super().observe(distribution, site=site, to=to))
 
     def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Release a value with noise and record it."""
         if noise.event_ndim:
             return super().release(value, noise, site=site, to=to)
         return self._keep(super().release(value, noise, site=site, to=to))
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Record a value without noise."""
         return self._keep(value)
 
     def _keep(self, value: Any) -> Any:
@@ -63,9 +66,11 @@ class HeavyTailed:
         return float(self.rng.choice([1.0, 1.0, 10.0, 100.0]))
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw Laplace noise, sometimes with a much larger scale."""
         return self.rng.laplace(loc, np.multiply(scale, self._size()), size)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw normal noise, sometimes with a much larger scale."""
         return self.rng.normal(loc, np.multiply(scale, self._size()), size)
 
     def __getattr__(self, name: str) -> Any:

@@ -30,6 +30,7 @@ class Expressions(BuiltinFunctions):
     """The part of the interpreter that evaluates expressions."""
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        """Return the value of an expression, or refuse an expression without a handler."""
         handler = getattr(self, f"_of_{type(node).__name__}", None)
         if handler is None:
             self.run.refuse(f"the expression {type(node).__name__} is not supported")

@@ -226,6 +226,7 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
 
 
 def is_noise(symbol: Any) -> bool:
+    """Return whether a value still holds randomness that is not published."""
     symbol = _settled(symbol)
     return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response)
 
@@ -279,6 +280,7 @@ def _plain_call(run: Run, accepted: Accepted, arguments: list[Any], options: dic
 
 
 def unwrapped(value: Any) -> Any:
+    """Return plain values without the interpreter's wrappers."""
     if isinstance(value, list | tuple):
         return type(value)(unwrapped(item) for item in value)
     return real_of(content(value))

@@ -48,6 +48,7 @@ class Interpreter(Expressions):
     """An interpreter for one function on one path."""
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
+        """Call a followed function, an accepted function, a method or a builtin."""
         self.run.tick()
         inner = content(function)
         arguments = list(arguments)
@@ -143,6 +144,7 @@ class Interpreter(Expressions):
         return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
+        """Run statements in order, and refuse a statement without a handler."""
         for statement in statements:
             self.run.tick()
             self._at(statement, scope)

@@ -66,6 +66,7 @@ def count_of(run: Run, private: Private) -> Any:
 
 
 def mask_count(run: Run, mask: Private) -> Any:
+    """Return the private number of records for which a mask is true."""
     return run.step("cast", [run.step("sum", [mask], {"axes": (0,)})], {"kind": "i", "python": True})
 
 

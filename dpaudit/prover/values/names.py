@@ -183,6 +183,7 @@ class Names(Parts):
         return found
 
     def lookup(self, name: str, scope: Scope) -> Any:
+        """Return the value of a name, as Python resolves it."""
         here: Scope | None = scope
         while here is not None:
             if name in here.local and name not in here.nonlocal_:

@@ -101,6 +101,8 @@ __all__ = [
 
 
 def elementwise_rule(op: str) -> Rule:
+    """Return a rule that applies one step to every entry."""
+
     def rule(run: Run, x1: Any) -> Any:
         return each_rule(run, x1, lambda p: run.step(op, [p]))
 
@@ -108,6 +110,7 @@ def elementwise_rule(op: str) -> Rule:
 
 
 def each_rule(run: Run, value: Any, function: Callable[[Private], Private]) -> Any:
+    """Apply a function to a private value, or to the unfiltered rows of a filtered array."""
     inner = content(value)
     if isinstance(inner, Filtered):
         return Array(Filtered(function(inner.base), inner.mask))
@@ -115,6 +118,7 @@ def each_rule(run: Run, value: Any, function: Callable[[Private], Private]) -> A
 
 
 def operator_rule(op: str) -> Rule:
+    """Return the rule of a binary operator."""
     return lambda run, x1, x2: binary(run, op, x1, x2)
 
 
@@ -167,12 +171,14 @@ def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
 
 
 def searchsorted_rule(run: Run, a: Any, v: Any, side: Any = "left") -> Any:
+    """Follow ``np.searchsorted``, as ``np.digitize`` with exchanged arguments."""
     if side not in ("left", "right"):
         run.refuse(f"side must be 'left' or 'right', got {side!r:.40}")
     return digitize_rule(run, v, a, side == "left")
 
 
 def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
+    """Follow ``np.average`` with constant weights."""
     if weights is None:
         return mean_rule(run, a)
     known = content(weights)
@@ -186,6 +192,8 @@ def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
 
 
 def extreme_rule(op: str) -> Rule:
+    """Return the rule of ``np.maximum`` or ``np.minimum``."""
+
     def rule(run: Run, x1: Any, x2: Any) -> Any:
         x, y = content(x1), content(x2)
         filtered = [one for one in (x, y) if isinstance(one, Filtered)]
@@ -202,6 +210,7 @@ def extreme_rule(op: str) -> Rule:
 def clip_rule(
     run: Run, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None
 ) -> Any:
+    """Follow ``np.clip`` with public bounds, as a maximum and a minimum."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if any(isinstance(content(end), Private | Filtered) for end in (low, high)):
         run.refuse("np.clip requires public bounds, got a private one")
@@ -218,6 +227,7 @@ def clip_rule(
 
 
 def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Follow ``np.where``, including randomised response if the condition is a coin."""
     if x is None or y is None:
         run.refuse("np.where with one argument is not supported, because it returns the positions of records")
     coin = content(condition)
@@ -287,6 +297,7 @@ def flips_rule(run: Run, bits: Private, other: Private) -> bool:
 
 
 def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
+    """Return the axes of a reduction as sorted, nonnegative integers."""
     rank = len(info.shape)
     if axis is None:
         return tuple(range(rank))
@@ -299,6 +310,8 @@ def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
 
 
 def reduction_rule(op: str) -> Rule:
+    """Return the rule of a sum, max, min, any or all over axes."""
+
     def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
         if type(keepdims) is not bool:
             run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
@@ -329,6 +342,7 @@ def reduction_rule(op: str) -> Rule:
 
 
 def kept_rule(run: Run, value: Private, found: Private, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Restore the reduced axes with length 1 if ``keepdims`` is true."""
     if keepdims:
         shape = tuple(1 if k in axes else n for k, n in enumerate(value.shape))
         found = run.step("reshape", [found], {"shape": shape, "records": found.info.records})
@@ -336,6 +350,7 @@ def kept_rule(run: Run, value: Private, found: Private, axes: tuple[int, ...], k
 
 
 def of_filter_rule(run: Run, op: str, inner: Filtered, axis: Any, keepdims: bool) -> Any:
+    """Reduce a filtered array, with 0 in the dropped rows."""
     axes = axes_rule(run, inner.base.info, axis)
     if 0 not in axes:
         found = run.step(op, [inner.base], {"axes": axes})
@@ -351,6 +366,7 @@ def of_filter_rule(run: Run, op: str, inner: Filtered, axis: Any, keepdims: bool
 
 
 def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Follow ``np.mean`` over a public number of entries, as a sum and a division."""
     if type(keepdims) is not bool:
         run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
     inner = content(a)
@@ -380,6 +396,7 @@ def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 def count_nonzero_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.count_nonzero``, as a sum of comparisons with 0."""
     inner = content(a)
     base = inner.base if isinstance(inner, Filtered) else run.lift(a)
     if base.info.kind != "b":
@@ -392,6 +409,7 @@ def count_nonzero_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """Follow ``np.linalg.norm`` of each row or of a vector."""
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     rank = len(base.shape)
@@ -414,6 +432,7 @@ def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any
 
 
 def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
+    """Follow ``np.histogram`` with public edges, as a sum of unit vectors."""
     inner = content(a)
     base = inner.base if isinstance(inner, Filtered) else run.lift(a)
     edges = content(bins)
@@ -438,12 +457,14 @@ def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
 
 
 def summed_hits_rule(run: Run, hits: Private, inner: Any) -> Private:
+    """Sum the unit vectors of all records that are not filtered out."""
     if isinstance(inner, Filtered):
         hits = zeroed(run, Filtered(hits, inner.mask))
     return run.step("sum", [hits], {"axes": tuple(range(hits.info.records))})
 
 
 def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """Follow ``np.bincount`` with a public length, as a sum of unit vectors."""
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     if type(minlength) is not int or minlength < 1:
@@ -492,10 +513,12 @@ def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
 
 
 def cast_to_rule(run: Run, value: Any, dtype: Any) -> Any:
+    """Cast a value if a dtype is given."""
     return value if dtype is None else astype_rule(run, value, dtype)
 
 
 def shared_array_rule(run: Run, a: Any, dtype: Any = None) -> Any:
+    """Follow ``np.asarray``, whose result may share memory with its argument."""
     found = new_array_rule(run, a, dtype)
     if isinstance(a, Array) and isinstance(found, Array):
         a.shared = found.shared = True  # np.asarray returns its argument, not a copy
@@ -503,12 +526,14 @@ def shared_array_rule(run: Run, a: Any, dtype: Any = None) -> Any:
 
 
 def stack_rule(run: Run, arrays: Any, axis: Any = 0) -> Any:
+    """Follow ``np.stack`` along the first axis."""
     if axis != 0 or not isinstance(arrays, list | tuple):
         run.refuse("np.stack requires a list of arrays and axis=0 (use np.column_stack for columns)")
     return new_array_rule(run, arrays)
 
 
 def column_stack_rule(run: Run, tup: Any) -> Any:
+    """Follow ``np.column_stack`` of columns of the same records."""
     items = [content(item) for item in tup] if isinstance(tup, list | tuple) else []
     rows = next((one for one in items if isinstance(one, Private) and one.info.records == 1), None)
     parts = []
@@ -549,6 +574,7 @@ KINDS: dict[Any, str] = {
 
 
 def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
+    """Follow a cast to float, int or bool."""
     target = real_of(dtype)
     kind = KINDS.get(target) if isinstance(target, type | str) else None
     if kind is None:
@@ -583,6 +609,7 @@ def python_number_rule(kind: str) -> Rule:
 
 
 def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
+    """Follow ``round(x)`` of one number, without digits."""
     value = run.lift(number)
     if ndigits is not None or value.shape != () or value.info.kind == "b":
         run.refuse("round() requires a single private number and no digits (use np.round for arrays)")
@@ -595,26 +622,32 @@ def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
 
 
 def np_round_rule(run: Run, a: Any, decimals: Any = 0) -> Any:
+    """Follow ``np.round`` without decimals."""
     if decimals != 0:
         run.refuse(f"np.round of private values requires decimals=0, got {decimals!r:.40}")
     return each_rule(run, a, lambda p: rounded_rule(run, "rint", p))
 
 
 def rounded_rule(run: Run, op: str, value: Private) -> Private:
+    """Record a rounding step of floats."""
     if value.info.kind != "f":
         run.refuse("np.round, np.floor and np.trunc require floats, got integers or Booleans")
     return run.step(op, [value], {"kind": "f", "python": False})
 
 
 def rounding_rule(op: str) -> Rule:
+    """Return the rule of ``np.floor``, ``np.trunc`` or ``np.rint``."""
     return lambda run, x1: each_rule(run, x1, lambda p: rounded_rule(run, op, p))
 
 
 def math_fabs_rule(run: Run, x: Any) -> Any:
+    """Follow ``math.fabs``."""
     return run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})])
 
 
 def math_rounding_rule(op: str) -> Rule:
+    """Return the rule of ``math.floor`` or ``math.trunc``."""
+
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.info.kind != "f" or value.shape != ():
@@ -625,6 +658,8 @@ def math_rounding_rule(op: str) -> Rule:
 
 
 def math_rule(op: str) -> Rule:
+    """Return the rule of a function of the math module."""
+
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.shape != ():
@@ -641,6 +676,7 @@ def math_rule(op: str) -> Rule:
 
 
 def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
+    """Follow ``np.sort`` of a vector of public length."""
     value = run.lift(a)
     if axis not in (-1, 0, None) or len(value.shape) != 1 or run.s.length_is_private:
         run.refuse("np.sort requires a vector whose length is public")
@@ -648,6 +684,7 @@ def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
 
 
 def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.cumsum`` of a vector of fixed length."""
     value = run.lift(a)
     if (
         axis not in (None, 0)
@@ -660,6 +697,7 @@ def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    """Follow ``np.quantile`` of a vector of public length, at one constant."""
     value = as_float_rule(run, run.lift(a)) if type(q) is float else run.lift(a)
     if value.info.kind != "f":
         run.refuse("np.quantile of integers requires a float q")
@@ -675,6 +713,7 @@ def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
 
 
 def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    """Follow ``np.percentile``, as a quantile."""
     value = run.lift(a)
     if (
         axis is not None
@@ -689,6 +728,7 @@ def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
 
 
 def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.median`` of a vector of public length."""
     value = run.lift(a)
     if axis is not None or len(value.shape) != 1 or run.s.length_is_private:
         run.refuse("np.median requires a vector whose length is public")
@@ -696,6 +736,7 @@ def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    """Follow ``np.var`` of a vector."""
     value = run.lift(a)
     if axis is not None or type(ddof) is not int:
         run.refuse("np.var requires the default axis, and ddof 0 or 1")
@@ -703,6 +744,8 @@ def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
 
 
 def place_of_rule(largest: bool) -> Rule:
+    """Return the rule of ``np.argmax`` or ``np.argmin``."""
+
     def rule(run: Run, a: Any, axis: Any = None) -> Any:
         inner = content(a)
         if isinstance(inner, Noisy) and inner.released is None and isinstance(content(inner.base), Private):
@@ -727,6 +770,7 @@ def place_of_rule(largest: bool) -> Rule:
 
 
 def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
+    """Release the position of the largest or smallest noisy score."""
     alone = (
         run.picks
         and len(noisy.terms) == 1
@@ -750,6 +794,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
 
 
 def argsort_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.argsort`` of noisy scores."""
     inner = content(a)
     if (
         not isinstance(inner, Noisy)
@@ -768,6 +813,7 @@ def argsort_rule(run: Run, a: Any) -> Any:
 
 
 def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    """Follow ``np.reshape``, which keeps the records in leading axes if it can."""
     value = run.lift(a)
     wanted = shape if isinstance(shape, tuple) else (shape,)
     info = value.info
@@ -798,23 +844,28 @@ def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
 
 
 def method_reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    """Follow ``x.reshape(...)``, with the shape as a tuple or as separate arguments."""
     return reshape_rule(run, a, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else tuple(shape))
 
 
 def ravel_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.ravel``."""
     return reshape_rule(run, a, (-1,))
 
 
 def copied_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.copy``."""
     inner = content(a)
     return Array(inner) if shape_of(inner) not in ((), None) or isinstance(inner, Filtered) else inner
 
 
 def dot_rule(run: Run, a: Any, b: Any) -> Any:
+    """Follow ``np.dot``, as a matrix product."""
     return matmul(run, a, b)
 
 
 def size_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.size``, as the product of all extents."""
     found: Any = 1
     for n in shape_value(run, a):
         found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
@@ -822,6 +873,8 @@ def size_rule(run: Run, a: Any) -> Any:
 
 
 def like_rule(value: float) -> Rule:
+    """Return the rule of ``np.zeros_like`` or ``np.ones_like``."""
+
     def rule(run: Run, a: Any) -> Any:
         base = run.lift(a)
         if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
@@ -832,6 +885,7 @@ def like_rule(value: float) -> Rule:
 
 
 def not_rule(run: Run, x1: Any) -> Any:
+    """Follow ``np.logical_not`` of Booleans."""
     return each_rule(
         run,
         x1,

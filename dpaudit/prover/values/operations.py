@@ -96,6 +96,7 @@ PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
 
 def content(value: Any) -> Any:
+    """Return the value inside an ``Array``, or any other value unchanged."""
     return value.content if isinstance(value, Array) else value
 
 
@@ -113,6 +114,7 @@ def symbols_in(value: Any) -> list[Any]:
 
 
 def is_plain(value: Any) -> bool:
+    """Return whether a value holds no symbols, also inside containers."""
     return not symbols_in(value)
 
 
@@ -188,6 +190,7 @@ def public_of(
     kind: str | None = None,
     python: bool = False,
 ) -> Any:
+    """Return a public value with its expression, computed by ``function`` on the sample data."""
     samples = [
         apply(function, *[run.sample(argument, side) for argument in arguments]) for side in run.worlds.sides
     ]

@@ -45,6 +45,7 @@ class Places(Names):
     """The part of the interpreter that assigns to names and entries and changes values in place."""
 
     def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """Assign a value to a name, a tuple of targets, or an entry."""
         if isinstance(target, ast.Name):
             self._store(target.id, value, scope)
         elif isinstance(target, ast.Tuple | ast.List):

@@ -290,6 +290,7 @@ class _Attempt:
         self.kinds: list[str] = []
 
     def proof(self, scope: str) -> ValuesProof:
+        """Explore all paths, compare the interpreter with CPython, and check the resulting certificate."""
         try:
             explored = explore(self._once, max_paths=MAX_PATHS, watch=self._defer_if_too_expensive)
         except RefusedError as error:

@@ -104,6 +104,7 @@ class Record:
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
+        """Record a step unless an equal step exists, and return its number."""
         key: Any = (op, *ids)  # most steps have no parameters
         if params:
             key = json.dumps([op, list(ids), written(params)], sort_keys=True)
@@ -116,6 +117,7 @@ class Record:
         return self._memo[key]
 
     def draw(self, distribution: str, scale: Any, shape: Sequence[Any]) -> int:
+        """Record the distribution of a draw and return its number."""
         return _place(self.draws, [distribution, scale, written(shape)])
 
     def release(self, release: dict[str, Any]) -> int:
@@ -168,6 +170,7 @@ class Run:
         raise error
 
     def tick(self) -> None:
+        """Count a step of the interpreter, and refuse the program at a limit on steps or time."""
         self.steps += 1
         # The limit counts steps instead of time, so that the verdict does not depend on the machine.
         if self.before + self.steps > MAX_STEPS:
@@ -353,6 +356,7 @@ class Run:
             )
 
     def stacked(self, items: Sequence[Any], kind: str) -> Private:
+        """Return values of the same shape, stacked along a new first axis."""
         return self.step("stack", list(items), {"kind": kind})
 
     def value(self, private: Private) -> Any:
@@ -426,6 +430,7 @@ class Run:
     # Noise, outcomes and output.
 
     def event(self, text: str) -> None:
+        """Add an event to the path."""
         self.walk._event(("show", text))
 
     def new_draw(self, distribution: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:

@@ -77,9 +77,11 @@ class Worlds:
 
     @property
     def sides(self) -> range:
+        """Return the numbers of all sides."""
         return range(len(self.sizes))
 
     def constant(self, value: Any) -> list[Any]:
+        """Return a value that is equal on all sides."""
         return [value] * len(self.sizes)
 
     def at(self, bound: Bound, side: int) -> float | None:
@@ -95,6 +97,7 @@ class Worlds:
         return self._floats[key]
 
     def shape(self, shape: Sequence[Any], side: int) -> tuple[int, ...]:
+        """Return a shape with the number of records on one side."""
         return tuple(n if isinstance(n, int) else int(n.at({"N": Fraction(self.sizes[side])})) for n in shape)
 
     def check(self, op: str, info: Info, samples: Sequence[Any]) -> None:

@@ -154,10 +154,12 @@ def is_key(value: Any) -> bool:
 
 
 def is_plain_tuple(value: Any) -> bool:
+    """Return whether a value is a tuple of possible keys."""
     return type(value) is tuple and all(is_key(item) for item in value)
 
 
 def kind_of(value: Any) -> str | None:
+    """Return the kind of a value's numbers (``b``, ``i`` or ``f``), or None if it is unknown."""
     inner = content(value)
     if isinstance(inner, Private):
         return inner.info.kind
@@ -200,6 +202,7 @@ def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 @cache
 def has_yield(node: Any) -> bool:
+    """Return whether a function is a generator function."""
     pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
     while pending:
         part = pending.pop()
@@ -211,6 +214,7 @@ def has_yield(node: Any) -> bool:
 
 
 def name_of(value: Any) -> str:
+    """Return the name of an object, for messages."""
     return str(
         getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
     )

@@ -26,6 +26,7 @@ class Source:
 
     @property
     def name(self) -> str:
+        """Return the name of the function, for messages."""
         return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
 
 

@@ -67,6 +67,7 @@ class Private(Symbol):
 
     @property
     def shape(self) -> Shape:
+        """Return the shape of the value."""
         return self.info.shape
 
 
