@@ -82,11 +82,11 @@ def aimed(
     candidates = [*known, *_at_other_positions(known, data, claim.adjacency)][:MAX_PAIRS]
     try:
         costs, line, numbers = _costs(program, claim, data, candidates, files, until)
-        beside = list(_at_numbers(known, data, numbers))[:MAX_PAIRS]
-        if beside:
-            more, other, _ = _costs(program, claim, data, beside, files, until)
+        at_thresholds = list(_at_numbers(known, data, numbers))[:MAX_PAIRS]
+        if at_thresholds:
+            more, other, _ = _costs(program, claim, data, at_thresholds, files, until)
             line = other if max(more, default=0) > max(costs, default=0) else line
-            candidates, costs = [*candidates, *beside], [*costs, *more]
+            candidates, costs = [*candidates, *at_thresholds], [*costs, *more]
     except BrokenHarnessError:
         raise
     except DpauditError:

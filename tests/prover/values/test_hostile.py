@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 
+from dpaudit.core.claims import PureDP, RenyiDP
+from dpaudit.core.data import Interval, Records
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.views import SERVER, View
 from dpaudit.prover.values.prove import prove_values
 from tests.errors import raises
 from tests.prover.values.hostile_programs import FINE, HOSTILE, Hostile
@@ -53,3 +57,29 @@ def test_a_program_with_an_unsupported_signature_is_an_error(program: Any, code:
     case = HOSTILE[0]
     with raises(InvalidParameterError, code=code):
         prove_values(program, case.claim, data=case.data)
+
+
+def noisy_sum(data: Any, rng: Any) -> Any:
+    return data.sum() + rng.laplace()
+
+
+UNIT = Interval(0, 1)
+PURE, PER_USER = PureDP(epsilon=1), PureDP(epsilon=1, unit="user")
+
+
+@pytest.mark.parametrize(
+    ("program", "claim", "data", "code"),
+    [
+        (noisy_sum, RenyiDP(order=2, epsilon=1), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
+        (noisy_sum, PureDP(epsilon=1, view=View.of(SERVER)), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
+        (noisy_sum, PURE, [0, 1], "E-DATA-TYPE"),
+        (noisy_sum, PURE, Records(UNIT, container="list"), "E-DATA-LIST"),
+        (noisy_sum, PER_USER, Records(UNIT), "E-UNIT-GROUP"),
+        (noisy_sum, PURE, Records(UNIT, group=2), "E-UNIT-GROUP"),
+        (functools.partial(noisy_sum, [0, 1]), PURE, Records(UNIT), "E-PROGRAM-PARTIAL"),
+    ],
+)
+def test_unsupported_arguments_are_errors(program: Any, claim: Any, data: Any, code: str) -> None:
+    """A claim, data or program that the prover does not support raises an error with a stable code."""
+    with raises(InvalidParameterError, code=code):
+        prove_values(program, claim, data=data)
