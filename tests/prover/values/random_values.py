@@ -449,11 +449,11 @@ class Fuzz:
         return value
 
     def wrong(self, op: str, ids: Any, params: Any, info: Info, what: str) -> WrongRuleError:
-        said = {name: getattr(info, name) for name in Info.__dataclass_fields__}
+        derived = {name: getattr(info, name) for name in Info.__dataclass_fields__}
         steps = "\n".join(f"  {k}: {node}" for k, node in enumerate(self.nodes))
         s = self.s
         where = f"{s.adjacency} size={s.size} at_least={s.at_least} group={s.group}"
-        return WrongRuleError(f"{op} {ids} {params}: {what}\n{where}\n{said}\n{steps}")
+        return WrongRuleError(f"{op} {ids} {params}: {what}\n{where}\n{derived}\n{steps}")
 
     def check(self, op: str, ids: list[int], params: dict[str, Any], value: Value) -> bool:
         """Raise if the rule does not hold, and return whether a number is too large to compare."""
