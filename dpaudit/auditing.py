@@ -19,7 +19,7 @@ from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, Mecha
 from dpaudit.core.exact import in_figures
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.prover.values.aim import aimed
-from dpaudit.prover.values.cross_check import Transcribed
+from dpaudit.prover.values.cross_check import RecordingCoins
 from dpaudit.prover.values.explain import explained
 from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
 
@@ -279,7 +279,7 @@ def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def mechanism(data: Any, rng: Any) -> Any:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if names[:1] in (["coins"], ["c"]):
-                coins = Transcribed(rng)
+                coins = RecordingCoins(rng)
                 found = function(coins, data)
                 found = list(found) if isinstance(found, GeneratorType) else found
                 return (*coins.shown, found)

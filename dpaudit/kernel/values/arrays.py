@@ -1,5 +1,4 @@
-"""Rules for arrays: data, constants, reductions, shapes, selections, matrices, counts and order
-statistics."""
+"""Derive bounds for array operations: data, reductions, shapes, selections, matrices and order statistics."""
 
 from __future__ import annotations
 
@@ -39,15 +38,17 @@ NOTHING: dict[str, Any] = {
 
 
 def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """One column of the records: ``low`` and ``high`` of each entry, perhaps a ball in which each row
-    lies."""
+    """Bound one column of the records by ``low`` and ``high`` of its entries, and by any ball of its rows."""
     low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
     shape = tuple(p["shape"])
     norm1 = norm2 = None
-    zero = s.adjacency == "zero-out"  # then 0 belongs to the domain
+    zero = s.adjacency == "zero-out"  # then 0 is part of the domain
     if p["ball"] is not None:
         norm, radius = p["ball"][0], Poly.of(Fraction(p["ball"][1]))
-        need(norm in ("1", "2") and s.at_most(0, radius), "a ball has the norm 1 or 2 and a radius >= 0")
+        need(
+            norm in ("1", "2") and s.at_most(0, radius),
+            "a ball must have the norm 1 or 2 and a radius of at least 0",
+        )
         norm1 = radius if norm == "1" else None
         norm2 = radius * radius
         low = -radius if low is None or s.at_most(low, -radius) else low
@@ -73,14 +74,15 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         aligned=(0, None, 1),
     )
     found = fit(s, found)
-    if zero:  # the change is the record itself
+    if zero:  # zeroing out changes a record by the record itself
         found = fit(s, replace(found, change=magnitude(s, found), change1=found.norm1, change2=found.norm2))
     return in_int64(s, found) if low is not None and high is not None else found
 
 
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a constant by its entries."""
     values = Constants.read(p["values"])
-    need(_product(p["shape"]) == len(values.numerators), "a constant has one value for each entry")
+    need(_product(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
     return Info(
         shape=tuple(p["shape"]),
         kind=p["kind"],
@@ -94,9 +96,9 @@ def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def ones(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """1 for each record: its sum is the number of records."""
+    """Bound a column with 1 for each record, whose sum is the number of records."""
     [i] = infos
-    need(i.records == 1, "the number of records is that of an array of records")
+    need(i.records == 1, "the number of records requires an array with one row per record")
     found = replace(i, **NOTHING)
     found = replace(
         found, shape=i.shape[:1], kind="i", low=ONE, high=ONE, change1=ZERO, change2=ZERO, change=ZERO
@@ -105,9 +107,9 @@ def ones(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def row_function(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """A public function of each row, finite for all rows, of which nothing else is known."""
+    """Bound an unknown public function of each row, which must be finite for all rows."""
     [i] = infos
-    need(i.records == 1, "a function of each row needs an array of records")
+    need(i.records == 1, "a function of each row requires an array with one row per record")
     found = replace(i, **NOTHING)
     return fit(
         s,
@@ -125,11 +127,12 @@ def row_function(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[
 
 
 def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sum over axes, and refuse integer sums that may overflow."""
     [i] = infos
     axes = tuple(p["axes"])
     need(
         all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
-        "no such axis",
+        "axis is out of range or repeated",
     )
     found = _sum(s, i, axes)
     if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
@@ -144,11 +147,14 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     if not over:
         return _sum_inside(s, replace(i, kind=kind), axes, shape)
     rest = tuple(axis for axis in axes if axis >= i.records)
-    if rest:  # first inside the rows
+    if rest:  # first sum within the rows
         i = _sum_inside(s, i, rest, tuple(n for place, n in enumerate(i.shape) if place not in rest))
     n = _product(i.shape[axis] for axis in over)
-    if len(over) < i.records:  # blocks of records: one entry of what stays holds the changed record
-        need(not s.length_is_private and s.group == 1, "blocks of records with this adjacency or group")
+    if len(over) < i.records:  # blocks of records: the changed record affects one remaining entry
+        need(
+            not s.length_is_private and s.group == 1,
+            "sums over blocks of records require replace-one or zero-out and group=1",
+        )
         return fit(
             s,
             replace(
@@ -165,16 +171,16 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     g = s.group
     found = Info(shape=shape, kind=kind, support=i.support, guard=i.guard)
     if not s.length_is_private:
-        moved = replace(
+        changed = replace(
             found, change1=times(g, i.change1), change2=times(g * g, i.change2), change=times(g, i.change)
         )
-        return fit(s, replace(moved, low=_scaled(n, i.low), high=_scaled(n, i.high)))
+        return fit(s, replace(changed, low=_scaled(n, i.low), high=_scaled(n, i.high)))
     top = magnitude(s, i)
     rises = nonnegative(s, i)
     limit: Bound = None
-    if kind == "i":  # fewer than 2^31 records, an assumption that is listed
+    if kind == "i":  # fewer than 2^31 records is a listed assumption
         limit = times(2**31, top)
-    moved = replace(
+    changed = replace(
         found,
         change1=times(g, i.norm1),
         change2=times(g * g, i.norm2),
@@ -183,7 +189,7 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
         low=ZERO if rises else None if limit is None else -limit,
         high=limit,
     )
-    return fit(s, moved)
+    return fit(s, changed)
 
 
 def _product(extents: Any) -> Poly:
@@ -194,12 +200,12 @@ def _product(extents: Any) -> Poly:
 
 
 def _scaled(n: Poly, bound: Bound) -> Bound:
-    """n times a bound of any sign."""
+    """Return n times a bound of any sign."""
     return None if bound is None else n * bound
 
 
 def _sum_inside(s: Setting, i: Info, axes: tuple[int, ...], shape: tuple[int | Poly, ...]) -> Info:
-    """Sums within rows, or of an array: |sum|_1 <= |.|_1, and |sum|_2^2 <= m |.|_2^2 (Cauchy-Schwarz)."""
+    """Bound sums within rows or arrays: |sum|_1 <= |.|_1, and |sum|_2^2 <= m |.|_2^2 (Cauchy-Schwarz)."""
     m = _product(i.shape[axis] for axis in axes)
     kind = "f" if i.kind == "f" else "i"
     low, high = _scaled(m, i.low), _scaled(m, i.high)
@@ -223,14 +229,14 @@ def _sum_inside(s: Setting, i: Info, axes: tuple[int, ...], shape: tuple[int | P
 
 
 def extreme(op: str) -> Rule:
-    """max and min over axes: each is 1-Lipschitz in the largest change."""
+    """Return the rule of max or min over axes, which are 1-Lipschitz in the largest change."""
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
         axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "no such axis")
+        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
         m = _product(i.shape[axis] for axis in axes)
-        need(s.at_most(1, m), f"{op} of what may be empty")
+        need(s.at_most(1, m), f"{op}() requires a nonempty array")
         if any(axis < i.records for axis in axes):
             i = flat(s, i)
         shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
@@ -242,12 +248,12 @@ def extreme(op: str) -> Rule:
 
 
 def truth(op: str) -> Rule:
-    """any and all over axes."""
+    """Return the rule of any or all over axes."""
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
         axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "no such axis")
+        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
         inside = all(axis >= i.records for axis in axes)
         shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
         moves: Bound = None if i.private else ZERO
@@ -266,7 +272,7 @@ def truth(op: str) -> Rule:
         if not inside:
             need(
                 len(shape) == 0 or not i.records or all(a in axes for a in range(i.records)),
-                "blocks of records",
+                "any() and all() over blocks of records are not supported",
             )
             found = replace(found, records=0, aligned=None)
         return fit(s, found)
@@ -275,9 +281,9 @@ def truth(op: str) -> Rule:
 
 
 def norm(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """The norm of each row, or of a vector: it moves by at most the norm of the change."""
+    """Bound the norm of each row or of a vector, which changes by at most the norm of the change."""
     [i], q = infos, p["p"]
-    need(len(i.shape) - i.records == 1, "the norm of a row or of a vector")
+    need(len(i.shape) - i.records == 1, "a norm requires a vector, or rows that are vectors")
     change: Bound = {"1": i.change1, "2": _root(i.change2), "inf": i.change}[q]
     top: Bound = {"1": i.norm1, "2": _root(i.norm2), "inf": magnitude(s, i)}[q]
     shape = (*i.shape[: i.records], *((1,) if p["keep"] else ()))
@@ -306,21 +312,20 @@ def _root(bound: Bound) -> Bound:
 
 
 def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """The same entries in another shape, in C order. ``records``: how many leading axes still index
-    records."""
+    """Keep the entries in C order under another shape. ``records`` leading axes still index records."""
     [i] = infos
     shape, records = tuple(p["shape"]), p["records"]
-    need(_product(shape) == _product(i.shape), "a reshape keeps the number of entries")
+    need(_product(shape) == _product(i.shape), "a reshape must keep the number of entries")
     need(
         records == 0 or (i.records and _product(shape[:records]) == _product(i.shape[: i.records])),
-        "rows are cut",
+        "a reshape must not split the rows of records",
     )
     if not records:
         i = flat(s, i)
     else:
         need(
             not s.length_is_private or shape[:records] == i.shape[: i.records],
-            "records whose number is private are reshaped",
+            "the axis of records cannot be reshaped: the number of records is private",
         )
     one = i.entries == 1 and _product(shape[records:]) == 1
     facts = i.facts if one and records == i.records else {}
@@ -334,25 +339,28 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Rows start, start + step, ... of an array of records: public positions, each at most once."""
+    """Select the rows start, start + step, ... of an array of records: public positions, no repeats."""
     [i] = infos
     need(
         i.records == 1 and not s.length_is_private,
-        "positions of records are used where their number is private",
+        "records cannot be selected by position: their number is private",
     )
     start, stop, step = p["start"], p["stop"], p["step"]
     n = i.shape[0]
     here = i.aligned
     need(
         isinstance(here, tuple) and len(here) == 3 and all(x is None or type(x) is int for x in here),
-        "such rows",
+        "records must be in their original order, or a slice of it, to be selected by position",
     )
     if isinstance(n, int):
-        need(step and start >= 0 and (stop is None or 0 <= stop <= n), "a slice of records")
+        need(
+            step and start >= 0 and (stop is None or 0 <= stop <= n),
+            "a slice of records must stay within the records and have a nonzero step",
+        )
         taken = range(start, (n if step > 0 else -1) if stop is None else stop, step)
         need(
             not taken or (min(taken[0], taken[-1]) >= 0 and max(taken[0], taken[-1]) < n),
-            "a slice of records",
+            "a slice of records must stay within the records and have a nonzero step",
         )
         count: int | Poly = len(taken)
         first = here[0] + start * here[2]
@@ -362,10 +370,13 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         support = (spread,) if taken else ()
         aligned: Any = (first, count, by)
     else:
-        need(step == 1 and here[2] == 1, "a slice with a step, of records whose number is a symbol")
-        # numpy counts a negative stop from the end: such a slice is not empty, as the difference would say.
-        need(stop is None or stop >= 0, "a slice that ends at a negative position")
-        need(start >= 0 and s.at_most(max(start, stop or 0), n), "a slice that may reach beyond the records")
+        need(step == 1 and here[2] == 1, "a slice with a step requires a fixed number of records")
+        # numpy counts a negative stop from the end, so stop - start would be a wrong length.
+        need(stop is None or stop >= 0, "a slice with a negative end requires a fixed number of records")
+        need(
+            start >= 0 and s.at_most(max(start, stop or 0), n),
+            "a slice may reach beyond the least number of records",
+        )
         count = n - start if stop is None else max(0, stop - start)
         first = here[0] + start
         support = ((first, None if stop is None else here[0] + stop, 1),)
@@ -376,30 +387,35 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Distinct entries at public positions, of each row (``inside``) or of the array: norms of the whole
-    bound those of a part."""
+    """Select distinct entries at public positions, of each row (``inside``) or of the array.
+
+    The norms of the whole bound the norms of the part.
+    """
     [i] = infos
     if not p["inside"]:
         i = flat(s, i)
     places = p["places"]
     m = i.entries.number
-    need(m is not None and all(type(k) is int and 0 <= k < m for k in places), "no such entry")
-    need(len(set(places)) == len(places), "entries are repeated")
+    need(
+        m is not None and all(type(k) is int and 0 <= k < m for k in places),
+        "selected entries must be in range",
+    )
+    need(len(set(places)) == len(places), "selected entries must not be repeated")
     inner = tuple(p["shape"])
-    need(_product(inner) == len(places), "the shape of what is picked")
+    need(_product(inner) == len(places), "the shape must match the number of selected entries")
     facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
     values = None if i.values is None else i.values.picked(places)
     return fit(s, replace(i, shape=(*i.shape[: i.records], *inner), values=values, facts=facts, python=False))
 
 
 def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Values of one shape along a new first axis. ``kind``: the kind that numpy gives the array."""
+    """Stack values of the same shape along a new first axis. ``kind`` is the kind of the resulting array."""
     parts = [flat(s, info) for info in infos]
-    need(parts and len({part.shape for part in parts}) == 1, "values of different shapes are put together")
+    need(parts and len({part.shape for part in parts}) == 1, "stacked values must have the same shape")
     kind = p["kind"]
     need(
         kind == "f" or all("bif".index(part.kind) <= "bif".index(kind) for part in parts),
-        "values of other types",
+        "stacked values must fit the type of the array",
     )
     change1: Bound = ZERO
     change2: Bound = ZERO
@@ -431,15 +447,21 @@ def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
 
 
 def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Row-local vectors and matrices of the same records, side by side along the second axis."""
-    need(all(info.records == 1 and len(info.shape) == 2 for info in infos), "columns of the same records")
-    need(len({(info.shape[0], repr(info.aligned)) for info in infos}) == 1, "columns of other records")
+    """Join row-local matrices of the same records along the second axis."""
+    need(
+        all(info.records == 1 and len(info.shape) == 2 for info in infos),
+        "joined columns must be matrices with one row per record",
+    )
+    need(
+        len({(info.shape[0], repr(info.aligned)) for info in infos}) == 1,
+        "joined columns must belong to the same records",
+    )
     widths = [info.shape[1] for info in infos]
-    need(all(type(width) is int for width in widths), "columns of unknown width")
+    need(all(type(width) is int for width in widths), "joined columns must have a known width")
     lows = [None if info.low is None else -info.low for info in infos]
     below = s.largest_of(*lows)
     kinds = {info.kind for info in infos}
-    need(len(kinds) == 1 or "b" not in kinds, "truth values beside numbers")
+    need(len(kinds) == 1 or "b" not in kinds, "Booleans and numbers cannot be joined in one array")
     support: Any = ()
     for info in infos:
         support = union(support, info.support)
@@ -461,28 +483,40 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """A public matrix M (r x k) times the last axis of a value: of each row, of a vector, or of the vector of
-    all records (``over``: one number a record, the records are the columns of M).
+    """Multiply the last axis of a value by a public matrix M (r x k).
 
-    |M u|_1 <= (largest L1 norm of a column) |u|_1; |M u|_2^2 <= |M|_1 |M|_inf |u|_2^2 and <= (largest squared
-    L2 norm of a column) |u|_1^2; |M u|_inf <= (largest L1 norm of a row) |u|_inf and <= max |M_ij| |u|_1.
+    The value is each row, a vector, or (``over``) the vector of all records with one number each, which are
+    the columns of M. The bounds are:
+
+    - |M u|_1 <= (largest L1 norm of a column) |u|_1
+    - |M u|_2^2 <= |M|_1 |M|_inf |u|_2^2, and <= (largest squared L2 norm of a column) |u|_1^2
+    - |M u|_inf <= (largest L1 norm of a row) |u|_inf, and <= max |M_ij| |u|_1
     """
     m, v = infos
     values = m.values
     need(
         values is not None and len(m.shape) == 2 and not m.private,
-        "a product with a matrix that is not known",
+        "a matrix product requires a constant matrix",
     )
     r, k = int(m.shape[0]), int(m.shape[1])  # type: ignore[arg-type]
-    need("f" in (m.kind, v.kind), "a matrix product of whole numbers (convert one to float)")
+    need(
+        "f" in (m.kind, v.kind),
+        "a matrix product of integers or Booleans is not supported (convert one operand to float)",
+    )
     column1, column2, row1, largest = _matrix_norms(values or Constants((), 1), r, k)
     top = magnitude(s, v)
-    vector = bool(p["vector"])  # the result has no axis for the rows of M
-    need(not vector or r == 1, "a vector is a matrix of one row")
+    vector = bool(p["vector"])  # then the result has no axis for the rows of M
+    need(not vector or r == 1, "a vector must be a matrix with one row")
     out = () if vector else (r,)
     if p["over"]:
-        need(v.records == 1 and len(v.shape) == 1 and v.shape[0] == k, "a matrix whose columns are records")
-        need(not s.length_is_private, "positions of records under add-remove")
+        need(
+            v.records == 1 and len(v.shape) == 1 and v.shape[0] == k,
+            "a product over records requires one number per record and one column of the matrix for each",
+        )
+        need(
+            not s.length_is_private,
+            "a product over records is not supported under add-remove: their positions are private",
+        )
         g = s.group
         high = times(row1, top)
         return fit(
@@ -499,7 +533,7 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
                 change=times(g * largest, v.change),
             ),
         )
-    need(len(v.shape) == v.records + 1 and v.shape[-1] == k, "a matrix product whose sizes do not fit")
+    need(len(v.shape) == v.records + 1 and v.shape[-1] == k, "the sizes of a matrix product do not match")
     high = s.smallest(times(row1, top), times(largest, v.norm1))
     found = replace(
         v,
@@ -521,8 +555,11 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
 
 
 def _matrix_norms(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """The largest L1 norm and squared L2 norm of a column, the largest L1 norm of a row, and the largest
-    entry of a matrix of r rows and k columns."""
+    """Return norms of a matrix with r rows and k columns.
+
+    These are the largest L1 norm of a column, the largest squared L2 norm of a column, the largest L1 norm of
+    a row, and the largest absolute entry.
+    """
     sizes = list(map(abs, values.numerators))
     squares = list(map(mul, sizes, sizes))
     column1 = max((sum(sizes[j::k]) for j in range(k)), default=0)
@@ -538,15 +575,15 @@ def _matrix_norms(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction
 
 
 def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Row i is the outer product of row i of both; their sum over records is X.T @ Y."""
+    """Bound the outer products of the rows of both operands, whose sum over records is X.T @ Y."""
     a, b = infos
     need(
         a.records == b.records == 1 and repr(a.aligned) == repr(b.aligned) and a.shape[0] == b.shape[0],
-        "rows of other records",
+        "X.T @ Y requires rows of the same records",
     )
     need(
         a.kind == b.kind == "f",
-        "products of whole numbers or truth values in X.T @ Y (convert them to float)",
+        "X.T @ Y requires floats (convert integers and Booleans)",
     )
     top_a, top_b = magnitude(s, a), magnitude(s, b)
     high = times(top_a, top_b)
@@ -572,25 +609,28 @@ def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
 
 
 def one_hot(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Row i is the unit vector of its whole number, which is proved to lie in 0 ... k - 1."""
+    """Map each integer, which must provably be in 0 ... k - 1, to its unit vector."""
     [i], k = infos, p["k"]
     inside = i.low is not None and s.at_most(0, i.low) and s.at_most(i.high, k - 1)
     need(
         type(k) is int and k > 0 and i.kind == "i" and inside,
-        f"np.bincount needs whole numbers from 0 to {k - 1}: its length depends on the data",
+        f"np.bincount requires integers from 0 to {k - 1}, otherwise its length depends on the data",
     )
     return _hits(s, i, k)
 
 
 def bins(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Row i is the unit vector of its bin, or 0 outside all bins."""
+    """Map each number to the unit vector of its bin, or to 0 outside all bins."""
     edges = [Fraction(text) for text in p["edges"]]
-    need(len(edges) >= 2 and all(x < y for x, y in itertools.pairwise(edges)), "bins must increase")
+    need(
+        len(edges) >= 2 and all(x < y for x, y in itertools.pairwise(edges)),
+        "histogram bins must have at least two strictly increasing edges",
+    )
     return _hits(s, infos[0], len(edges) - 1)
 
 
 def _hits(s: Setting, i: Info, k: int) -> Info:
-    need(i.records and len(i.shape) == i.records, "a histogram of one number a record")
+    need(i.records and len(i.shape) == i.records, "a histogram requires one number per record")
     found = replace(i, **NOTHING)
     two, one = Poly.of(2), ONE
     return fit(
@@ -612,18 +652,19 @@ def _hits(s: Setting, i: Info, k: int) -> Info:
 
 
 def sort(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """A sorted vector: sorting contracts every distance."""
+    """Bound a sorted vector. Sorting contracts every distance."""
     i = flat(s, infos[0])
-    need(len(i.shape) == 1, "a vector is sorted")
+    need(len(i.shape) == 1, "sorting requires a vector")
     return replace(i, facts={}, values=None, guard=None, rises=False)
 
 
 def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound partial sums of a vector, each of which changes by at most the L1 norm of the change."""
     i = flat(s, infos[0])
-    need(len(i.shape) == 1, "np.cumsum of a vector")
-    need(i.kind != "b", "np.cumsum of truth values (convert them)")
+    need(len(i.shape) == 1, "np.cumsum requires a vector")
+    need(i.kind != "b", "np.cumsum of Booleans is not supported (convert them to int or float)")
     m = i.entries
-    # Partial sums have 1 to m terms. A bound whose sign is not known (an outcome) bounds no partial sum.
+    # Partial sums have 1 to m terms. A bound of unknown sign (an outcome) does not bound every partial sum.
     high: Bound = None
     if i.high is not None:
         high = m * i.high if s.at_most(0, i.high) else ZERO if s.at_most(i.high, 0) else None
@@ -649,29 +690,33 @@ def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
 
 
 def order_statistic(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """The median, a quantile, or the entry at a public place: each is 1-Lipschitz in the largest change."""
+    """Bound the median, a quantile or an entry at a public position, 1-Lipschitz in the largest change."""
     i = flat(s, infos[0])
-    need(len(i.shape) == 1 and s.at_most(1, i.shape[0]), "an order statistic of what may be empty")
+    need(len(i.shape) == 1 and s.at_most(1, i.shape[0]), "an order statistic requires a nonempty vector")
     kind = i.kind if p["what"] == "entry" else "f"
-    need(i.kind != "b" or kind == "b", "a quantile of truth values")
+    need(i.kind != "b" or kind == "b", "a quantile of Booleans is not supported")
     found = replace(i, **NOTHING)
     return fit(s, replace(found, shape=(), kind=kind, change1=i.change, change2=times(i.change, i.change)))
 
 
 def entries_of_rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """One entry of each row, at a public place that an outcome chose."""
+    """Bound one entry of each row, at a public position that is an outcome."""
     [i] = infos
-    need(i.records and len(i.shape) == i.records + 1 and s.at_most(1, i.shape[-1]), "an entry of each row")
+    need(
+        i.records and len(i.shape) == i.records + 1 and s.at_most(1, i.shape[-1]),
+        "an entry of each row requires nonempty rows that are vectors",
+    )
     found = replace(i, **NOTHING)
     return fit(s, replace(found, shape=i.shape[:-1], change1=i.change, change2=times(i.change, i.change)))
 
 
 def place_of_largest(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """argmax or argmin of each row, or of a vector: a whole number, of whose change nothing is known."""
+    """Bound the argmax or argmin of each row or of a vector: an integer whose change is unknown."""
     [i] = infos
     k = i.shape[-1] if i.shape else 0
     need(
-        len(i.shape) == i.records + 1 and type(k) is int and k > 0, "the place of the largest entry of a row"
+        len(i.shape) == i.records + 1 and type(k) is int and k > 0,
+        "an argmax or argmin requires a vector of known, positive length",
     )
     moves: Bound = None if i.private else ZERO
     found = replace(i, **NOTHING)
@@ -692,20 +737,22 @@ def place_of_largest(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: d
 
 
 def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """One of n values in an interval of width w is replaced: the variance moves by at most w^2 (n - 1) / n^2,
-    with ``ddof=1`` by w^2 / n."""
+    """Bound a variance of n values in an interval of width w when one of them is replaced.
+
+    It changes by at most w^2 (n - 1) / n^2, or by w^2 / n with ``ddof=1``.
+    """
     [i] = infos
     plain = (
         i.records == 1 and len(i.shape) == 1 and s.group == 1 and s.adjacency in ("replace-one", "zero-out")
     )
     need(
         plain and i.low is not None and i.high is not None,
-        "a variance is followed for one replaced record of bounded data",
+        "np.var requires a vector of bounded data, replace-one or zero-out adjacency, and group=1",
     )
-    need(i.kind == "f" and p["ddof"] in (0, 1), "a variance of float64 with ddof 0 or 1")
+    need(i.kind == "f" and p["ddof"] in (0, 1), "np.var requires float64 and ddof 0 or 1")
     n = Poly.of(i.shape[0])
     inverse = n.inverse()
-    need(inverse is not None and s.at_most(1 + p["ddof"], n), "a variance of too few records")
+    need(inverse is not None and s.at_most(1 + p["ddof"], n), "np.var requires more records than ddof")
     width = (i.high or ZERO) - (i.low or ZERO)
     by = inverse or ONE
     change = width * width * by if p["ddof"] else width * width * (n - 1) * by * by
@@ -723,11 +770,11 @@ def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def softmax(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """exp(v) / sum(exp(v)): probabilities, of use only as those of a choice."""
+    """Recognise exp(v) / sum(exp(v)) as probabilities, which can only be used in a choice."""
     e, t = infos
     need(
         "exp" in e.facts and t.facts.get("sum_of") == ids[0] and len(e.shape) == 1 and not e.records,
-        "a softmax is exp(v) / exp(v).sum()",
+        "a softmax must have the form exp(v) / exp(v).sum()",
     )
     found = replace(e, **NOTHING)
     return fit(
@@ -745,8 +792,7 @@ def softmax(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def public(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """A public value that is an expression of outcomes: its range is the expression itself if it is a
-    number."""
+    """Bound a public expression of outcomes. The range of a number is the expression itself."""
     shape = tuple(p["shape"])
     known = polynomial(s, p["expression"]) if shape == () and p["kind"] != "b" else None
     low = high = known

@@ -1,20 +1,20 @@
-"""The checker: derive the privacy cost of a recorded program from its record alone.
+"""Check a certificate: derive the privacy cost of a recorded program from its record alone.
 
     python -m dpaudit.kernel.values.check certificate.json     (or a report)
 
-The record has ``nodes``, the steps of the program over private data; ``draws``, the distributions of its
-noise;
-``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells``
-as ``program_t0`` reads them. No bound is read from it: every step is derived again.
+The record has ``nodes``, the steps of the program over private data, ``draws``, the distributions of its
+noise, and ``releases``. It also has ``tree``, the complete tree of its public decisions and hidden
+comparisons, with ``cells`` as ``program_t0`` reads them. No bound is read from the record: every step is
+derived again.
 
-Statement. For all data of the declaration, all neighbours and all outcomes, the joint distribution of all
-that is
-released, revealed, returned or yielded satisfies the derived bound. On one path both sides make the same
-releases of equal distributions. Given earlier outcomes, a release of cost c changes the density of its
-outcome by at
-most e^c (or is c-zCDP), so costs add along a path (adaptive composition); a record that a release does not
-touch adds nothing (parallel composition). Hidden noise moves within its cell (``program_t0``), for changes of
-its symbols within the derived boxes; that cost adds to the others.
+Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything that
+is released, revealed, returned or yielded satisfies the derived bound.
+
+Proof. On one path both sides make the same releases of equal distributions. Given earlier outcomes, a release
+of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
+(adaptive composition). A record that does not affect a release adds nothing to it (parallel composition).
+Hidden noise is shifted within its cell (``program_t0``), for all changes of its symbols within the derived
+boxes. Its cost is added to the other costs.
 """
 
 from __future__ import annotations
@@ -62,8 +62,11 @@ class ValuesProofError(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """What the record proves for all neighbours. ``epsilon`` is None where there is Gaussian noise, and
-    ``mu_squared`` where there is any other noise; ``rho`` bounds all of it."""
+    """The bounds that a record proves for all neighbours.
+
+    ``epsilon`` is None if there is Gaussian noise. ``mu_squared`` is None if there is any other noise.
+    ``rho`` always bounds the whole program.
+    """
 
     epsilon: Fraction | None
     rho: Fraction
@@ -72,34 +75,37 @@ class Checked:
 
 
 def setting_of(data: Any, adjacency: Any) -> Setting:
-    """The neighbours that a certificate is about."""
+    """Return the neighbouring datasets that a certificate covers."""
     size, least, group = data.get("size"), data.get("at_least"), adjacency.get("group")
-    need(size is None or (type(size) is int and size >= 1), "a size is a positive number or every size")
-    need(type(least) is int and least >= 1, "the least size is a positive number")
-    need(type(group) is int and group >= 1, "a group has at least one record")
+    need(size is None or (type(size) is int and size >= 1), "size must be a positive integer or null")
+    need(type(least) is int and least >= 1, "at_least must be a positive integer")
+    need(type(group) is int and group >= 1, "group must be a positive integer")
     kind = adjacency.get("kind")
-    need(kind in ("replace-one", "add-remove", "zero-out"), "an adjacency that is known")
+    need(
+        kind in ("replace-one", "add-remove", "zero-out"),
+        "adjacency must be replace-one, add-remove or zero-out",
+    )
     return Setting(adjacency=kind, size=size, at_least=least, group=group)
 
 
 def read_extent(written: Any) -> int | Poly:
-    """An extent of a shape: a number, or ``{"N": [[coefficient, power], ...]}``."""
+    """Read an extent of a shape: a number, or ``{"N": [[coefficient, power], ...]}``."""
     if type(written) is int:
-        need(written >= 0, "an extent is not negative")
+        need(written >= 0, "an extent must not be negative")
         return written
     terms: dict[tuple[tuple[str, int], ...], Fraction] = {
         (("N", power),) if power else (): Fraction(value) for value, power in written["N"]
     }
-    need(all(type(power) is int for _, power in written["N"]), "a power of N is a whole number")
+    need(all(type(power) is int for _, power in written["N"]), "a power of N must be an integer")
     found = Poly(terms)
     number = found.number
     return int(number) if number is not None and number.denominator == 1 else found
 
 
 def _params(written: Any) -> dict[str, Any]:
-    need(isinstance(written, dict), "the parameters of a step are a table")
-    need(written.get("kind", "f") in ("b", "i", "f"), "a kind of numbers is b, i or f")
-    need(type(written.get("python", True)) is bool, "python is true or false")
+    need(isinstance(written, dict), "the parameters of a step must be an object")
+    need(written.get("kind", "f") in ("b", "i", "f"), "kind must be b, i or f")
+    need(type(written.get("python", True)) is bool, "python must be true or false")
     return {
         key: (
             tuple(read_extent(n) for n in value)
@@ -113,13 +119,13 @@ def _params(written: Any) -> dict[str, Any]:
 
 
 def derived(s: Setting, nodes: Sequence[Any]) -> list[Info]:
-    """The bounds of every node."""
-    need(isinstance(nodes, list) and len(nodes) <= MAX_NODES, f"a record has at most {MAX_NODES} steps")
+    """Derive the bounds of every node."""
+    need(
+        isinstance(nodes, list) and len(nodes) <= MAX_NODES, f"a record must have at most {MAX_NODES:,} steps"
+    )
     infos: list[Info] = []
     for op, ids, params in nodes:
-        need(
-            all(type(k) is int and 0 <= k < len(infos) for k in ids), "a step uses one that is not there yet"
-        )
+        need(all(type(k) is int and 0 <= k < len(infos) for k in ids), "a step must use only earlier steps")
         infos.append(derive(s, op, ids, [infos[k] for k in ids], _params(params)))
     return infos
 
@@ -127,26 +133,29 @@ def derived(s: Setting, nodes: Sequence[Any]) -> list[Info]:
 def boxes_of(
     s: Setting, infos: Sequence[Info], names: Sequence[str]
 ) -> tuple[dict[str, tuple[Fraction, Fraction]], ...]:
-    """By how much each symbol of a hidden comparison may change: under add-remove, values that never fall
-    when a record is added all move one way."""
-    ways = (1, -1) if s.length_is_private else (0,)
+    """Return the ranges in which the symbols of hidden comparisons may change.
+
+    Under add-remove, values that never decrease when a record is added all change in the same direction, so
+    there is one box per direction.
+    """
+    directions = (1, -1) if s.length_is_private else (0,)
     boxes = []
-    for way in ways:
+    for direction in directions:
         box = {}
         for name in names:
             info = infos[int(name[1:])]
-            need(info.shape == () and not info.records, "a symbol of a comparison is one number")
+            need(info.shape == () and not info.records, "a symbol of a comparison must be a single number")
             change = s.largest(info.change)
-            need(change is not None, "a hidden comparison of a value whose change has no bound (clip it)")
+            need(change is not None, "a hidden comparison requires a value whose change is bounded (clip it)")
             d = change or Fraction(0)
-            one_way = info.rises and way
-            box[name] = ((Fraction(0), d) if way == 1 else (-d, Fraction(0))) if one_way else (-d, d)
+            monotone = info.rises and direction
+            box[name] = ((Fraction(0), d) if direction == 1 else (-d, Fraction(0))) if monotone else (-d, d)
         boxes.append(box)
     return tuple(boxes)
 
 
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
-    """The costs of what a path releases. Each entry of each draw serves once, or is hidden."""
+    """Return the costs of the releases of a path. Each entry of each draw is used once, or is hidden."""
     draws: list[Drawn] = []
     releases: list[dict[str, Any]] = []
     hidden: set[tuple[int, int]] = set()
@@ -156,11 +165,11 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
             continue
         kind, number, second = found.group(1), int(found.group(2)), found.group(3)
         if kind == "draw":
-            need(second is not None and number == len(draws), "the draws of a path are numbered")
+            need(second is not None and number == len(draws), "the draws of a path must be numbered in order")
             distribution, scale, shape = tables["draws"][int(second or 0)]
             draws.append(Drawn(distribution, scale_of(s, scale), tuple(read_extent(n) for n in shape)))
         elif kind == "hidden":
-            need(second is not None and number < len(draws), "a hidden draw that was not made")
+            need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
             hidden.add((number, int(second or 0)))
         else:
             releases.append(tables["releases"][number])
@@ -175,19 +184,19 @@ def _require_once(
     for release in releases:
         number = release.get("draw")
         if number is None:
-            need(release["law"] in ("choice", "response", "bernoulli"), "a release needs noise")
+            need(release["law"] in ("choice", "response", "bernoulli"), "a release requires noise")
             continue
-        need(type(number) is int and 0 <= number < len(draws), "noise that was not drawn")
+        need(type(number) is int and 0 <= number < len(draws), "a release must use noise that was drawn")
         entry = release["entry"]
         if entry is None:
-            need(not any(other == number for other, _ in used), "one draw of noise serves twice")
+            need(not any(other == number for other, _ in used), "one noise draw is used twice")
         else:
             shape = draws[number].shape
             need(
                 type(entry) is int and len(shape) == 1 and type(shape[0]) is int and 0 <= entry < shape[0],
-                "such an entry",
+                "the entry of a draw must be a position in a vector of noise",
             )
-            need((number, None) not in used and (number, entry) not in used, "one draw of noise serves twice")
+            need((number, None) not in used and (number, entry) not in used, "one noise draw is used twice")
         used.add((number, entry))
 
 
@@ -208,7 +217,7 @@ def check(certificate: Any) -> Checked:
 
 
 def _require_small(certificate: Any) -> None:
-    """Refuse floats, and powers of ten that would take all memory to write out."""
+    """Refuse floats, and powers of ten that would exhaust the memory when expanded."""
     rest = [certificate]
     while rest:
         item = rest.pop()
@@ -217,15 +226,15 @@ def _require_small(certificate: Any) -> None:
         elif isinstance(item, list | tuple):
             rest += item
         elif isinstance(item, str):
-            need(HUGE.fullmatch(item) is None, "a number has an exponent of more than three digits")
+            need(HUGE.fullmatch(item) is None, "a number must not have an exponent of more than three digits")
         else:
-            need(item is None or isinstance(item, int), "numbers are exact strings or integers")
+            need(item is None or isinstance(item, int), "numbers must be exact strings or integers")
 
 
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
-    need(certificate.get("proof") == PROOF, "the certificate is of another kind")
-    need(certificate.keys() == PARTS, f"a certificate has the parts {sorted(PARTS)} and no others")
+    need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
+    need(certificate.keys() == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
@@ -235,7 +244,7 @@ def _check(certificate: Any) -> Checked:
     tree = program_t0.Tree(certificate["tree"], data)
     paths = tree.paths()
     members = [k for cell in certificate["cells"] for k in cell["paths"]]
-    need(all(type(k) is int for k in members), "the paths of a cell are numbers")
+    need(all(type(k) is int for k in members), "the paths of a cell must be integers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
     for written in certificate["cells"]:
@@ -244,12 +253,15 @@ def _check(certificate: Any) -> Checked:
         hidden = tree.cost(cell) if cell.path.draws else Fraction(0)
         _require_hidden(cell.path, certificate)
         points += [(epsilon + hidden, rho) for epsilon, rho in costs]
-        need(not (cell.path.draws and any(rho for _, rho in costs)), "hidden noise beside Gaussian releases")
+        need(
+            not (cell.path.draws and any(rho for _, rho in costs)),
+            "hidden noise cannot be combined with Gaussian releases",
+        )
     return concluded(points, len(paths))
 
 
 def concluded(points: Sequence[Cost], paths: int) -> Checked:
-    """What costs (epsilon, rho) of ``paths`` paths prove together."""
+    """Return the bounds that follow from the costs (epsilon, rho) of all ``paths`` paths."""
     pure = all(rho == 0 for _, rho in points)
     normal = all(epsilon == 0 for epsilon, _ in points)
     rho = max((rho + epsilon * epsilon / 2 for epsilon, rho in points), default=Fraction(0))
@@ -262,14 +274,14 @@ def concluded(points: Sequence[Cost], paths: int) -> Checked:
 
 
 def _symbols(node: Any) -> list[str]:
-    """The private symbols in a comparison or a shown form of the tree."""
+    """Return the private symbols in a comparison or an output form of the tree."""
     form = node[1] if node[0] in ("compare", "form") else {}
-    need(isinstance(form, dict), "a form is a table")
+    need(isinstance(form, dict), "a form must be an object")
     return [name for name in form if SYMBOL.fullmatch(name)]
 
 
 def _require_hidden(path: Any, tables: Any) -> None:
-    """Every hidden symbol of the tree is a draw that the path made, of that distribution and scale."""
+    """Require that every hidden symbol is a draw of the path, with the same distribution and scale."""
     draws: list[Any] = []
     hidden: list[Any] = []
     for event in path.events:
@@ -278,17 +290,20 @@ def _require_hidden(path: Any, tables: Any) -> None:
             draws.append(tables["draws"][int(found.group(3))])
         if found and found.group(1) == "hidden":
             hidden.append(draws[int(found.group(2))])
-    need(len(hidden) == len(path.draws), "each hidden draw is named once")
+    need(len(hidden) == len(path.draws), "each hidden draw must be declared exactly once")
     for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):
         need(
             distribution == symbol_distribution and distribution in program_t0.CONTINUOUS,
-            "a hidden draw of another distribution",
+            "the distribution of a hidden draw must be the recorded one, and continuous",
         )
-        need(scale == ["number", str(Fraction(symbol_scale))], "a hidden draw of another scale")
+        need(
+            scale == ["number", str(Fraction(symbol_scale))],
+            "the scale of a hidden draw must be the recorded one",
+        )
 
 
 def main(arguments: list[str]) -> int:
-    """Check one certificate, or all of this kind in a report, as ``claim.run`` says."""
+    """Check one certificate, or all certificates of this kind in a report, and return the exit code."""
     return run(arguments, check)
 
 

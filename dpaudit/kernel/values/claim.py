@@ -1,8 +1,8 @@
-"""What ties a certificate of private values to a claim: neighbours, unit, scope, assumptions, rounding.
+"""Compare a certificate of private values with a claim: neighbours, unit, scope, assumptions, rounding.
 
-The claim stands beside the certificate, and no number of it is read from there. The scope is the declaration
-of the data in words, which are derived from it. The proof is about the whole of a claim only where the
-claim's domain is the scope.
+The claim is stored next to the certificate, and the checker reads no number of the claim from the
+certificate. The scope is a description of the declared data, which is derived again from the declaration. A
+proof covers the whole claim only if the claim's domain is this scope.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["ASSUMED", "PROOF", "ROUNDING", "TYPES", "require_match", "run"]
 #: The kind of these certificates.
 PROOF = "program, private values"
 
-#: By how much of the claimed number a derived bound may exceed it. This is the only such tolerance.
+#: Relative amount by which a derived bound may exceed the claimed number. This is the only such tolerance.
 ROUNDING = Fraction(1, 10**9)
 
-#: What a proof of private values assumes.
+#: The assumptions of a proof of private values.
 ASSUMED = (
     "numbers are real: a float constant is the decimal that it prints as, nothing is rounded",
     "the data are finite",
@@ -39,7 +39,7 @@ ASSUMED = (
     "the bound may exceed the claim by one part in 10^9, since constants such as 1 / eps are rounded",
 )
 
-#: The types of claims that such a proof can be about.
+#: The types of claims that such a proof can support.
 TYPES = (*PURE, *GAUSSIAN)
 
 
@@ -51,12 +51,17 @@ def require_match(
     assumed: tuple[str, ...] = ASSUMED,
     types: tuple[str, ...] = TYPES,
 ) -> Fraction:
-    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim about
-    other neighbours, another scope or quantity, and for other assumptions."""
+    """Return the bound that a checked proof states for ``claim``.
+
+    Raises
+    ------
+    CertificateError
+        The neighbours, the unit, the scope, the quantity or the assumptions differ.
+    """
     data, adjacency = proof["body"]["data"], proof["body"]["adjacency"]
     unit = "event" if adjacency["group"] == 1 else "user"
     wanted = {
-        "adjacency": (adjacency["kind"], "the certificate is about these neighbours"),
+        "adjacency": (adjacency["kind"], "the certificate covers these neighbours"),
         "unit": (unit, f"{adjacency['group']} records change at once"),
     }
     require_asked(claim, {**ASKED, **wanted}, types)
@@ -74,31 +79,33 @@ def require_match(
 
 
 def run(arguments: list[str], check: Callable[[Any], Any]) -> int:
-    """Check a file with one certificate, or all of this kind in a report. Exit code 0 if there is one and
-    each proves the claim beside it, 1 if not, 2 if the file cannot be read. A certificate alone has no claim:
-    its bounds are printed."""
+    """Check one certificate, or all certificates of this kind in a report, and return the exit code.
+
+    The code is 0 if there is at least one certificate and each proves its claim, 1 if not, and 2 if the file
+    cannot be read. A single certificate has no claim, so its bounds are printed instead.
+    """
     try:
         read = json.loads(Path(*arguments).read_text("utf-8"), object_pairs_hook=no_twins, parse_constant=str)
         found, others = proofs_of(read, PROOF)
     except CertificateError as error:
-        return _said([f"refused: {error}"[:300]], 1)
+        return _written([f"refused: {error}"[:300]], 1)
     except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
         sys.stderr.write(
-            ascii(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE") + "\n"
+            ascii(f"cannot be read: {error}. Usage: python -m dpaudit.kernel.values.check FILE") + "\n"
         )
         return 2
     codes = [] if found else [1]
     for name, proof, claim in found:
         try:
-            codes.append(_judged(name, proof, claim, check(proof["body"])))
-        except Exception as error:  # whatever an edited file provokes is a refusal
-            codes.append(_said([f"refused: {name}{': ' if name else ''}{error}"[:300]], 1))
+            codes.append(_compared(name, proof, claim, check(proof["body"])))
+        except Exception as error:  # an edited file may cause any exception, which counts as a refusal
+            codes.append(_written([f"refused: {name}{': ' if name else ''}{error}"[:300]], 1))
     if others:
-        _said([f"{others} proofs of other kinds were not checked by this file"], 0)
+        _written([f"{others} proofs of other kinds were not checked by this program"], 0)
     return max(codes)
 
 
-def _judged(name: str, proof: Any, claim: Any, checked: Any) -> int:
+def _compared(name: str, proof: Any, claim: Any, checked: Any) -> int:
     bounds = [(key, getattr(checked, key)) for key in ("epsilon", "rho", "mu_squared")]
     derived = ", ".join(f"{key} <= {value}" for key, value in bounds if value is not None)
     lines = [f"derived: {derived} ({checked.paths} paths)", *([f"  row: {name}"] if name else [])]
@@ -115,9 +122,9 @@ def _judged(name: str, proof: Any, claim: Any, checked: Any) -> int:
         lines += [f"  claim: {in_words(claim)}"]
         code = 0 if holds else 1
     lines += [f"  scope: {proof['body']['data']['words']}", *(f"  assuming: {each}" for each in ASSUMED)]
-    return _said(lines, code)
+    return _written(lines, code)
 
 
-def _said(lines: list[str], code: int) -> int:
+def _written(lines: list[str], code: int) -> int:
     sys.stdout.write("".join(ascii(line)[1:-1] + "\n" for line in lines))
     return code

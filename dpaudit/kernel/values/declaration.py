@@ -1,9 +1,9 @@
-"""The declaration of the data in a certificate: its words, and that the record reads nothing else.
+"""Check the declaration of the data in a certificate, and that the record reads no other data.
 
-``data`` has ``size`` (None: every number of records from ``at_least``), ``container``, ``columns`` and
-``words``. A column has ``name``, ``kind`` (b, i or f: truth values, whole numbers, numbers), ``low`` and
-``high`` (exact strings, or None), ``width`` (None: a record is one number) and ``ball`` ([norm, radius] of a
-row, or None).
+``data`` has the keys ``size`` (None for every number of records from ``at_least``), ``at_least``,
+``container``, ``columns`` and ``words``. A column has ``name``, ``kind`` (b, i or f for Booleans, integers
+and numbers), ``low`` and ``high`` (exact strings, or None), ``width`` (None if a record is one number) and
+``ball`` ([norm, radius] of a row, or None).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = {"b": "truth values", "i": "integers", "f": "numbers"}
 
 
 def words_of(data: Any, group: int) -> str:
-    """What one record is, and how many there are. Different declarations have different words."""
+    """Describe one record and the number of records. Different declarations have different descriptions."""
     columns = data["columns"]
     if data["container"] == "table":
         inside = "; ".join(f"{_name(column['name'])}: {_values(column)}" for column in columns) + "; "
@@ -51,66 +51,86 @@ def _values(column: Any) -> str:
 
 
 def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
-    """Refuse a declaration that is malformed or has other words, and a record that reads other data."""
+    """Refuse a malformed declaration, a wrong description, and a record that reads other data."""
     keys = {"size", "at_least", "container", "columns", "words"}
-    need(data.keys() == keys and adjacency.keys() == {"kind", "group"}, "the declaration has other parts")
+    need(
+        data.keys() == keys and adjacency.keys() == {"kind", "group"},
+        "the declaration must have exactly the required keys",
+    )
     size, container, columns = data["size"], data["container"], data["columns"]
-    need(size is None or data["at_least"] == 1, "a known number of records has no least number")
-    need(isinstance(columns, list) and columns, "a declaration has columns")
+    need(size is None or data["at_least"] == 1, "at_least must be 1 if the number of records is fixed")
+    need(isinstance(columns, list) and columns, "a declaration must have at least one column")
     for column in columns:
         _require_column(column)
     names = [column["name"] for column in columns]
     if container == "table":
-        need(all(names) and len(set(names)) == len(names), "the columns of a table have names that differ")
+        need(
+            all(names) and len(set(names)) == len(names),
+            "the columns of a table must have different, nonempty names",
+        )
     else:
         need(
             container in ("array", "list") and names == [""],
-            "an array or a list is one column without a name",
+            "an array or a list must be one column without a name",
         )
     if container == "list":
         plain = columns[0]["width"] is None and size is not None
-        need(plain, "a list holds one number for each of a known number of records")
-    need(data["words"] == words_of(data, adjacency["group"]), "the words are not those of the declaration")
+        need(plain, "a list requires a fixed number of records with one number each")
+    need(data["words"] == words_of(data, adjacency["group"]), "the words must describe the declaration")
     known = size is not None and adjacency["kind"] != "add-remove"
     count = size if known else {"N": [["1", 1]]}
     declared = {column["name"]: _params(column, count) for column in columns}
     for op, _, params in nodes:
         same = op != "data" or declared.get(params["name"]) == params
-        need(same, "the record reads data that are not what is declared")
+        need(same, "the record must read only the declared data")
 
 
 def _params(column: Any, count: Any) -> dict[str, Any]:
-    """The parameters of the step that reads a column."""
+    """Return the parameters of the step that reads a column."""
     shape = [count] if column["width"] is None else [count, column["width"]]
     return {**{key: value for key, value in column.items() if key != "width"}, "shape": shape}
 
 
 def _require_column(column: Any) -> None:
-    need(column.keys() == {"name", "kind", "low", "high", "width", "ball"}, "a column has other parts")
+    need(
+        column.keys() == {"name", "kind", "low", "high", "width", "ball"},
+        "a column must have exactly the required keys",
+    )
     kind, width, ball = column["kind"], column["width"], column["ball"]
     low, high = (None if column[end] is None else _number(column[end]) for end in ("low", "high"))
-    need(isinstance(column["name"], str) and kind in KINDS, "a column has a name and a known kind")
-    need(width is None or (type(width) is int and width >= 1), "a width is a positive number")
-    need(low is None or high is None or low <= high, "a domain is not empty")
+    need(
+        isinstance(column["name"], str) and kind in KINDS, "a column must have a name, and the kind b, i or f"
+    )
+    need(width is None or (type(width) is int and width >= 1), "width must be a positive integer or null")
+    need(low is None or high is None or low <= high, "a domain must not be empty")
     if kind != "f":
         whole = low is not None and high is not None and low.denominator == high.denominator == 1
         need(
             whole and (kind == "i" or (low == 0 and high == 1)),
-            "whole numbers have whole ends, truth values 0 and 1",
+            "the domain of integers must have integer ends, and the domain of Booleans must be [0, 1]",
         )
     if ball is not None:
-        need(isinstance(ball, list) and len(ball) == 2 and ball[0] in ("1", "2"), "a ball has norm 1 or 2")
+        need(
+            isinstance(ball, list) and len(ball) == 2 and ball[0] in ("1", "2"),
+            "a ball must have the norm 1 or 2 and a radius",
+        )
         radius = _number(ball[1])
         need(
             kind == "f" and width is not None and radius > 0,
-            "a ball holds rows of numbers, and its radius is > 0",
+            "a ball requires rows of numbers and a positive radius",
         )
-        need((low, high) == (-radius, radius), "the entries of a ball are at most its radius")
+        need(
+            (low, high) == (-radius, radius),
+            "low and high must be the negative and positive radius of the ball",
+        )
 
 
 def _number(text: Any) -> Fraction:
-    """A number as it is written in lowest terms, so that equal numbers have equal words."""
-    need(isinstance(text, str) and len(text) <= 2_000 and "e" not in text.lower(), "a number is a string")
+    """Read a number in lowest terms, so that equal numbers have equal descriptions."""
+    need(
+        isinstance(text, str) and len(text) <= 2_000 and "e" not in text.lower(),
+        "a number must be a string of at most 2,000 characters without an exponent",
+    )
     number = Fraction(text)
-    need(str(number) == text, "a number is in lowest terms")
+    need(str(number) == text, "a number must be in lowest terms")
     return number

@@ -1,7 +1,6 @@
-"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two
-values.
+"""Derive bounds for elementwise operations: arithmetic, comparisons, clipping and ``where``.
 
-Notation of the comments: ``D`` is the change of an operand, ``A`` a bound on its absolute value.
+In comments, a and b are the operands on x, and a' and b' are the operands on x'.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = ["ELEMENTWISE", "broadcast", "one_per_row", "row_ball", "together"]
 Shape = tuple[int | Poly, ...]
 Rule = Callable[[Setting, Sequence[int], Sequence[Info], dict[str, Any]], Info]
 
-#: Lipschitz constants, and ranges that hold for every argument.
+#: Lipschitz constants, and ranges for all arguments.
 LIPSCHITZ = {
     "tanh": (Fraction(1), (Fraction(-1), Fraction(1))),
     "sin": (Fraction(1), (Fraction(-1), Fraction(1))),
@@ -43,22 +42,22 @@ LIPSCHITZ = {
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The common shape by numpy's rules; an extent that is not certain to fit is refused."""
+    """Return the common shape by numpy's rules, and refuse extents that may not match."""
     rank, found = max(map(len, shapes)), []
     for place in range(rank):
         extents = [shape[place - rank + len(shape)] for shape in shapes if place - rank + len(shape) >= 0]
         large = [extent for extent in extents if extent != 1]
-        need(all(extent == large[0] for extent in large), "arrays whose shapes may not fit are combined")
+        need(all(extent == large[0] for extent in large), "the shapes of the operands may not match")
         found.append(large[0] if large else 1)
     return tuple(found)
 
 
 def together(s: Setting, infos: Sequence[Info]) -> tuple[Info, list[Info]]:
-    """The frame of an elementwise result (shape, records, support), and the operands on equal terms.
+    """Return the frame of an elementwise result (shape, records, support), and the adapted operands.
 
     Row i of the result is a function of record i alone if all private operands have the same records in the
-    same rows. Otherwise every operand counts as one array. Where an operand is broadcast, each of its entries
-    counts once for each copy.
+    same rows. Otherwise every operand is treated as one array. If an operand is broadcast, each of its
+    entries counts once for each copy.
     """
     shape = broadcast(*(info.shape for info in infos))
     rows = [info for info in infos if info.records]
@@ -75,7 +74,7 @@ def together(s: Setting, infos: Sequence[Info]) -> tuple[Info, list[Info]]:
     if records and s.length_is_private:
         for info in infos:
             fits = info.records or len(info.shape) < len(shape) or info.shape[0] == 1
-            need(fits, "an array of public length meets records whose number is private")
+            need(fits, "an array of public length cannot be combined with a private number of records")
     support: Support = ()
     for info in infos:
         support = union(support, info.support) if info.private else support
@@ -112,8 +111,10 @@ def _copied(info: Info, shape: Shape, records: int) -> Info:
 
 
 def one_per_row(records: int, rows: Info, number: Info) -> bool:
-    """Whether ``number`` has exactly one entry for each row of ``rows``, placed so that broadcasting meets it
-    with that row; or is one number for the vector ``rows``."""
+    """Return whether broadcasting combines exactly one entry of ``number`` with each row of ``rows``.
+
+    If ``rows`` is a vector, ``number`` must be a single number.
+    """
     if number.entries != 1:
         return False
     if records:
@@ -122,7 +123,7 @@ def one_per_row(records: int, rows: Info, number: Info) -> bool:
 
 
 def row_ball(s: Setting, info: Info, p: str, radius: Poly) -> Info:
-    """The same with the knowledge that the row lies in a ball of the norm p."""
+    """Tighten the bounds of a row that lies in a ball of the norm p."""
     low = info.low if info.low is not None and s.at_most(-radius, info.low) else -radius
     high = s.smallest(info.high, radius)
     norm1, norm2 = info.norm1, info.norm2
@@ -134,21 +135,23 @@ def row_ball(s: Setting, info: Info, p: str, radius: Poly) -> Info:
 
 
 def promoted(infos: Sequence[Info], *, logic: bool = False) -> str:
-    """The result's kind under numpy's promotion of bool, int64 and float64 (NEP 50). Arithmetic of two truth
-    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``.
+    """Return the result's kind under numpy's promotion of bool, int64 and float64 (NEP 50).
+
+    Arithmetic of two Booleans is logic in numpy and counting in Python. The former is refused unless the
+    operation is ``logic``.
     """
     kinds = {info.kind for info in infos}
     if kinds == {"b"} and not logic:
         need(
             all(info.python for info in infos),
-            "truth values are added or multiplied (numpy takes them as logic)",
+            "arithmetic of numpy Booleans is a logical operation and not supported (convert them to int)",
         )
         return "i"
     return "f" if "f" in kinds else "i" if "i" in kinds else "b"
 
 
 def whole_limit(s: Setting, bound: Bound) -> Fraction | None:
-    """The largest absolute value of a bound when N is below 2^31 (an assumption that is listed)."""
+    """Return the largest absolute value of a bound for N below 2^31, which is a listed assumption."""
     if bound is None:
         return None
     found = Fraction(0)
@@ -160,12 +163,15 @@ def whole_limit(s: Setting, bound: Bound) -> Fraction | None:
 
 
 def in_int64(s: Setting, info: Info) -> Info:
-    """Refuse arithmetic of numpy integers that may wrap around."""
+    """Refuse arithmetic of numpy integers that may overflow."""
     if info.kind == "i" and not info.python:
         for bound in (info.low, info.high):
             limit = whole_limit(s, bound)
-            need(limit is not None, "integers without known bounds are combined (they may wrap around)")
-            need(limit is not None and limit < 2**63, "integers beyond 64 bits (they wrap around)")
+            need(
+                limit is not None,
+                "integer arithmetic requires bounded integers, otherwise int64 may overflow",
+            )
+            need(limit is not None and limit < 2**63, "integer arithmetic may overflow int64")
     return info
 
 
@@ -175,7 +181,7 @@ def _common_guard(infos: Sequence[Info]) -> Guard | None:
 
 
 def _apart(s: Setting, frame: Info, a: Info, b: Info) -> bool:
-    """No record is in both operands, so only one of them moves when one record changes."""
+    """Return whether no record is in both operands, so that only one of them changes with one record."""
     return not frame.records and s.group == 1 and disjoint(_records_of(a), _records_of(b))
 
 
@@ -196,15 +202,16 @@ def _hull(s: Setting, infos: Sequence[Info]) -> tuple[Bound, Bound]:
 
 
 def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sum by the triangle inequality, or by the larger change if no record is in both operands."""
     frame, (a, b) = together(s, infos)
     change1, change2, change = add_changes(s, a, b, apart=_apart(s, frame, a, b))
     facts = {}
     for u, v in ((infos[0], infos[1]), (infos[1], infos[0])):
         if "low" in u.facts and not v.private and nonnegative(s, v):
-            facts["low"] = u.facts["low"]  # v >= k |u| stays so when something >= 0 is added
+            facts["low"] = u.facts["low"]  # v >= k |u| still holds after adding a nonnegative value
     guard = _common_guard(infos)
     if frame.records and not all(info.private for info in infos):
-        guard = None  # a row that was 0 becomes the other operand
+        guard = None  # a row that was 0 becomes equal to the other operand
     found = replace(
         frame,
         kind=promoted(infos),
@@ -223,8 +230,9 @@ def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]
 
 
 def negative(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a negated value, whose range is mirrored."""
     [i] = infos
-    need(i.kind != "b" or i.python, "- of truth values (numpy refuses it)")
+    need(i.kind != "b" or i.python, "negation of Booleans is not supported by numpy")
     found = replace(
         i,
         kind="i" if i.kind == "b" else i.kind,
@@ -238,10 +246,11 @@ def negative(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a difference as the sum of a value and a negated value."""
     u, v = infos
     need(
         not (u.kind == v.kind == "b") or (u.python and v.python),
-        "a difference of truth values (numpy refuses it)",
+        "subtraction of Booleans is not supported by numpy",
     )
     kinds = promoted(infos)
     flipped = replace(
@@ -256,12 +265,13 @@ def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     if not v.private:
         found = replace(found, rises=u.rises)
     if u.private and not u.records and v.private and v.shape == () and not v.records:
-        # Scores minus one common number: ranks and softmax are those of the scores.
+        # Scores minus one common number have the same ranks and softmax as the scores.
         found = replace(found, facts={"centred": u.change})
     return in_int64(s, found)
 
 
 def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a product by |a'b' - ab| <= |a'| |b' - b| + |b| |a' - a|."""
     frame, (a, b) = together(s, infos)
     top_a, top_b = magnitude(s, a), magnitude(s, b)
     scaled_a = replace(
@@ -336,7 +346,7 @@ def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> 
             return min(ends, key=lambda end: end.number or 0), max(ends, key=lambda end: end.number or 0)
     top = times(top_a, top_b)
     same = [x for x, other in ((a, b), (b, a)) if other.constant is not None]
-    if top is None and same:  # one factor is a known public expression of any sign
+    if top is None and same:  # one factor is a known public expression, of any sign
         x, factor = same[0], (b if same[0] is a else a).constant
         if factor is not None and x.constant is not None:
             return x.constant * factor, x.constant * factor
@@ -344,6 +354,7 @@ def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> 
 
 
 def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a quotient whose divisor is a public number of known sign or has a positive lower bound."""
     u, v = infos
     divisor = v.constant
     if divisor is not None:
@@ -354,7 +365,7 @@ def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
             return replace(product, kind="f")
     frame, (a, b) = together(s, infos)
     least = None if b.low is None else s.largest(-b.low)
-    need(least is not None and least < 0, "a division by a value that may be 0 (clip the divisor from below)")
+    need(least is not None and least < 0, "the divisor may be 0 (clip it from below by a positive number)")
     inv = -1 / (least or Fraction(-1))
     top = magnitude(s, a)
     low: Bound = None if top is None else -(top * inv)
@@ -422,20 +433,23 @@ def _extreme(s: Setting, infos: Sequence[Info], *, least: bool) -> Info:
 
 
 def minimum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an elementwise minimum, whose entries change by at most the larger change of the operands."""
     return _extreme(s, infos, least=True)
 
 
 def maximum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an elementwise maximum, whose entries change by at most the larger change of the operands."""
     return _extreme(s, infos, least=False)
 
 
 def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    need(infos[0].kind == "b", "np.where needs a condition of truth values")
+    """Bound a choice between two values. A private condition may replace one value by the other."""
+    need(infos[0].kind == "b", "np.where requires a Boolean condition")
     frame, (q, a, b) = together(s, infos)
     low, high = _hull(s, (a, b))
     found = replace(frame, python=False, kind=promoted(infos[1:], logic=True), low=low, high=high)
     if not q.private:
-        one = infos[0].shape == ()  # the same choice for all entries
+        one = infos[0].shape == ()  # all entries have the same condition
         found = replace(
             found,
             change1=s.largest_of(a.change1, b.change1) if one else total(a.change1, b.change1),
@@ -456,20 +470,23 @@ def _truth(s: Setting, frame: Info) -> Info:
 
 
 def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    need(all(info.kind == "b" for info in infos), "& of values that are no truth values")
+    """Bound the logical and of Booleans."""
+    need(all(info.kind == "b" for info in infos), "& requires Booleans")
     frame, _ = together(s, infos)
     guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
     return _truth(s, replace(frame, guard=guard))
 
 
 def logical_or(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    need(all(info.kind == "b" for info in infos), "| of values that are no truth values")
+    """Bound the logical or of Booleans."""
+    need(all(info.kind == "b" for info in infos), "| requires Booleans")
     frame, _ = together(s, infos)
     return _truth(s, replace(frame, guard=None if frame.records else _common_guard(infos)))
 
 
 def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    need(infos[0].kind == "b", "~ of values that are no truth values")
+    """Bound the logical negation of Booleans."""
+    need(infos[0].kind == "b", "~ requires Booleans")
     i = infos[0]
     guard = None if i.records else i.guard
     found = replace(
@@ -479,18 +496,18 @@ def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
 
 
 def _both(a: Guard | None, b: Guard | None) -> Guard | None:
-    """A guard for a row that is 0 where either is: the intersection, if both look at one node."""
+    """Return a guard for a row that is 0 where either is: the intersection if both guard the same node."""
     if a is None or b is None or a[0] != b[0]:
         return a or b
     lows = [(end, opened) for end, opened in ((a[1], a[3]), (b[1], b[3])) if end is not None]
     highs = [(end, not opened) for end, opened in ((a[2], a[4]), (b[2], b[4])) if end is not None]
-    low, low_open = max(lows, default=(None, False))  # of equal ends, the open one
+    low, low_open = max(lows, default=(None, False))  # of equal ends, the open end wins
     high, high_closed = min(highs, default=(None, True))
     return (a[0], low, high, low_open, not high_closed)
 
 
 def compare(op: str) -> Rule:
-    """The rule of one comparison. A row-local one with a constant says when its row is not 0."""
+    """Return the rule of one comparison. A row-local comparison with a constant guards its rows."""
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         frame, _ = together(s, infos)
@@ -511,7 +528,7 @@ def compare(op: str) -> Rule:
             one = (
                 bool(x.shape) and x.shape[-1] == 1 and frame.records and len(frame.shape) == frame.records + 1
             )
-            if op == "eq" and apart and one:  # at most one constant is equal in a row
+            if op == "eq" and apart and one:  # at most one of the distinct constants is equal in a row
                 found = replace(found, norm1=ONE, norm2=ONE)
         return _truth(s, found)
 
@@ -519,8 +536,9 @@ def compare(op: str) -> Rule:
 
 
 def square(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a square by |a'^2 - a^2| <= (|a'| + |a|) |a' - a|."""
     [i] = infos
-    need(i.kind != "b" or i.python, "a square of truth values")
+    need(i.kind != "b" or i.python, "the square of Booleans is not supported")
     top = magnitude(s, i)
     factor = times(2, top)  # |a'^2 - a^2| <= (|a'| + |a|) |a' - a|
     found = replace(
@@ -541,6 +559,7 @@ def square(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
 
 
 def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound an absolute value, which changes by at most the change of the operand."""
     [i] = infos
     found = replace(
         i,
@@ -555,14 +574,15 @@ def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 
 
 def sign(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a sign by [-1, 1]. Its change is unknown."""
     [i] = infos
-    need(i.kind != "b", "np.sign of truth values")
-    # np.sign of a Python number is numpy's: it wraps around where Python's does not.
+    need(i.kind != "b", "np.sign of Booleans is not supported")
+    # np.sign of a Python number is a numpy number, which may overflow where a Python number does not.
     return fit(s, replace(_unknown(i), kind=i.kind, python=False, low=-ONE, high=ONE))
 
 
 def _unknown(i: Info) -> Info:
-    """The same value after a function of each entry about which nothing is known."""
+    """Return the value after an unknown function of each entry."""
     none: dict[str, Any] = {
         "low": None,
         "high": None,
@@ -576,21 +596,21 @@ def _unknown(i: Info) -> Info:
     return replace(i, rises=False, guard=guard, **none, **moves)
 
 
-def _no_truth(i: Info, name: str) -> None:
-    """numpy computes these functions of an array of truth values in float16, which is no real arithmetic."""
+def _refuse_booleans(i: Info, name: str) -> None:
+    """Refuse Boolean arrays, for which numpy computes in float16."""
     need(
         i.kind != "b" or i.python,
-        f"{name} of truth values (numpy rounds it to float16; convert them to float)",
+        f"{name} of Booleans is not supported (numpy rounds to float16, so convert them to float)",
     )
 
 
 def bounded(op: str) -> Rule:
-    """tanh, sin, cos, arctan: Lipschitz with a known range."""
+    """Return the rule of tanh, sin, cos or arctan, which are Lipschitz with a known range."""
     k, (low, high) = LIPSCHITZ[op]
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
-        _no_truth(i, f"np.{op}")
+        _refuse_booleans(i, f"np.{op}")
         moved = replace(
             _unknown(i),
             kind="f",
@@ -607,20 +627,23 @@ def bounded(op: str) -> Rule:
 
 
 def exp(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Nothing is known of the change; what it is the exponential of decides in a softmax."""
-    _no_truth(infos[0], "np.exp")
+    """Bound an exponential from below by 0. Its change is unknown, so a softmax uses the exponent instead."""
+    _refuse_booleans(infos[0], "np.exp")
     return fit(s, replace(_unknown(infos[0]), kind="f", low=ZERO, facts={"exp": ids[0]}))
 
 
 def log(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a logarithm by its largest slope, 1 / low for a value of at least low > 0."""
     return _by_derivative(s, infos[0], "np.log", lambda least: 1 / least)
 
 
 def root(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Where the value is at least low > 0, the derivative is at most 1 / (2 sqrt(low)); in any case
-    |sqrt(a') - sqrt(a)|^2 <= |a' - a|."""
+    """Bound a square root by |sqrt(a') - sqrt(a)|^2 <= |a' - a|.
+
+    If the value is at least low > 0, the derivative is also at most 1 / (2 sqrt(low)).
+    """
     [i] = infos
-    need(nonnegative(s, i), "np.sqrt of a value that may be negative (clip it from below)")
+    need(nonnegative(s, i), "np.sqrt requires a nonnegative value (clip it from below)")
     high = None if i.high is None else s.largest_of(i.high, ONE)
     found = replace(_unknown(i), kind="f", low=ZERO, high=high)
     number = None if i.change is None else i.change.number
@@ -640,9 +663,12 @@ def root(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def _by_derivative(s: Setting, i: Info, name: str, slope: Callable[[Fraction], Fraction]) -> Info:
-    _no_truth(i, name)
+    _refuse_booleans(i, name)
     least = None if i.low is None else s.largest(-i.low)
-    need(least is not None and least < 0, f"{name} of a value that may be 0 or less (clip it from below)")
+    need(
+        least is not None and least < 0,
+        f"{name} requires a value with a positive lower bound (clip it from below)",
+    )
     k = slope(-(least or Fraction(-1)))
     moved = replace(
         _unknown(i),
@@ -655,7 +681,7 @@ def _by_derivative(s: Setting, i: Info, name: str, slope: Callable[[Fraction], F
 
 
 def _up(bound: Bound, extra: int = 0) -> Bound:
-    """A whole number at least the bound (plus ``extra``)."""
+    """Return an upper bound on the ceiling of the bound, plus ``extra``."""
     if bound is None:
         return None
     number = bound.number
@@ -665,16 +691,19 @@ def _up(bound: Bound, extra: int = 0) -> Bound:
 
 
 def rounding(op: str) -> Rule:
-    """floor, trunc and rint. |floor a - floor b| <= ceil |a - b|, and the same for trunc; rounding half to
-    even moves by at most floor |a - b| + 1."""
+    """Return the rule of floor, trunc or rint.
+
+    |floor a - floor b| <= ceil |a - b|, and the same holds for trunc. Rounding half to even changes by at
+    most floor |a - b| + 1.
+    """
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
         kind, python = p["kind"], bool(p["python"])
-        need(kind in ("i", "f"), "rounding gives int64 or float64")
+        need(kind in ("i", "f"), "rounding must return int64 or float64")
         if i.kind in "bi":
             return in_int64(s, fit(s, replace(i, kind=kind, python=python, facts={}, values=None)))
-        need(i.low is not None and i.high is not None, "a value without bounds is rounded (clip it)")
+        need(i.low is not None and i.high is not None, "rounding requires a bounded value (clip it)")
         change = _up(i.change) if op != "rint" else _nearest(i.change)
         low, high = i.low, i.high
         below, above = (None if low is None else _up(-low)), _up(high)
@@ -686,7 +715,7 @@ def rounding(op: str) -> Rule:
             high=above,
             change=change,
             rises=i.rises,
-            guard=i.guard,  # all three keep 0
+            guard=i.guard,  # all three map 0 to 0
         )
         if (
             op != "rint"
@@ -695,7 +724,7 @@ def rounding(op: str) -> Rule:
             and low.number is not None
             and high.number is not None
         ):
-            # floor and trunc of a value >= 0 stay below it.
+            # floor and trunc of a value >= 0 do not exceed it.
             top = Poly.of(high.number.numerator // high.number.denominator)
             found = replace(found, high=top if op == "floor" or low.number >= 0 else above)
         return in_int64(s, fit(s, found))
@@ -711,19 +740,21 @@ def _nearest(bound: Bound) -> Bound:
 
 
 def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """The same numbers as float64, or truth values as int64."""
+    """Convert numbers to float64, or Booleans to int64."""
     [i], kind = infos, p["kind"]
-    need(kind == "f" or (kind == "i" and i.kind in "bi"), "a cast that changes values")
+    need(kind == "f" or (kind == "i" and i.kind in "bi"), "a cast must keep all values")
     return in_int64(s, replace(i, kind=kind, python=bool(p.get("python", i.python))))
 
 
 def modulo(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Modulo a positive constant: in [0, k), of whole numbers in [0, k - 1]; nothing is known of the
-    change."""
+    """Bound a value modulo a positive constant k, by [0, k), or [0, k - 1] for integers.
+
+    The change is unknown.
+    """
     u, v = infos
     k = v.constant
-    need(k is not None and k.number is not None and k.number > 0, "% by what is no positive constant")
-    need("b" not in (u.kind, v.kind), "% of truth values")
+    need(k is not None and k.number is not None and k.number > 0, "% requires a positive constant divisor")
+    need("b" not in (u.kind, v.kind), "% of Booleans is not supported")
     frame, _ = together(s, infos)
     whole = u.kind == v.kind == "i" and k is not None
     return fit(

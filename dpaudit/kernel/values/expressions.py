@@ -1,8 +1,8 @@
-"""Public numbers: expressions of outcomes and of the number of records, which are equal on both sides.
+"""Represent public numbers: expressions of outcomes and of the number of records, equal on both sides.
 
 An expression is a list: ``["number", "3/2"]``, ``["size"]``, ``["outcome", 4]``, arithmetic such as
 ``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for
-anything else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number
+anything else. Its polynomial is exact, with a positive symbol for each maximum with a positive number, which
 guarantees a lower bound.
 """
 
@@ -19,16 +19,15 @@ __all__ = ["clipped_span", "polynomial", "text_of"]
 
 
 def text_of(expression: Any) -> str:
-    """The expression as text: equal text, equal value."""
+    """Return the expression as text. Equal texts have equal values."""
     return json.dumps(expression, separators=(",", ":"))
 
 
 def polynomial(s: Setting, expression: Any) -> Poly:
-    """The value of a public number as a polynomial. New positive symbols get their lower bound in
-    ``s.low``."""
+    """Return a public number as a polynomial. Lower bounds of new positive symbols are added to ``s.low``."""
     need(
         isinstance(expression, list | tuple) and expression and isinstance(expression[0], str),
-        "an expression",
+        "an expression must be a list that starts with the name of an operation",
     )
     text = text_of(expression)
     if text not in s.expressions:
@@ -41,7 +40,9 @@ def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
     if kind == "number":
         return Poly.of(Fraction(parts[0]))
     if kind == "size":
-        need(not s.length_is_private, "the number of records is private")
+        need(
+            not s.length_is_private, "the number of records is private and cannot be part of a public number"
+        )
         return Poly.symbol("N") if s.size is None else Poly.of(s.size)
     if kind in ("add", "sub", "mul", "div"):
         a, b = (polynomial(s, part) for part in parts)
@@ -65,7 +66,7 @@ def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
 
 
 def clipped_span(s: Setting, expression: Any) -> tuple[Fraction, Fraction] | None:
-    """The two ends between which a value was clipped, where both are numbers in order."""
+    """Return the ends between which a value was clipped, if both are numbers in order."""
     if expression[0] != "clip":
         return None
     low, high = (polynomial(s, part).number for part in expression[2:])
@@ -73,7 +74,7 @@ def clipped_span(s: Setting, expression: Any) -> tuple[Fraction, Fraction] | Non
 
 
 def _least(s: Setting, kind: str, parts: list[Any]) -> Fraction | None:
-    """A number that max(a, b), or min(max(a, low), high), is never below."""
+    """Return a lower bound of max(a, b), or of min(max(a, low), high), or None."""
     ends = [polynomial(s, part).number for part in (parts if kind == "maximum" else parts[1:])]
     known = [end for end in ends if end is not None]
     if kind == "maximum":

@@ -1,18 +1,18 @@
-"""What is known of one recorded value, for all neighbouring data x and x'.
+"""Describe the bounds of one recorded value, for all neighbouring data x and x'.
 
-Two runs, on x and on x', follow the same path of public decisions. ``v`` is the value on x and ``v'`` on x'.
+The runs on x and on x' follow the same path of public decisions. ``v`` is the value on x and ``v'`` on x'.
 
-``records == 0``: the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the
+If ``records == 0``, the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the
 squared L2 norm and the largest entry of ``v' - v``. ``norm1`` and ``norm2`` bound the L1 and squared L2 norm
 of ``v``.
 
-``records > 0``: the first ``records`` axes index records, and row i is a function of record i alone, the same
-function for all of them under add-remove. The same fields then bound the change and the norms of one row.
-``aligned`` says which record stands in which row.
+If ``records > 0``, the first ``records`` axes index records, and row i is a function of record i alone. Under
+add-remove it is the same function for all records. The same fields then bound the change and the norms of one
+row. ``aligned`` identifies the record of each row.
 
 Under replace-one and zero-out, at most ``group`` records change, and both sides have equal shapes. Under
-add-remove, x' has at most ``group`` records more (or fewer) than x, at any positions, so rows are never
-counted.
+add-remove, x' has at most ``group`` records more (or fewer) than x, at any positions, so the number of
+rows is never used.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ __all__ = [
     "union",
 ]
 
-#: Records that a value depends on: ranges (start, stop, step) of positions, a superset; ``None``: any record.
+#: A superset of the records that a value depends on: ranges (start, stop, step), or ``None`` for all records.
 Support = tuple[tuple[int, int | None, int], ...] | None
 
-#: (node, low, high, low is open, high is open): nothing changes unless the node's value of the changed
-#: record, before or after, is in the interval. A row of a row-local value is 0 unless its record's value is.
+#: (node, low, high, low is open, high is open). The value changes only if the node's value for the changed
+#: record is in the interval, before or after the change. A row of a row-local value is 0 unless its record's
+#: value is in the interval.
 Guard = tuple[int, Fraction | None, Fraction | None, bool, bool]
 
 
 class RefusedStepError(Exception):
-    """The conditions of a rule do not hold: nothing is known of this step."""
+    """The conditions of a rule do not hold, so the step has no bounds."""
 
 
 def need(holds: Any, message: str) -> None:
@@ -61,10 +62,10 @@ def need(holds: Any, message: str) -> None:
 
 @dataclass(eq=False)
 class Setting(Bounds):
-    """The neighbours that a proof is about.
+    """The neighbouring datasets that a proof covers.
 
-    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``; ``size`` a number of records, or
-    ``None`` for every number from ``at_least``; ``group`` the number of records that may change at once.
+    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``. ``size`` is the number of records, or
+    ``None`` for every number from ``at_least``. Up to ``group`` records may change at once.
     """
 
     adjacency: str = "replace-one"
@@ -79,66 +80,79 @@ class Setting(Bounds):
 
     @property
     def length_is_private(self) -> bool:
+        """Return whether neighbouring datasets differ in the number of records."""
         return self.adjacency == "add-remove"
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Known numbers over one denominator: sums of a million of them are sums of whole numbers."""
+    """Known numbers over a common denominator, so that sums of many numbers are sums of integers."""
 
     numerators: tuple[int, ...]
     over: int
 
     @classmethod
     def read(cls, written: Any) -> Constants:
-        """A list of exact texts, or whole numbers in one text over a denominator: ``{"numerators": "5 -12",
-        "over": 100}``."""
+        """Read a list of exact strings, or integers in one string over a denominator.
+
+        The second form is ``{"numerators": "5 -12", "over": 100}``.
+        """
         if isinstance(written, dict):
             over, text = written["over"], written["numerators"]
-            need(written.keys() == {"over", "numerators"}, "constants have numerators and a denominator")
-            need(type(over) is int and over >= 1, "a denominator is a positive integer")
-            need(not text.strip("0123456789- "), "numerators are whole numbers with a space between two")
+            need(
+                written.keys() == {"over", "numerators"},
+                "constants must have exactly the keys numerators and over",
+            )
+            need(type(over) is int and over >= 1, "a denominator must be a positive integer")
+            need(not text.strip("0123456789- "), "numerators must be integers separated by single spaces")
             return cls(tuple(map(int, text.split(" "))), over)
         numbers = [Fraction(text) for text in written]
         over = lcm(*(number.denominator for number in numbers))
         return cls(tuple(number.numerator * (over // number.denominator) for number in numbers), over)
 
     def number(self, numerator: int) -> Fraction:
+        """Return a numerator as the number that it stands for."""
         return Fraction(numerator, self.over)
 
     @property
     def low(self) -> Fraction:
+        """Return the smallest number, or 0 if there is none."""
         return self.number(min(self.numerators, default=0))
 
     @property
     def high(self) -> Fraction:
+        """Return the largest number, or 0 if there is none."""
         return self.number(max(self.numerators, default=0))
 
     @property
     def norm1(self) -> Fraction:
+        """Return the L1 norm."""
         return self.number(sum(map(abs, self.numerators)))
 
     @property
     def norm2(self) -> Fraction:
-        """The squared L2 norm."""
+        """Return the squared L2 norm."""
         return Fraction(sum(map(mul, self.numerators, self.numerators)), self.over**2)
 
     @property
     def distinct(self) -> bool:
+        """Return whether all numbers differ."""
         return len(set(self.numerators)) == len(self.numerators)
 
     def picked(self, places: Sequence[int]) -> Constants:
+        """Return the numbers at the given positions."""
         return Constants(tuple(self.numerators[place] for place in places), self.over)
 
 
 @dataclass(frozen=True)
 class Info:
-    """Bounds of one value; see the module. ``None`` is unbounded.
+    """The bounds of one value, as described in the module docstring. ``None`` means unbounded.
 
-    ``kind``: ``b``, ``i`` or ``f`` for bool, int64 and float64; ``python``: a Python number, not numpy's.
-    ``rises``: under add-remove, no entry falls when a record is added. ``facts``: relations to other nodes
-    (``low``: v >= k |u|_p; ``inverse``: 0 <= v <= c / |u|_p; ``exp``, ``centred``, ``entry``).
-    ``values``: the entries of a constant, row by row.
+    ``kind`` is ``b``, ``i`` or ``f`` for bool, int64 and float64. ``python`` marks a Python number, as
+    opposed to a numpy number. ``rises`` states that under add-remove, no entry decreases when a record is
+    added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
+    and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a constant
+    in row-major order.
     """
 
     shape: tuple[int | Poly, ...] = ()
@@ -161,12 +175,12 @@ class Info:
 
     @property
     def private(self) -> bool:
-        """Whether the value may differ between the two sides."""
+        """Return whether the value may differ between the two sides."""
         return self.records > 0 or self.change != 0 or self.change1 != 0
 
     @property
     def entries(self) -> Poly:
-        """Entries of the array, or of one row."""
+        """Return the number of entries of the array, or of one row."""
         found = ONE
         for extent in self.shape[self.records :]:
             found = found * Poly.of(extent)
@@ -174,13 +188,13 @@ class Info:
 
     @property
     def constant(self) -> Poly | None:
-        """The value of a public number that is known as an expression."""
+        """Return the value of a public number if it is known as an expression, otherwise None."""
         same = not self.private and self.low is not None and self.low == self.high
         return self.low if same else None
 
 
 def magnitude(s: Setting, info: Info) -> Bound:
-    """A bound on the absolute value of every entry."""
+    """Return a bound on the absolute value of every entry."""
     if info.low is None or info.high is None:
         return None
     if s.at_most(0, info.low):
@@ -189,12 +203,15 @@ def magnitude(s: Setting, info: Info) -> Bound:
 
 
 def nonnegative(s: Setting, info: Info) -> bool:
+    """Return whether every entry is provably at least 0."""
     return info.low is not None and s.at_most(0, info.low)
 
 
 def fit(s: Setting, info: Info) -> Info:
-    """Tighten bounds by what holds of all arrays: norm inequalities, the triangle inequality, and
-    |u - v|^2 <= |u|^2 + |v|^2 where u.v >= 0."""
+    """Tighten bounds by inequalities that hold for all arrays.
+
+    These are the norm inequalities, the triangle inequality, and |u - v|^2 <= |u|^2 + |v|^2 if u.v >= 0.
+    """
     m, top = info.entries, magnitude(s, info)
     norm1 = s.smallest(info.norm1, times(m, top))
     norm2 = s.smallest(info.norm2, times(m, top, top), times(norm1, top))
@@ -214,10 +231,10 @@ def fit(s: Setting, info: Info) -> Info:
 
 
 def flat(s: Setting, info: Info) -> Info:
-    """A row-local value as one array, in which the rows of the changed records differ."""
+    """Return a row-local value as one array, in which only the rows of the changed records differ."""
     if not info.records:
         return info
-    need(not s.length_is_private, "rows of data whose number is private are used as one array")
+    need(not s.length_is_private, "records whose number is private cannot be used as one array")
     g = s.group
     plain = replace(
         info,
@@ -234,7 +251,7 @@ def flat(s: Setting, info: Info) -> Info:
 
 
 def union(left: Support, right: Support) -> Support:
-    """The records of either; adjacent ranges are merged, so that a loop over records stays short."""
+    """Return the records in either support. Adjacent ranges are merged, to keep loops over records short."""
     if left is None or right is None:
         return None
     merged: list[tuple[int, int | None, int]] = list(left)
@@ -251,14 +268,14 @@ def union(left: Support, right: Support) -> Support:
 
 
 def disjoint(left: Support, right: Support) -> bool:
-    """Whether no record is in both, for certain."""
+    """Return whether provably no record is in both supports."""
     if left is None or right is None:
         return False
     return not any(_meet(a, b) for a in left for b in right)
 
 
 def _meet(a: tuple[int, int | None, int], b: tuple[int, int | None, int]) -> bool:
-    """Whether two ranges of positions have a common one (perhaps)."""
+    """Return False only if two ranges provably have no common position."""
     if (a[1] is not None and a[1] <= max(a[0], b[0])) or (b[1] is not None and b[1] <= max(a[0], b[0])):
         return False
     if a[1] is None or b[1] is None:
@@ -270,7 +287,7 @@ def _meet(a: tuple[int, int | None, int], b: tuple[int, int | None, int]) -> boo
 
 
 def add_changes(s: Setting, left: Info, right: Info, *, apart: bool) -> tuple[Bound, Bound, Bound]:
-    """Bounds on the change of a sum: sums, or the larger one where only one operand can move (``apart``)."""
+    """Bound the change of a sum, by the larger change if only one operand can change (``apart``)."""
     if apart:
         return (
             s.largest_of(left.change1, right.change1),
@@ -282,7 +299,7 @@ def add_changes(s: Setting, left: Info, right: Info, *, apart: bool) -> tuple[Bo
 
 
 def squared_sum(left: Bound, right: Bound) -> Bound:
-    """(sqrt(left) + sqrt(right))^2 from above: the squared norm of a sum."""
+    """Return an upper bound on (sqrt(left) + sqrt(right))^2, and so on the squared norm of a sum."""
     if left is None or right is None:
         return None
     if left == 0 or right == 0:

@@ -1,4 +1,4 @@
-"""Laurent polynomials with rational coefficients, and comparisons of them that hold for certain.
+"""Compute with Laurent polynomials with rational coefficients, and compare them for all values of symbols.
 
 A bound may contain public quantities: the number of records ``N``, or an outcome that the program clipped. A
 symbol that starts with ``?`` may have any sign. All other symbols are positive and have a positive lower
@@ -17,14 +17,14 @@ Monomial = tuple[tuple[str, int], ...]
 
 
 class Poly:
-    """A Laurent polynomial ``{((symbol, exponent), ...): coefficient}``: immutable, compared by value."""
+    """An immutable Laurent polynomial ``{((symbol, exponent), ...): coefficient}``, compared by value."""
 
     __slots__ = ("_hash", "number", "terms")
 
     def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
         self.terms = {monomial: value for monomial, value in terms.items() if value}
         self._hash: int | None = None
-        #: The value, where there is no symbol.
+        #: The value, if there is no symbol.
         self.number: Fraction | None = None
         if not self.terms:
             self.number = Fraction(0)
@@ -33,12 +33,12 @@ class Poly:
 
     @classmethod
     def of(cls, number: Poly | Fraction | int) -> Poly:
-        """The polynomial that is a number; a polynomial is returned as it is."""
+        """Return a number as a polynomial. A polynomial is returned unchanged."""
         return number if isinstance(number, Poly) else cls._constant(Fraction(number))
 
     @classmethod
     def _constant(cls, number: Fraction) -> Poly:
-        """As ``cls({(): number})``, without its loop: most bounds are numbers."""
+        """Return ``cls({(): number})`` without its loop, for speed, because most bounds are numbers."""
         made = cls.__new__(cls)
         made.terms = {(): number} if number else {}
         made._hash, made.number = None, number
@@ -46,6 +46,7 @@ class Poly:
 
     @classmethod
     def symbol(cls, name: str) -> Poly:
+        """Return the polynomial that consists of one symbol."""
         return cls({((name, 1),): Fraction(1)})
 
     def __hash__(self) -> int:
@@ -60,7 +61,7 @@ class Poly:
 
     def __add__(self, other: Poly | Fraction | int) -> Poly:
         number = other.number if isinstance(other, Poly) else other
-        if number is not None and self.number is not None:  # most are numbers
+        if number is not None and self.number is not None:  # a fast path, because most bounds are numbers
             return Poly._constant(self.number + number)
         terms = dict(self.terms)
         for monomial, value in Poly.of(other).terms.items():
@@ -92,7 +93,7 @@ class Poly:
     __radd__, __rmul__ = __add__, __mul__
 
     def inverse(self) -> Poly | None:
-        """1 / self where self is one term; the caller knows that it is not 0."""
+        """Return 1 / self if self has exactly one term. The caller must know that it is not 0."""
         if len(self.terms) != 1:
             return None
         [(monomial, value)] = self.terms.items()
@@ -100,10 +101,11 @@ class Poly:
 
     @property
     def symbols(self) -> set[str]:
+        """Return the names of all symbols."""
         return {name for monomial in self.terms for name, _ in monomial}
 
     def at(self, values: Mapping[str, Fraction]) -> Fraction:
-        """The value where each symbol has the given value."""
+        """Return the value at the given values of the symbols."""
         found = Fraction(0)
         for monomial, value in self.terms.items():
             for name, power in monomial:
@@ -119,14 +121,14 @@ class Poly:
         return " + ".join(parts) or "0"
 
 
-#: An upper or lower bound; ``None``: unbounded.
+#: An upper or lower bound. ``None`` means unbounded.
 Bound = Poly | None
 
 ZERO, ONE = Poly({}), Poly.of(1)
 
 
 def total(*parts: Bound) -> Bound:
-    """The sum; unbounded if a part is."""
+    """Return the sum of bounds, which is unbounded if a part is."""
     result: Poly = ZERO
     for part in parts:
         if part is None:
@@ -136,7 +138,7 @@ def total(*parts: Bound) -> Bound:
 
 
 def times(*factors: Bound | Fraction | int) -> Bound:
-    """The product of bounds that are at least 0; 0 times an unbounded value is 0."""
+    """Return the product of bounds that are at least 0. Here 0 times an unbounded value is 0."""
     result: Bound = ONE
     for factor in factors:
         number = factor.number if isinstance(factor, Poly) else factor
@@ -150,7 +152,7 @@ def times(*factors: Bound | Fraction | int) -> Bound:
 
 
 def upper_root(number: Fraction) -> Fraction:
-    """A rational at least the square root of a number >= 0; equal to it for squares of rationals."""
+    """Return a rational at least the square root of a number >= 0, exact for squares of rationals."""
     top, bottom = isqrt(number.numerator), isqrt(number.denominator)
     if top * top == number.numerator and bottom * bottom == number.denominator:
         return Fraction(top, bottom)
@@ -161,14 +163,16 @@ def upper_root(number: Fraction) -> Fraction:
 
 
 class Bounds:
-    """Comparisons of polynomials, given a positive lower bound for each positive symbol."""
+    """Comparisons of polynomials, with a positive lower bound for each positive symbol."""
 
     def __init__(self, low: Mapping[str, Fraction]) -> None:
         self.low = dict(low)
 
     def _shifted(self, poly: Poly) -> dict[Monomial, Fraction] | None:
-        """The coefficients over t >= 1, where each symbol is its lower bound times t; ``None`` if a symbol
-        may have any sign."""
+        """Substitute each symbol by its lower bound times t >= 1, and return the coefficients.
+
+        Return ``None`` if a symbol may have any sign.
+        """
         terms: dict[Monomial, Fraction] = {}
         for monomial, value in poly.terms.items():
             for name, power in monomial:
@@ -179,7 +183,7 @@ class Bounds:
         return terms
 
     def largest(self, poly: Bound) -> Fraction | None:
-        """A number that ``poly`` never exceeds; ``None`` if none is known. Each term is bounded alone."""
+        """Return an upper bound on ``poly``, by bounding each term separately, or ``None`` if unbounded."""
         if poly is not None and poly.number is not None:
             return poly.number
         terms = None if poly is None else self._shifted(poly)
@@ -196,8 +200,11 @@ class Bounds:
         return found
 
     def at_most(self, left: Bound | Fraction | int, right: Bound | Fraction | int) -> bool:
-        """Whether ``left <= right`` for all values of the symbols: ``None`` is infinity. Each negative term
-        of the difference is covered by positive terms whose monomial is at least as large for t >= 1."""
+        """Return whether ``left <= right`` is proved for all values of the symbols. ``None`` is infinity.
+
+        The proof covers each negative term of the difference by positive terms whose monomials are at least
+        as large for all t >= 1.
+        """
         if right is None:
             return True
         if left is None:
@@ -224,8 +231,11 @@ class Bounds:
         return True
 
     def smallest(self, *bounds: Bound | Fraction | int) -> Bound:
-        """The least of several upper bounds. Where two cannot be compared, one that has an outcome in it is
-        taken: noise is then scaled by that outcome."""
+        """Return the least of several upper bounds.
+
+        If two bounds cannot be compared, prefer one with an outcome, because noise is then scaled by that
+        outcome.
+        """
         best: Bound = None
         for bound in bounds:
             if bound is None:
@@ -244,7 +254,7 @@ class Bounds:
         return bool(names) and all(name in self.low for name in names)
 
     def largest_of(self, *bounds: Bound) -> Bound:
-        """An upper bound of all of these: one of them, or their sum if all are at least 0."""
+        """Return an upper bound of all bounds: one of them, or their sum if all are at least 0."""
         best: Bound = bounds[0]
         for bound in bounds[1:]:
             if best is None or bound is None:
@@ -258,8 +268,10 @@ class Bounds:
         return best
 
     def quotient(self, bound: Bound, scale: Poly) -> Fraction | None:
-        """A number at least ``bound / scale`` for a positive scale; ``None`` if none is known. A scale of
-        several terms, all positive, is at least each of them."""
+        """Return a number at least ``bound / scale`` for a positive scale, or ``None``.
+
+        A scale with several positive terms is at least each of them.
+        """
         if bound is None or not self.at_most(0, scale) or any(value < 0 for value in scale.terms.values()):
             return None
         found = []

@@ -1,9 +1,9 @@
-"""What the releases of one path cost the record that they cost most: a pure epsilon and a rho.
+"""Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
-A release is a table: ``distribution`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the
-``node``
-that is released, and what the distribution needs. ``draw`` and ``entry`` name the noise: the number of the
-draw on the path, and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
+A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian, argmax, choice,
+response or bernoulli), and ``node`` is the released step. The other keys depend on the distribution. ``draw``
+is the number of the noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw.
+``factor`` multiplies the noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Cost = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True)
 class Drawn:
-    """The distribution of one draw of noise, its scale (a Gaussian's standard deviation) and its shape."""
+    """One draw of noise: its distribution, its scale (a Gaussian's standard deviation) and its shape."""
 
     distribution: str
     scale: Poly
@@ -44,7 +44,7 @@ class Part:
 
 
 def log_above(ratio: Fraction) -> Fraction:
-    """A rational at least ln(ratio), for ratio >= 1: ``Decimal.ln`` is correctly rounded."""
+    """Return a rational at least ln(ratio), for ratio >= 1. ``Decimal.ln`` is correctly rounded."""
     if ratio == 1:
         return Fraction(0)
     context = Context(prec=60)
@@ -56,7 +56,7 @@ def log_above(ratio: Fraction) -> Fraction:
 def cost_of(
     s: Setting, infos: Sequence[Info], releases: Sequence[dict[str, Any]], draws: Sequence[Drawn]
 ) -> list[Part]:
-    """One part for each release; entries of one array that are released one by one share a part."""
+    """Return one part per release. Separately released entries of the same array share a part."""
     found: list[Part] = []
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
@@ -79,23 +79,24 @@ def cost_of(
 
 
 def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
-    """The value of a release, by the number of its step: counted from the start, and written as a number."""
+    """Return the bounds of the released step, whose number must be an integer in range."""
     node: Any = release["node"]
-    need(type(node) is int and 0 <= node < len(infos), "a release shows a step that is not there")
+    need(type(node) is int and 0 <= node < len(infos), "a release must refer to an existing step")
     found: Info = infos[node]
     return found
 
 
 def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:
-    """The scale of the noise of a release, which has the distribution and the shape that are said."""
+    """Return the scale of a release's noise, and require the declared distribution and shape."""
     drawn, factor = draws[release["draw"]], abs(Fraction(release["factor"]))
     need(
-        drawn.distribution == release["law"] and factor > 0, "the noise of a release has another distribution"
+        drawn.distribution == release["law"] and factor > 0,
+        "the noise of a release must have its distribution and a nonzero factor",
     )
     shape = drawn.shape if release["entry"] is None else ()
-    need(shape == info.shape, "the noise has another shape than the value (one draw for several entries)")
+    need(shape == info.shape, "noise and value must have the same shape, so that each entry has its own draw")
     if drawn.distribution == "discrete-laplace":
-        need(info.kind in "bi" and factor == 1, "discrete noise on a value that may be no integer")
+        need(info.kind in "bi" and factor == 1, "discrete noise requires an integer value and the factor 1")
     scale: Poly = drawn.scale * factor
     return scale
 
@@ -104,17 +105,29 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     whole = flat(s, info)
     if distribution == "gaussian":
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
-        need(rho is not None, f"the change of a released value has no bound by its scale {scale!r}")
+        need(
+            rho is not None,
+            f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
+        )
         return Part((Fraction(0), rho or Fraction(0)), info.support, info.guard)
-    need(distribution in ("laplace", "discrete-laplace"), f"{distribution} noise on a value that is shown")
+    need(
+        distribution in ("laplace", "discrete-laplace"),
+        f"{distribution} noise on a released value is not supported",
+    )
     epsilon = s.quotient(whole.change1, scale)
-    need(epsilon is not None, f"the change of a released value has no bound by its scale {scale!r}")
+    need(
+        epsilon is not None,
+        f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
+    )
     return Part((epsilon or Fraction(0), Fraction(0)), info.support, info.guard)
 
 
 def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
-    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are
-    squares): the largest sum is that of a fractional knapsack."""
+    """Return the largest cost of entries that are released separately.
+
+    Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise the u_k are
+    squares). The largest sum solves a fractional knapsack problem.
+    """
     whole = flat(s, parent)
     weights: dict[int, Fraction] = {}
     for k, scale, _ in parts:
@@ -126,7 +139,7 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
         budget, cap = s.largest(whole.change2), s.largest(times(change, change))
     else:
         budget, cap = s.largest(whole.change1), s.largest(change)
-    need(cap is not None, "an entry is released whose change has no bound")
+    need(cap is not None, "the change of a released entry is not bounded (clip it)")
     left = budget if budget is not None else (cap or Fraction(0)) * len(weights)
     cost = Fraction(0)
     for weight in sorted(weights.values(), reverse=True):
@@ -141,71 +154,98 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
 
 
 def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:
-    """The exponential mechanism, and places of the largest noisy scores: 2 change / scale each, or change /
-    scale where adding a record lowers no score. Laplace, exponential or Gumbel noise of that scale."""
+    """Return the cost of the exponential mechanism, or of the positions of the largest noisy scores.
+
+    With Laplace, exponential or Gumbel noise, each position costs 2 change / scale, or change / scale if
+    adding a record lowers no score.
+    """
     info = _released(infos, release)
     if release["law"] == "choice":
-        need("softmax" in info.facts, "a choice needs probabilities exp(v) / exp(v).sum()")
+        need("softmax" in info.facts, "a choice requires probabilities exp(v) / exp(v).sum()")
         info = infos[info.facts["softmax"]]
         scale = Poly.of(1)
     else:
         drawn, factor = draws[release["draw"]], Fraction(release["factor"])
         need(
             drawn.distribution in ("laplace", "exponential", "gumbel"),
-            f"a maximum under {drawn.distribution} noise",
+            f"an argmax requires Laplace, exponential or Gumbel noise, got {drawn.distribution}",
         )
-        need(drawn.shape == info.shape and len(info.shape) == 1, "each candidate has noise of its own")
+        need(
+            drawn.shape == info.shape and len(info.shape) == 1,
+            "an argmax requires a separate noise draw for each entry of a vector of scores",
+        )
         need(
             drawn.distribution == "laplace" or factor > 0,
-            f"{drawn.distribution} noise with a negative factor",
+            f"{drawn.distribution} noise requires a positive factor",
         )
-        need(factor != 0, "no noise")
+        need(factor != 0, "the factor of the noise must not be 0")
         scale = drawn.scale * abs(factor)
     whole = flat(s, info)
-    need(len(whole.shape) == 1, "a choice among the entries of a vector")
+    need(len(whole.shape) == 1, "a choice requires a vector of scores")
     centred = whole.facts.get("centred")
     change = s.smallest(whole.change, centred)
     ratio = s.quotient(change, scale)
-    need(ratio is not None, "scores whose change has no bound by the scale")
+    need(
+        ratio is not None,
+        "the change of the scores is not bounded relative to the noise scale (clip the data)",
+    )
     rises = whole.rises and centred is None and s.length_is_private
     cost = (ratio or Fraction(0)) * (1 if rises else 2) * int(release["count"])
-    need(int(release["count"]) >= 1, "at least one is chosen")
+    need(int(release["count"]) >= 1, "the number of chosen positions must be at least 1")
     return Part((cost, Fraction(0)), info.support, None if info.records else info.guard)
 
 
 def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
-    """Randomised response of each entry, kept with probability p: a bit is flipped otherwise, a number below
-    ``among`` is replaced by a uniform one. Each entry of a changed record costs ln of the largest ratio."""
+    """Return the cost of randomised response, which keeps each entry with probability p.
+
+    Otherwise a bit is flipped, or a number below ``among`` is replaced by a uniform one. Each entry of a
+    changed record costs the logarithm of the largest probability ratio.
+    """
     need(
         info.records == 1 and not s.length_is_private,
-        "randomised response needs records whose number is public",
+        "randomised response requires records whose number is public",
     )
-    need(info.kind in "bi", "randomised response of whole numbers or truth values")
+    need(info.kind in "bi", "randomised response requires integers or Booleans")
     p, among = Fraction(release["keep"]), release["among"]
     top = magnitude(s, info)
     if among is None:
-        need(info.low is not None and s.at_most(0, info.low) and s.at_most(info.high, 1), "a bit is 0 or 1")
+        need(
+            info.low is not None and s.at_most(0, info.low) and s.at_most(info.high, 1),
+            "randomised response by flipping requires bits, 0 or 1",
+        )
         best, least = max(p, 1 - p), min(p, 1 - p)
     else:
         inside = info.low is not None and s.at_most(0, info.low) and s.at_most(top, among - 1)
-        need(type(among) is int and among > 1 and inside, "answers are whole numbers below the limit")
+        need(
+            type(among) is int and among > 1 and inside,
+            "randomised response among k answers requires integers from 0 to k - 1",
+        )
         best, least = p + (1 - p) / among, (1 - p) / among
-    need(0 <= p <= 1 and least > 0, "an answer that is never given to some value")
+    need(0 <= p <= 1 and least > 0, "every answer of a randomised response must have a positive probability")
     each = log_above(best / least)
     count = info.entries.number
-    need(count is not None, "randomised response of rows of unknown length")
+    need(count is not None, "randomised response requires rows of known length")
     return Part((each * (count or 0) * s.group, Fraction(0)), info.support, None)
 
 
 def _bernoulli(s: Setting, info: Info) -> Part:
-    """Coins whose probability is private, p in [low, high] with 0 < low and high < 1: both answers change
-    their chance by at most the change of p, so each coin costs ln of the largest ratio."""
-    need(not (info.records and s.length_is_private), "coins for records whose number is private")
+    """Return the cost of coins with a private probability p in [low, high], where 0 < low and high < 1.
+
+    The probabilities of both answers change by at most the change of p, so each coin costs the logarithm of
+    the largest ratio.
+    """
+    need(
+        not (info.records and s.length_is_private),
+        "coins with private probabilities require a public number of records",
+    )
     low = None if info.low is None else s.largest(-info.low)
     high, change, count = s.largest(info.high), s.largest(info.change), info.entries.number
-    need(low is not None and high is not None and count is not None, "a probability without bounds (clip it)")
+    need(
+        low is not None and high is not None and count is not None,
+        "a private probability must be bounded (clip it)",
+    )
     least, most = -(low or Fraction(0)), high or Fraction(1)
-    need(0 < least <= most < 1, "a private probability that may be 0 or 1")
+    need(0 < least <= most < 1, "a private probability must be bounded away from 0 and 1")
     step = most - least if change is None else change
     ratio = max(min(most, least + step) / least, min(1 - least, 1 - most + step) / (1 - most))
     cost = log_above(ratio) * (count or 0) * (s.group if info.records else 1)
@@ -213,8 +253,10 @@ def _bernoulli(s: Setting, info: Info) -> Part:
 
 
 def most_expensive(s: Setting, parts: Sequence[Part]) -> list[Cost]:
-    """The largest total costs of one record, over its position and its values before and after: all pairs
-    (epsilon, rho) that no other one exceeds in both."""
+    """Return the largest total costs of one record, over its position and its values before and after.
+
+    The result holds all pairs (epsilon, rho) that no other pair exceeds in both.
+    """
     found: set[Cost] = {(Fraction(0), Fraction(0))}
     for members in _by_position(s, parts):
         found |= _by_value(s, members)
@@ -222,8 +264,11 @@ def most_expensive(s: Setting, parts: Sequence[Part]) -> list[Cost]:
 
 
 def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
-    """Sets of releases that one record may touch. Positions matter for one changed record of a public number:
-    a group may have a record in every part."""
+    """Return the sets of releases that one record may affect.
+
+    Positions only matter if one record changes and the number of records is public, because a group may have
+    a record in every part.
+    """
     if s.group != 1 or s.length_is_private or any(part.support is None for part in parts):
         return [list(parts)]
     ends = {0}
@@ -232,20 +277,20 @@ def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
             if step != 1:
                 return _by_each_position(parts)
             ends |= {start} | ({stop} if stop is not None else set())
-    places = sorted(ends)  # between two ends nothing changes
-    sets = {tuple(k for k, part in enumerate(parts) if _touches(part, place)) for place in places}
-    return [[parts[k] for k in touched] for touched in sets]
+    places = sorted(ends)  # the set of affected releases is constant between two ends
+    sets = {tuple(k for k, part in enumerate(parts) if _affects(part, place)) for place in places}
+    return [[parts[k] for k in affected] for affected in sets]
 
 
 def _by_each_position(parts: Sequence[Part]) -> list[list[Part]]:
     last = max((stop or start + 1 for part in parts for start, stop, _ in part.support or ()), default=0)
     if last > 20_000 or any(stop is None for part in parts for _, stop, _ in part.support or ()):
         return [list(parts)]
-    sets = {tuple(k for k, part in enumerate(parts) if _touches(part, place)) for place in range(last)}
-    return [[parts[k] for k in touched] for touched in sets]
+    sets = {tuple(k for k, part in enumerate(parts) if _affects(part, place)) for place in range(last)}
+    return [[parts[k] for k in affected] for affected in sets]
 
 
-def _touches(part: Part, place: int) -> bool:
+def _affects(part: Part, place: int) -> bool:
     return any(
         start <= place and (stop is None or place < stop) and (place - start) % step == 0
         for start, stop, step in part.support or ()
@@ -253,8 +298,11 @@ def _touches(part: Part, place: int) -> bool:
 
 
 def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
-    """Releases guarded by one column are charged by what the changed record's value there is before and
-    after: under add-remove there is one value, else there are two. Other releases are always charged."""
+    """Return the possible total costs over the values of the changed record.
+
+    Releases guarded by the most common node are charged if the record's value there is in their interval
+    before or after the change. Under add-remove there is only one value. Other releases are always charged.
+    """
     nodes = [part.guard[0] for part in members if part.guard]
     pivot = max(sorted(set(nodes)), key=nodes.count) if nodes else None
     guarded = [part for part in members if part.guard and part.guard[0] == pivot]
@@ -288,11 +336,11 @@ def _total(parts: Sequence[Part]) -> Cost:
 
 
 def scale_of(s: Setting, expression: Any) -> Poly:
-    """The scale of a draw: certainly positive."""
+    """Return the scale of a draw, which must be provably positive."""
     scale = polynomial(s, expression)
     need(
         scale != ZERO and s.at_most(0, scale) and _positive(s, scale),
-        "a scale of noise that may be 0 or less",
+        "the scale of the noise must be provably positive (clip it from below)",
     )
     return scale
 

@@ -1,4 +1,4 @@
-"""All rules by the name of their operation."""
+"""Derive the bounds of a step with the rule of its operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RULES", "derive"]
 
 RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS}
 
-#: Operands of each operation; ``None``: any number.
+#: Number of operands of each operation. ``None`` means any number.
 OPERANDS = {
     **dict.fromkeys(RULES, 1),
     **dict.fromkeys(("add", "sub", "mul", "div", "mod", "minimum", "maximum", "and", "or"), 2),
@@ -26,7 +26,7 @@ OPERANDS = {
 
 
 def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], params: dict[str, Any]) -> Info:
-    """The bounds of the result of one operation, from those of its operands.
+    """Derive the bounds of the result of one operation from the bounds of its operands.
 
     Raises
     ------
@@ -35,11 +35,14 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
     """
     need(op in RULES, f"the operation {str(op)[:40]!r} has no rule")
     wanted = OPERANDS[op]
-    need(wanted is None or len(infos) == wanted, f"{op} takes {wanted} operands")
+    need(
+        wanted is None or len(infos) == wanted,
+        f"the operation {op} requires {wanted} operands, got {len(infos)}",
+    )
     if op != "softmax":
         need(
             not any("softmax" in info.facts for info in infos),
-            "probabilities made of private scores are of use only in rng.choice",
+            "probabilities computed from private scores can only be used in rng.choice",
         )
     found = RULES[op](s, ids, infos, params)
     _require_sound(s, found)
@@ -47,14 +50,15 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
 
 
 def _require_sound(s: Setting, info: Info) -> None:
-    """Extents and bounds have a possible sign: a negative one would lower a cost."""
+    """Refuse negative extents and bounds, because they would lower a cost."""
     for extent in info.shape:
         need(
-            extent >= 0 if isinstance(extent, int) else s.at_most(0, extent), "a shape has a negative extent"
+            extent >= 0 if isinstance(extent, int) else s.at_most(0, extent),
+            "a shape must not have a negative extent",
         )
     for bound in (info.change1, info.change2, info.change, info.norm1, info.norm2):
         most = s.largest(bound)
-        need(most is None or most.numerator >= 0, "a bound on a change or norm is negative")
+        need(most is None or most.numerator >= 0, "a bound on a change or norm must not be negative")
 
 
 __all__ += ["RefusedStepError"]

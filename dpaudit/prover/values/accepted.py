@@ -1,4 +1,4 @@
-"""The functions and methods that a followed program may call: the registry of the rules."""
+"""Register the functions and methods that a followed program may call, with their rules."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ _register("zeros_like", rules.like_rule(0), "a")
 _register("ones_like", rules.like_rule(1), "a")
 _register("shape", lambda run, a: shape_value(run, a), "a")
 _register("size", rules.size_rule, "a")
-# Of outcomes and plain values alone.
+# Functions of outcomes and plain values only.
 _register(
     "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
     " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
@@ -205,7 +205,7 @@ def _caller(name: str) -> Callable[..., Any]:
     return call
 
 
-#: Methods that are their numpy function under another signature.
+#: Methods that share the rule of a numpy function under another signature.
 for _name, _spec in {
     "mean": "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
     "max": "a, axis=None, out=None, keepdims=False, initial=None, where=True",
@@ -232,7 +232,7 @@ for _name, _spec in {
         function=_caller(_name),
         signature=signature_of(None, _spec),
     )
-#: Methods with parameters, or a result, of their own.
+#: Methods with specific parameters or results.
 for _name, _spec, _rule, _modelled, _shape in (
     (
         "sum",

@@ -1,8 +1,8 @@
-"""Aim an attack: the pairs of neighbours that move most what the most expensive path releases.
+"""Find the pairs of neighbours with the largest privacy cost on the most expensive path, to aim an attack.
 
-The program is followed once more, with candidate pairs in the place of the random sample data. What each
-released value is on both sides of a pair then says how much that pair costs. The numbers are floats and only
-order the pairs: a lower bound comes from runs of the function alone.
+The program is followed again, with candidate pairs instead of random sample data. The released values on both
+sides of a pair determine the cost of the pair. These numbers are floats and only rank the pairs. A lower
+bound comes only from runs of the function.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ __all__ = ["Aimed", "aimed"]
 Columns = dict[str, Any]
 Pair = tuple[Columns, Columns]
 
-#: Paths that are followed, candidate pairs, places of the changed record, numbers at which a program decides.
+#: Limits on paths, candidate pairs, positions of the changed record, and thresholds of the program.
 MAX_PATHS, MAX_PAIRS, MAX_PLACES, MAX_NUMBERS = 200, 160, 24, 6
 
 
 @dataclass(frozen=True)
 class Aimed:
-    """The pairs of inputs that cost most, most expensive first, and the line of the release that costs
-    most there (empty: no release moves)."""
+    """The pairs of inputs with the largest cost, most expensive first.
+
+    ``line`` is the line of the release with the largest cost. It is empty if no release changes.
+    """
 
     pairs: list[tuple[Any, Any]]
     line: str
@@ -52,34 +54,39 @@ def aimed(
     files: Sequence[str] = (),
     seconds: float = 10.0,
 ) -> Aimed:
-    """The ``most`` most expensive pairs among ``pairs`` and their variations.
+    """Return at most ``most`` of the most expensive pairs among ``pairs`` and their variations.
 
     Parameters
     ----------
     program, claim, data, files
         As for ``prove_values``.
     pairs : sequence of pairs of inputs
-        Neighbours of the declaration.
+        Neighbouring inputs that fit the declaration.
     most : int
-        How many pairs are returned at most.
+        Largest number of pairs to return.
     seconds : float
-        The limit of time.
+        Time limit in seconds (10).
 
     Returns
     -------
     Aimed
-        Without pairs where the program cannot be followed as far as a value that moves.
+        The pairs. There are none if the program cannot be followed up to a value that changes.
+
+    Raises
+    ------
+    BrokenHarnessError
+        The interpreter contradicts numpy or CPython.
     """
     until = time.monotonic() + seconds
     known = [(_columns(data, left), _columns(data, right)) for left, right in pairs]
-    candidates = [*known, *_elsewhere(known, data, claim.adjacency)][:MAX_PAIRS]
+    candidates = [*known, *_at_other_positions(known, data, claim.adjacency)][:MAX_PAIRS]
     try:
         costs, line, numbers = _costs(program, claim, data, candidates, files, until)
-        beside = list(_at_numbers(known, data, numbers))[:MAX_PAIRS]
-        if beside:
-            more, other, _ = _costs(program, claim, data, beside, files, until)
+        at_thresholds = list(_at_numbers(known, data, numbers))[:MAX_PAIRS]
+        if at_thresholds:
+            more, other, _ = _costs(program, claim, data, at_thresholds, files, until)
             line = other if max(more, default=0) > max(costs, default=0) else line
-            candidates, costs = [*candidates, *beside], [*costs, *more]
+            candidates, costs = [*candidates, *at_thresholds], [*costs, *more]
     except BrokenHarnessError:
         raise
     except DpauditError:
@@ -96,8 +103,8 @@ def _columns(data: Records | Table, built: Any) -> Columns:
     return {"": np.asarray(built, dtype=kind)}
 
 
-def _elsewhere(pairs: Sequence[Pair], data: Records | Table, adjacency: Adjacency) -> Iterator[Pair]:
-    """The same change of the first record, at other places."""
+def _at_other_positions(pairs: Sequence[Pair], data: Records | Table, adjacency: Adjacency) -> Iterator[Pair]:
+    """Yield the same change of the first record at other positions."""
     if adjacency is Adjacency.ADD_REMOVE or data.group > 1:
         return
     for left, right in pairs:
@@ -114,7 +121,7 @@ def _swapped(columns: Columns, place: int) -> Columns:
 
 
 def _at_numbers(pairs: Sequence[Pair], data: Records | Table, numbers: Sequence[float]) -> Iterator[Pair]:
-    """The changed record at numbers at which the program decides, for records that are one number."""
+    """Yield pairs whose changed record is at a threshold of the program, for records of one number."""
     for left, right in pairs:
         for name, column in data.columns.items():
             if column.width is not None or len(left[name]) != len(right[name]):
@@ -141,8 +148,7 @@ def _costs(
     files: Sequence[str],
     until: float,
 ) -> tuple[list[float], str, list[float]]:
-    """What each pair costs, the line of the release that costs most, and numbers inside which records
-    count."""
+    """Return the cost of each pair, the line of the most expensive release, and thresholds of the program."""
     function, fixed = _unwrapped(program)
     followed = frozenset({function.__code__.co_filename, *files})
     setting = _setting(claim, data)()
@@ -175,7 +181,7 @@ def _costs(
 
 
 def _numbers(record: Record) -> list[float]:
-    """The ends of the values for which a record counts, and what lies between them."""
+    """Return the ends and midpoints of the intervals in which a record affects a value."""
     found: list[float] = []
     for info in record.infos:
         if info.guard is not None:
@@ -185,7 +191,7 @@ def _numbers(record: Record) -> list[float]:
 
 
 def _releases(record: Record, events: Sequence[Any]) -> list[tuple[int, str, float]]:
-    """Node, distribution and scale of each release of a path."""
+    """Return the node, distribution and scale of each release of a path."""
     scales: list[float] = []
     found = []
     for kind, text, *_ in [event for event in events if event[0] == "show"]:
@@ -203,7 +209,7 @@ def _releases(record: Record, events: Sequence[Any]) -> list[tuple[int, str, flo
 
 
 def _stopped(record: Record) -> list[tuple[int, str, float]]:
-    """For a program that is refused: what it had released, and the last value that it had computed."""
+    """Return the releases of a refused program, or its last computed value if it released nothing."""
     found = [(int(release["node"]), str(release["law"]), 1.0) for release in record.releases]
     last = [(len(record.nodes) - 1, "laplace", 1.0)] if record.nodes else []
     return found or last
@@ -217,12 +223,12 @@ def _loss(samples: Any, pair: int, distribution: str, scale: float) -> float:
     except (TypeError, ValueError):
         return 0.0
     if left.shape != right.shape:
-        return 1e9  # the number of values shows it
-    moved = np.abs(left - right)
-    if not np.all(np.isfinite(moved)):
+        return 1e9  # the number of values distinguishes the inputs
+    change = np.abs(left - right)
+    if not np.all(np.isfinite(change)):
         return 0.0
     if distribution == "gaussian":
-        return float((moved**2).sum()) / (2 * scale * scale)
+        return float((change**2).sum()) / (2 * scale * scale)
     if distribution in ("argmax", "choice"):
-        return float(np.ptp(left - right)) / scale if moved.size else 0.0
-    return float(moved.sum()) / scale
+        return float(np.ptp(left - right)) / scale if change.size else 0.0
+    return float(change.sum()) / scale

@@ -1,4 +1,4 @@
-"""Builtins of Python that the interpreter treats itself."""
+"""Follow the Python builtins that the interpreter handles itself."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
+    add_to_output,
     binary,
     content,
     expression_of,
     function_of,
     is_plain,
     public_of,
-    seen,
+    published,
     shape_of,
-    show,
     truth,
 )
 from dpaudit.prover.values.randomness import (
@@ -52,7 +52,7 @@ __all__ = ["BuiltinFunctions"]
 
 
 class BuiltinFunctions(Containers):
-    """Calls builtins such as sum, max, zip and sorted."""
+    """The part of the interpreter that calls builtins such as sum, max, zip and sorted."""
 
     def _named(self, named: Named, arguments: list[Any], options: dict[str, Any]) -> Any:
         run, name = self.run, named.name
@@ -68,13 +68,13 @@ class BuiltinFunctions(Containers):
             return Raised(named.real(*[self._text(a) for a in arguments]))
         handler = getattr(self, f"_builtin_{name}", None)
         if handler is None:
-            run.refuse(f"{name}() is not followed")
+            run.refuse(f"{name}() is not supported")
         try:
             return handler(*arguments, **options)
         except TypeError as error:
             if "_builtin_" not in str(error):
                 raise
-            return run.refuse(f"{name}() is called with other arguments: {error}")
+            return run.refuse(f"{name}() does not support these arguments: {error}")
 
     def _sum(self, arguments: list[Any], options: dict[str, Any]) -> Any:
         start = options.pop("start", arguments[1] if len(arguments) > 1 else 0)
@@ -113,19 +113,19 @@ class BuiltinFunctions(Containers):
         if not isinstance(inner, Symbol) or isinstance(
             inner, Lazy | Function | Bound | Named | Accepted | Raised
         ):
-            self.run.refuse(f"len() of a {type(inner).__name__}")
+            self.run.refuse(f"len() of a {type(inner).__name__} is not supported")
         shape = shape_value(self.run, value)
         if not shape:
-            self.run.refuse("len() of a number")
+            self.run.refuse("len() of a number raises TypeError")
         return shape[0]
 
     def _builtin_Fraction(self, *arguments: Any) -> Any:
         if not is_plain(list(arguments)):
-            self.run.refuse("Fraction of a private value or an outcome")
+            self.run.refuse("Fraction() requires constants, got a private or released value")
         return self.run.plain(Fraction, *arguments)
 
     def _builtin_range(self, *ends: Any) -> Any:
-        ends = tuple(seen(self.run, end) if _holds_noise(end) else end for end in ends)
+        ends = tuple(published(self.run, end) if _holds_noise(end) else end for end in ends)
         found = []
         for end in ends:
             inner = content(end)
@@ -133,7 +133,7 @@ class BuiltinFunctions(Containers):
                 found.append(self._one_of(inner))
             elif isinstance(inner, Symbol):
                 self.run.refuse(
-                    "range() of a private value, of an outcome, or of the size of data of every size"
+                    "range() requires constants, got a private or released value, or a size that is not fixed"
                 )
             else:
                 found.append(inner)
@@ -156,19 +156,19 @@ class BuiltinFunctions(Containers):
             )
             for key, value in pairs:
                 if not is_key(key):
-                    self.run.refuse("a key that is no plain number or text")
+                    self.run.refuse("a dict key must be a plain number or text")
                 found[key] = value
         return {**found, **items}
 
     def _builtin_set(self, items: Any = ()) -> Any:
         found = list(self.iterate(items))
         if not all(is_key(item) for item in found):
-            self.run.refuse("a set of what are no plain numbers or text")
+            self.run.refuse("the items of a set must be plain numbers or text")
         return set(found)
 
     def _builtin_enumerate(self, items: Any, start: Any = 0) -> Any:
         if type(start) is not int:
-            self.run.refuse("enumerate from what is no number")
+            self.run.refuse(f"enumerate() requires an integer start, got {type(start).__name__}")
         return Lazy((k, item) for k, item in enumerate(self.iterate(items), start))
 
     def _builtin_zip(self, *iterables: Any, strict: bool = False) -> Any:
@@ -199,7 +199,7 @@ class BuiltinFunctions(Containers):
         found = list(self.iterate(items))
         keys = found if key is None else [self.call(key, [item], {}, ast.Pass()) for item in found]
         if not is_plain(keys) or not isinstance(reverse, bool):
-            self.run.refuse("sorted() of private values or outcomes (use np.sort)")
+            self.run.refuse("sorted() of private or released values is not supported (use np.sort)")
         order = self.run.plain(
             lambda ks: sorted(range(len(ks)), key=ks.__getitem__, reverse=reverse), [content(k) for k in keys]
         )
@@ -219,18 +219,18 @@ class BuiltinFunctions(Containers):
             for one in map(content, wanted)
         ]
         if not all(isinstance(kind, type) for kind in types):
-            run.refuse("isinstance() with what is no type")
+            run.refuse("isinstance() requires types that the prover knows")
         if isinstance(value, Array):
             return np.ndarray in types
         if isinstance(inner, Symbol):
-            run.refuse("isinstance() of a private value, an outcome or a function")
+            run.refuse("isinstance() of a private value, a released value or a function is not supported")
         return isinstance(inner, tuple(types))  # type: ignore[arg-type]
 
     def _builtin_print(self, *values: Any, **options: Any) -> Any:
         if not set(options) <= {"sep", "end", "flush"} or not is_plain(list(options.values())):
-            self.run.refuse("print() to a file")
+            self.run.refuse("print() supports only the arguments sep, end and flush, with constant values")
         for value in values:
-            show(self.run, self._finished(value))
+            add_to_output(self.run, self._finished(value))
 
     def _builtin_str(self, value: Any = "") -> Any:
         value = self._text_value(value)
@@ -248,21 +248,25 @@ class BuiltinFunctions(Containers):
         run = self.run
         found = list(self.iterate(items[0])) if len(items) == 1 else list(items)
         if not found:
-            return self._raises(ValueError(f"{name}() of nothing")) if default is None else default
+            return (
+                self._raises(ValueError(f"{name}() iterable argument is empty"))
+                if default is None
+                else default
+            )
         if key is not None:
             return self._by_key(name, found, key)
-        found = [seen(run, item) if _holds_noise(item) else item for item in found]
+        found = [published(run, item) if _holds_noise(item) else item for item in found]
         if is_plain(found):
             return run.plain(max if name == "max" else min, [content(item) for item in found])
         best = found[0]
         for item in found[1:]:
             if shape_of(best) != () or shape_of(item) != ():
-                run.refuse(f"{name}() of arrays (use np.{name}imum)")
+                run.refuse(f"{name}() of arrays is not supported (use np.{name}imum)")
             best = self._larger(name, best, item)
         return best
 
     def _by_key(self, name: str, items: list[Any], key: Any) -> Any:
-        """The first item of the largest key, by the comparisons that Python makes."""
+        """Return the first item with the largest or smallest key, by the comparisons that Python makes."""
         best, top = items[0], self.call(key, [items[0]], {}, ast.Pass())
         for item in items[1:]:
             here = self.call(key, [item], {}, ast.Pass())

@@ -1,4 +1,4 @@
-"""Iteration, indices, attributes and methods of values."""
+"""Follow iteration, indexing, attributes and methods of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpaudit.prover.values.operations import (
     function_of,
     is_plain,
     is_python_number,
-    seen,
+    published,
     shape_of,
 )
 from dpaudit.prover.values.places import Places
@@ -53,10 +53,10 @@ __all__ = ["Containers"]
 
 
 class Containers(Places):
-    """Iterates, indexes, and finds attributes and methods of values."""
+    """The part of the interpreter that iterates over values, indexes them and finds their attributes."""
 
     def iterate(self, value: Any) -> Iterator[Any]:
-        """The items of a value, one after the other."""
+        """Yield the items of a value."""
         run, inner = self.run, content(value)
         if isinstance(inner, Lazy):
             yield from inner.items
@@ -65,69 +65,67 @@ class Containers(Places):
         elif isinstance(inner, dict | DictView):
             yield from self._of_dict(inner)
         elif isinstance(inner, set | frozenset):
-            run.refuse("a set is iterated (its order may change from run to run; write a list or sorted())")
+            run.refuse("the order of a set may differ between runs (iterate over a list or sorted(...))")
         elif isinstance(inner, Filtered):
-            run.refuse("a filtered array is iterated (its length depends on the data)")
+            run.refuse("iteration over a filtered array is not supported: its length depends on the data")
         elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
             inner, Function | Bound | Named | Accepted | Raised | DictView
         ):
             yield from self._rows(value)
         else:
-            run.refuse(f"a {type(inner).__name__} is iterated")
+            run.refuse(f"iteration over a {type(inner).__name__} is not supported")
 
     def _of_dict(self, inner: Any) -> Iterator[Any]:
-        """Keys, values or items of a dict, as they are when they are reached."""
+        """Yield the keys, values or items of a dict, each in its state when it is reached."""
         table, kind = (inner, "keys") if isinstance(inner, dict) else (inner.table, inner.kind)
         keys = list(table)
         for key in keys:
             if list(table) != keys:
-                self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+                self.run.refuse("the keys of a dict change during iteration, which raises RuntimeError")
             yield key if kind == "keys" else table[key] if kind == "values" else (key, table[key])
         if list(table) != keys:
-            self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+            self.run.refuse("the keys of a dict change during iteration, which raises RuntimeError")
 
     def _backwards(self, value: Any) -> Iterator[Any]:
-        """The items from the last to the first, as they are when they are reached."""
+        """Yield the items from last to first, each in its state when it is reached."""
         inner = content(value)
         if isinstance(inner, tuple | str | range):
             yield from reversed(inner)
             return
         if not isinstance(inner, list) and (not isinstance(value, Array) or isinstance(inner, Filtered)):
-            self.run.refuse("reversed() of what is no list, tuple or array")
+            self.run.refuse("reversed() requires a list, tuple, string, range or array")
         shape = (len(inner),) if isinstance(inner, list) else shape_of(value)
         if not shape or not isinstance(shape[0], int):
-            self.run.refuse("reversed() of an array of unknown length")
+            self.run.refuse("reversed() requires an array of known length")
         for k in range(shape[0] - 1, -1, -1):
             if isinstance(inner, list) and len(inner) != shape[0]:
-                self.run.refuse("a list changes its length while it is iterated backwards")
+                self.run.refuse("the length of a list changes during reversed iteration")
             yield inner[k] if isinstance(inner, list) else self.item(value, k)
 
     def _rows(self, value: Any) -> Iterator[Any]:
         run = self.run
         shape = shape_of(value)
         if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
-            run.refuse("records whose number is private are iterated (use whole arrays)")
+            run.refuse("a loop over a private number of records is not supported (use whole arrays)")
         if shape is None or not shape or not isinstance(shape[0], int):
-            run.refuse(
-                "a loop over records of every size, or over an outcome of unknown length (give a number of"
-                " records, or use whole arrays)"
-            )
+            run.refuse("a loop over an array requires a fixed length (declare size=n, or use whole arrays)")
         for k in range(shape[0]):
             yield self.item(value, k)
 
     def item(self, value: Any, key: Any) -> Any:
+        """Return ``value[key]``, and refuse values that cannot be indexed."""
         inner = content(value)
         if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
-            self.run.refuse("an index of a function, module or iterator")
+            self.run.refuse("a function, module or iterator cannot be indexed")
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
-            self.run.refuse("a number is indexed")
+            self.run.refuse("a single number is indexed")
         return index(self.run, value, key)
 
     def attribute(self, value: Any, name: str) -> Any:
-        """``value.name``: the shape of arrays, methods with a rule, and functions of numpy and math."""
+        """Return ``value.name``: an array's shape, a method with a rule, or a function of numpy or math."""
         run, inner = self.run, content(value)
         if name.startswith("__"):
-            run.refuse(f"the attribute {name}")
+            run.refuse(f"the attribute {name} is not supported")
         if isinstance(inner, Named):
             return self._of_module(inner, name)
         if isinstance(inner, Generator | Coins):
@@ -135,21 +133,21 @@ class Containers(Places):
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
         if isinstance(inner, Raised | Function | Bound | Lazy | DictView | Accepted):
-            run.refuse(f"the attribute {name!r} of a function, exception or iterator")
+            run.refuse(f"the attribute {name!r} of a function, exception or iterator is not supported")
         if name in METHODS or name in ("shape", "size", "ndim", "T", "dtype"):
             if is_python_number(value):
                 run.refuse(
-                    f"the attribute {name!r} of a Python number (only arrays and numpy's numbers have it)"
+                    f"a Python number has no attribute {name!r} (only arrays and numpy numbers have it)"
                 )
             return Bound(value, name) if name in METHODS else self._described(value, name)
         if name == "sort":
-            run.refuse("x.sort() sorts in place (write np.sort(x))")
-        return run.refuse(f"the attribute {name!r} is not followed")
+            run.refuse("x.sort() sorts in place, which is not supported (use np.sort(x))")
+        return run.refuse(f"the attribute {name!r} is not supported")
 
     def _of_module(self, module: Named, name: str) -> Any:
         homes = {"numpy": np, "numpy.random": np.random, "numpy.linalg": np.linalg, "math": math}
         if module.name not in homes:
-            self.run.refuse(f"the attribute {name!r} of {module.name}")
+            self.run.refuse(f"the attribute {name!r} of {module.name} is not supported")
         home = homes[module.name]
         if module.name == "numpy.random" and name in GENERATOR:
             return Named(f"random.{name}", None)
@@ -164,7 +162,7 @@ class Containers(Places):
         if name == "T":
             return self._transposed(value)
         if name == "dtype":
-            run.refuse("the dtype of a value (write float or int)")
+            run.refuse("the attribute dtype is not supported (write float or int)")
         shape = shape_value(run, value)
         if name == "shape":
             return shape
@@ -186,15 +184,19 @@ class Containers(Places):
             if len(inner.shape) < 2:
                 return value
             if inner.info.records != 1 or len(inner.shape) != 2:
-                run.refuse("the transpose of a private array that is not of records")
+                run.refuse("the transpose of a private array requires a matrix with one row per record")
             if isinstance(value, Array):
                 value.shared = True
             return Array(Transposed(inner), shared=True)
         if isinstance(inner, Transposed):
             return Array(inner.base, shared=True)
         if isinstance(inner, Filtered):
-            return run.refuse("the transpose of a filtered array (write np.where(mask[:, None], X, 0) first)")
-        return function_of(run, "transpose", np.transpose, seen(run, value) if _holds_noise(inner) else value)
+            return run.refuse(
+                "the transpose of a filtered array is not supported (use np.where(mask[:, None], X, 0))"
+            )
+        return function_of(
+            run, "transpose", np.transpose, published(run, value) if _holds_noise(inner) else value
+        )
 
     def _method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         inner = content(value)
@@ -215,7 +217,7 @@ class Containers(Places):
         if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
             return call_accepted(self.run, accepted, [value, *arguments], options)
         if isinstance(inner, Transposed):
-            self.run.refuse(f"the method {name!r} of a transposed array")
+            self.run.refuse(f"the method {name!r} of a transposed array is not supported")
         found = call_accepted(self.run, accepted, [value, *arguments], options)
         if name in ("reshape", "ravel") and isinstance(value, Array) and isinstance(found, Array):
             value.shared = found.shared = True
@@ -226,11 +228,11 @@ class Containers(Places):
         arguments = [self._finished_argument(a) for a in arguments]
         if type(inner) is list and name in ("append", "extend", "insert", "pop", "copy", "clear", "reverse"):
             if id(inner) in self.frozen and name != "copy":
-                run.refuse("a list from outside the function is changed (state that outlives the run)")
+                run.refuse("a list from outside the function is modified, which keeps state between runs")
             if name == "extend":
                 arguments = [list(self.iterate(arguments[0]))]
             if name in ("insert", "pop") and arguments and type(arguments[0]) is not int:
-                run.refuse("a place in a list that is private or an outcome")
+                run.refuse("a position in a list must be a constant integer")
             try:
                 return getattr(inner, name)(*arguments, **options)
             except (IndexError, TypeError) as error:
@@ -266,10 +268,10 @@ class Containers(Places):
             and is_plain(arguments)
         ):
             return run.plain(getattr(inner, name), *[content(a) for a in arguments])
-        return run.refuse(f"the method {name!r} of a {type(inner).__name__}")
+        return run.refuse(f"the method {name!r} of a {type(inner).__name__} is not supported")
 
     def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
-        """A method of text: on outcomes it gives an outcome."""
+        """Call a string method. With outcomes as arguments, the result is an outcome."""
         given = [self._text_value(list(self.iterate(a)) if isinstance(a, Lazy) else a) for a in arguments]
         named = {key: self._text_value(value) for key, value in options.items()}
         if is_plain(given) and is_plain(named):
@@ -294,11 +296,11 @@ class Containers(Places):
             return DictView(inner, name)
         changes = name in ("setdefault", "update", "pop")
         if changes and id(inner) in self.frozen:
-            self.run.refuse("a dict from outside the function is changed (state that outlives the run)")
+            self.run.refuse("a dict from outside the function is modified, which keeps state between runs")
         if options or any(not is_key(a) for a in arguments[:1] if name in ("get", "setdefault", "pop")):
-            self.run.refuse("a key that is no plain number or text")
+            self.run.refuse("a dict key must be a plain number or text, without keyword arguments")
         if name == "update" and not (len(arguments) == 1 and isinstance(arguments[0], dict)):
-            self.run.refuse("update with what is no dict")
+            self.run.refuse("update() requires exactly one dict")
         try:
             found = getattr(inner, name)(*arguments)
         except (KeyError, TypeError) as error:

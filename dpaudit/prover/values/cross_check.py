@@ -1,8 +1,7 @@
-"""Run the real function and the interpreter side by side on sample data, with the same random numbers.
+"""Run the real function and the interpreter on the same sample data with the same random numbers.
 
-The interpreter's reading of Python is itself a claim about the program. Here CPython runs the unmodified
-function on real data, the interpreter runs its tree on the same data and the same generator, and what they
-return must be equal, bit by bit.
+The interpreter's model of Python is itself an assumption about the program. CPython runs the unmodified
+function, the interpreter runs its syntax tree, and both results must be equal bit by bit.
 """
 
 from __future__ import annotations
@@ -31,22 +30,25 @@ from dpaudit.prover.values.values import Array, Coins, Generator
 __all__ = ["Concrete", "cross_check"]
 
 
-class Transcribed(Sampler):
-    """Coins that keep what everybody sees."""
+class RecordingCoins(Sampler):
+    """Coins that record all public values."""
 
     def __init__(self, rng: Any) -> None:
         super().__init__(rng)
         self.shown: list[Any] = []
 
     def observe(self, distribution: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Draw a value and record it."""
         return self._keep(super().observe(distribution, site=site, to=to))
 
     def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Release a value with noise and record it."""
         if noise.event_ndim:
             return super().release(value, noise, site=site, to=to)
         return self._keep(super().release(value, noise, site=site, to=to))
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        """Record a value without noise."""
         return self._keep(value)
 
     def _keep(self, value: Any) -> Any:
@@ -54,8 +56,8 @@ class Transcribed(Sampler):
         return value
 
 
-class Wild:
-    """A generator whose noise is now and then very large, so that rare branches are taken too."""
+class HeavyTailed:
+    """A generator whose noise is occasionally very large, so that rare branches are executed too."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -64,9 +66,11 @@ class Wild:
         return float(self.rng.choice([1.0, 1.0, 10.0, 100.0]))
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw Laplace noise, sometimes with a much larger scale."""
         return self.rng.laplace(loc, np.multiply(scale, self._size()), size)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw normal noise, sometimes with a much larger scale."""
         return self.rng.normal(loc, np.multiply(scale, self._size()), size)
 
     def __getattr__(self, name: str) -> Any:
@@ -74,22 +78,22 @@ class Wild:
 
 
 class _Walk:
-    """What a run asks of the exploration, where all values are plain: nothing is forked or recorded."""
+    """A stand-in for the exploration. All values are plain, so nothing is forked or recorded."""
 
     refused: Any = None
 
     def _event(self, event: Any) -> None:
-        """Nothing is recorded."""
+        """Ignore the event."""
 
 
 class Concrete(Run):
-    """A run on real data: generators give real numbers."""
+    """A run on real data, in which generators return real numbers."""
 
     def __init__(self, record: Record, generator: Any, until: float) -> None:
         worlds = Worlds(record.s, [])
         super().__init__(record, _Walk(), worlds, {}, False, until)  # type: ignore[arg-type]
         self.generator = generator
-        self.before = 0  # no check is left out because the exploration was long
+        self.before = 0  # count from 0, so that a long exploration does not suppress the check
 
 
 def cross_check(
@@ -102,10 +106,14 @@ def cross_check(
     seed: int,
     until: float,
 ) -> None:
-    """Compare one run of the function with one of the interpreter.
+    """Compare one run of the function with one run of the interpreter.
 
-    ``kinds`` says of each argument whether it is the data, a generator (``rng``) or ``coins``. Raises
-    ``BrokenHarnessError`` where the two differ.
+    ``kinds`` gives the role of each argument: ``data``, ``rng`` or ``coins``.
+
+    Raises
+    ------
+    BrokenHarnessError
+        The results or the public values differ.
     """
     native = _native(function, arguments(), kinds, fixed, seed)
     followed = _followed(function, arguments(), kinds, fixed, record, files, seed, until)
@@ -114,7 +122,8 @@ def cross_check(
     if not _same(native, followed):
         raise BrokenHarnessError(
             f"the interpreter and CPython disagree on {function.__qualname__}: {followed!r:.200} and"
-            f" {native!r:.200}. Please report this as a bug of dpaudit."
+            f" {native!r:.200}. Please report this as a bug of dpaudit.",
+            code="E-INTERPRETER-DIFFERS",
         )
 
 
@@ -134,17 +143,19 @@ def _native(
 
 
 def _generator(kinds: list[str], seed: int) -> Any:
-    """Coins, or a generator; every other seed has wild noise."""
+    """Return coins or a generator. Odd seeds give heavy-tailed noise."""
     if "coins" in kinds:
-        return Transcribed(np.random.default_rng(seed))
-    return Wild(seed) if seed % 2 else np.random.default_rng(seed)
+        return RecordingCoins(np.random.default_rng(seed))
+    return HeavyTailed(seed) if seed % 2 else np.random.default_rng(seed)
 
 
 @contextlib.contextmanager
 def _seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = None) -> Iterator[None]:
-    """numpy's own generator begins anew; with ``generator``, ``default_rng()`` gives that one, also under the
-    ``names`` that a file has for it."""
-    # The legacy generator is what programs use that call numpy.random.laplace.
+    """Seed numpy's global generator, and let ``default_rng()`` return ``generator`` if it is given.
+
+    ``names`` are the globals of the program's file, in which aliases of ``default_rng`` are replaced too.
+    """
+    # Programs that call numpy.random.laplace use the legacy global generator.
     before, make = np.random.get_state(), np.random.default_rng  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     known = [name for name, value in (names or {}).items() if value is make]
@@ -163,7 +174,7 @@ def _seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = Non
 
 
 class _Constant:
-    """Gives one generator, whatever it is asked."""
+    """A replacement for ``default_rng`` that always returns the same generator."""
 
     def __init__(self, generator: Any) -> None:
         self.generator = generator
@@ -194,7 +205,7 @@ def _followed(
         except ProgramRaisedError as raised:
             found = ("raised", type(raised.error).__name__)
         except RefusedError:
-            return None  # followed on private values, not on real ones: nothing to compare
+            return None  # refused on real data, though not on private values: nothing to compare
     return found, getattr(generator, "shown", [])
 
 
@@ -207,7 +218,7 @@ def _inside(kind: str, value: Any) -> Any:
 
 
 def _outside(value: Any) -> Any:
-    """A value of the interpreter as the program would return it."""
+    """Convert a value of the interpreter to the value that the program would return."""
     inner = content(value)
     if isinstance(inner, list | tuple):
         return type(inner)(_outside(item) for item in inner)

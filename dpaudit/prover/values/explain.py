@@ -1,4 +1,4 @@
-"""The record of a proof as a table for people: value, line, shape, range, change, and what is released."""
+"""Format the record of a proof as a readable table of steps and releases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ROWS = 200
 
 
 def explained(proof: ValuesProof) -> str:
-    """The steps of a proof; of one that failed, the reason."""
+    """Return the steps and releases of a proof as text, or the verdict and reason if nothing was recorded."""
     record = proof.record
     if record is None:
         return f"{proof.verdict}: {proof.reason}"

@@ -1,4 +1,4 @@
-"""The value of each kind of expression."""
+"""Evaluate each kind of expression."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ __all__ = ["Expressions"]
 
 
 class Expressions(BuiltinFunctions):
-    """Evaluates expressions."""
+    """The part of the interpreter that evaluates expressions."""
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        """Return the value of an expression, or refuse an expression without a handler."""
         handler = getattr(self, f"_of_{type(node).__name__}", None)
         if handler is None:
-            self.run.refuse(f"the expression {type(node).__name__} is not followed")
+            self.run.refuse(f"the expression {type(node).__name__} is not supported")
         return handler(node, scope)
 
     def _of_Constant(self, node: ast.Constant, scope: Scope) -> Any:
         if isinstance(node.value, complex):
-            self.run.refuse("a complex number")
+            self.run.refuse("complex numbers are not supported")
         return node.value
 
     def _of_Name(self, node: ast.Name, scope: Scope) -> Any:
@@ -52,7 +53,7 @@ class Expressions(BuiltinFunctions):
     def _of_Set(self, node: ast.Set, scope: Scope) -> Any:
         items = self._parts(node.elts, scope)
         if not all(is_key(item) for item in items):
-            self.run.refuse("a set of what are no plain numbers or text")
+            self.run.refuse("the items of a set must be plain numbers or text")
         return set(items)
 
     def _of_Dict(self, node: ast.Dict, scope: Scope) -> Any:
@@ -61,17 +62,19 @@ class Expressions(BuiltinFunctions):
             if key is None:
                 more = content(self.evaluate(value, scope))
                 if not isinstance(more, dict):
-                    self.run.refuse("** of what is no dict")
+                    self.run.refuse("** requires a dict")
                 found.update(more)
                 continue
             name = self.evaluate(key, scope)
             if not is_key(name):
-                self.run.refuse("a key that is no plain number or text (a private value or an outcome)")
+                self.run.refuse("a dict key must be a plain number or text, got a private or released value")
             found[name] = self._finished(self.evaluate(value, scope))
         return found
 
     def _of_BinOp(self, node: ast.BinOp, scope: Scope) -> Any:
-        op = OPERATORS.get(type(node.op)) or self.run.refuse(f"the operator {type(node.op).__name__}")
+        op = OPERATORS.get(type(node.op)) or self.run.refuse(
+            f"the operator {type(node.op).__name__} is not supported"
+        )
         left = self.evaluate(node.left, scope)
         right = self.evaluate(node.right, scope)
         self._at(node, scope)
@@ -132,7 +135,7 @@ class Expressions(BuiltinFunctions):
         value = self._text_value(self.evaluate(node.value, scope))
         spec = "" if node.format_spec is None else self.evaluate(node.format_spec, scope)
         if not isinstance(spec, str):
-            self.run.refuse("a format that is an outcome")
+            self.run.refuse("a format specification must be constant, got a released value")
         converters: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}
         convert = converters[node.conversion]
         form: Callable[[Any], str] = lambda x: format(convert(x), spec)  # noqa: E731
@@ -146,14 +149,14 @@ class Expressions(BuiltinFunctions):
     def _of_SetComp(self, node: ast.SetComp, scope: Scope) -> Any:
         items = list(self._comprehended(node.generators, [node.elt], scope))
         if not all(is_key(item) for item in items):
-            self.run.refuse("a set of what are no plain numbers or text")
+            self.run.refuse("the items of a set must be plain numbers or text")
         return set(items)
 
     def _of_DictComp(self, node: ast.DictComp, scope: Scope) -> Any:
         found = {}
         for key, value in self._comprehended(node.generators, [node.key, node.value], scope):
             if not is_key(key):
-                self.run.refuse("a key that is no plain number or text (a private value or an outcome)")
+                self.run.refuse("a dict key must be a plain number or text, got a private or released value")
             found[key] = self._finished(value)
         return found
 
@@ -191,12 +194,12 @@ class Expressions(BuiltinFunctions):
             if keyword.arg is None:
                 more = content(value)
                 if not isinstance(more, dict) or not all(isinstance(key, str) for key in more):
-                    self.run.refuse("** of what is no dict of names")
+                    self.run.refuse("** in a call requires a dict with string keys")
                 if set(options) & set(more):
-                    self._raises(TypeError("a name is given twice"))
+                    self._raises(TypeError("an argument is given twice"))
                 options |= more
             elif keyword.arg in options:
-                self._raises(TypeError("a name is given twice"))
+                self._raises(TypeError("an argument is given twice"))
             else:
                 options[keyword.arg] = value
         self._at(node, scope)
@@ -220,7 +223,7 @@ class Expressions(BuiltinFunctions):
     def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         if isinstance(op, ast.Is | ast.IsNot):
             if right is not None and left is not None:
-                self.run.refuse("an identity test other than with None")
+                self.run.refuse("is and is not are only supported with None")
             return (left is right) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
             inside = content(right)
@@ -229,14 +232,16 @@ class Expressions(BuiltinFunctions):
                 or not is_plain(right)
                 or not isinstance(inside, list | tuple | dict | str | range | set | frozenset)
             ):
-                self.run.refuse("in and not in of private values, outcomes or arrays")
+                self.run.refuse(
+                    "in and not in are not supported for private values, released values or arrays"
+                )
             return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
         return self._operate(OPERATORS[type(op)], left, right)
 
     def _comprehended(
         self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope
     ) -> Iterator[Any]:
-        """Values of a comprehension, whose names are its own; the first iterable is evaluated at once."""
+        """Yield the values of a comprehension. As in Python, its first iterable is evaluated at once."""
         names = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         inner = Scope({}, frozenset(names), scope, scope.function)
         first = self.evaluate(generators[0].iter, scope)
@@ -244,7 +249,7 @@ class Expressions(BuiltinFunctions):
         def turn(level: int, items: Any) -> Iterator[Any]:
             generator = generators[level]
             if generator.is_async:
-                self.run.refuse("an asynchronous comprehension")
+                self.run.refuse("an asynchronous comprehension is not supported")
             for item in self.iterate(items):
                 self.run.tick()
                 self.assign(generator.target, item, inner)

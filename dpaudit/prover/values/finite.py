@@ -1,8 +1,8 @@
-"""Which public expressions are certainly finite.
+"""Decide which public expressions are provably finite.
 
-An infinity would break the rules: infinity times a private 0 is NaN. Outcomes of noise with a density are
-finite and are 0 with probability 0; counts and choices may be 0. What is not listed here does not meet a
-private value.
+An infinity would break the rules, because infinity times a private 0 is NaN. Outcomes of noise with a density
+are finite, and are 0 with probability 0. Counts and choices may be 0. Expressions with other functions must
+not be combined with private values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpaudit.kernel.values.info import Setting
 
 __all__ = ["is_finite"]
 
-#: Functions that give finite numbers for finite numbers.
+#: Functions that map finite numbers to finite numbers.
 FINITE = frozenset(
     [
         "add",
@@ -162,14 +162,14 @@ FINITE = frozenset(
         "tolist",
     ]
 )
-#: Functions that are finite where their argument is at least a positive number (log) or at least 0 (sqrt).
+#: Functions that are finite if their argument is at least a positive number (log) or at least 0 (sqrt).
 OF_POSITIVE = {"np.log": True, "math.log": True, "np.sqrt": False, "math.sqrt": False}
 
 
 def is_finite(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
-    """Whether a public expression is finite for every size and (with probability 1) all outcomes.
+    """Return whether a public expression is finite for every size and, with probability 1, all outcomes.
 
-    ``continuous``: the numbers of the outcomes that have a density.
+    ``continuous`` holds the numbers of the outcomes that have a density.
     """
     if not isinstance(expression, list | tuple) or not expression or not isinstance(expression[0], str):
         return True  # a constant inside an expression
@@ -195,7 +195,7 @@ def is_finite(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
 
 
 def _is_nonzero(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
-    """Whether a divisor is certainly not 0: a sign is known, or an outcome with a density is added in."""
+    """Return whether a divisor is provably nonzero, by its sign or an added outcome with a density."""
     poly = polynomial(s, expression)
     if poly.number is not None:
         return poly.number != 0
@@ -213,7 +213,7 @@ def _is_nonzero(s: Setting, expression: Any, continuous: Collection[int]) -> boo
 
 
 def _is_at_least(s: Setting, expression: Any, *, positive: bool) -> bool:
-    """Whether a value is clipped from below at a positive number, or at 0."""
+    """Return whether a value is clipped from below at a positive number, or at 0 if not ``positive``."""
     kind = expression[0] if isinstance(expression, list | tuple) else ""
     if kind not in ("maximum", "clip"):
         return False

@@ -1,7 +1,6 @@
-"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private
-values.
+"""Call the functions of Python, ``math`` and numpy that have a rule for private values.
 
-A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function
+Arguments are bound to the function's signature. Parameters that a rule does not model are refused. A function
 that is not in ``ACCEPTED`` is refused, whatever its arguments.
 """
 
@@ -20,7 +19,7 @@ from dpaudit.prover.values.operations import (
     content,
     expression_of,
     public_of,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -61,9 +60,12 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """A function that may be called. ``rule``: what it does to private values and noise, by the parameters
-    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows
-    from that of the first argument."""
+    """A function that a followed program may call.
+
+    ``rule`` computes the result for private values and noise, from the parameters in ``modelled``. Without a
+    rule, only outcomes and plain values are accepted. ``shape`` says how the shape of the result follows from
+    the shape of the first argument.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -85,15 +87,17 @@ P, K, V = (
 
 
 def signature_of(function: Any, spec: str | None) -> inspect.Signature:
-    """numpy's own signature; of a ufunc its operands by position; else the one that is written here."""
+    """Return the signature in ``spec``, or a ufunc's operands by position, or the function's signature."""
     if spec is not None:
-        return inspect.signature(eval(f"lambda {spec}: None", {"np": np}))  # a literal of this file
+        return inspect.signature(
+            eval(f"lambda {spec}: None", {"np": np})
+        )  # a literal in this package, never user input
     if isinstance(function, np.ufunc):
         return inspect.Signature([inspect.Parameter(f"x{k + 1}", P) for k in range(function.nin)])
     return inspect.signature(function)
 
 
-#: Functions besides ufuncs that always give new memory. All others may give a view of an argument.
+#: Functions besides ufuncs that always return new memory. All others may return a view of an argument.
 FRESH = frozenset(
     [
         "np.sum",
@@ -178,8 +182,11 @@ FRESH = frozenset(
 
 
 def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """Call an accepted function, or a method with its object as the first argument. If the result may share
-    the memory of an argument, neither is changed in place afterwards."""
+    """Call an accepted function, or a method with its object as the first argument.
+
+    If the result may share the memory of an argument, both are marked as shared, so that neither is changed
+    in place afterwards.
+    """
     found = _called_accepted(run, accepted, arguments, options)
     fresh = isinstance(accepted.function, np.ufunc) or accepted.name in FRESH
     fresh = fresh or (accepted.name == "astype" and "copy" not in options and len(arguments) < 6)
@@ -191,7 +198,7 @@ def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: d
 
 
 def _places(value: Any) -> list[Array]:
-    """The arrays in a value, as places in memory."""
+    """Return the arrays in a value, as places in memory."""
     if isinstance(value, Array):
         return [value]
     return [place for item in value for place in _places(item)] if isinstance(value, list | tuple) else []
@@ -219,6 +226,7 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
 
 
 def is_noise(symbol: Any) -> bool:
+    """Return whether a value still holds randomness that is not published."""
     symbol = _settled(symbol)
     return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response)
 
@@ -228,9 +236,9 @@ def _outcomes(run: Run, value: Any) -> Any:
         return type(value)(_outcomes(run, item) for item in value)
     inner = content(value)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return seen(run, value)
+        return published(run, value)
     if isinstance(inner, Symbol) and not isinstance(inner, Public | Private):
-        run.refuse(f"a {type(inner).__name__.lower()} value is passed to a function")
+        run.refuse(f"a {type(inner).__name__.lower()} value cannot be passed to a function")
     return value
 
 
@@ -238,13 +246,13 @@ def _ruled(
     run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[Any], options: dict[str, Any]
 ) -> Any:
     if accepted.rule is None:
-        run.refuse(f"{accepted.name} of private values is not followed")
+        run.refuse(f"{accepted.name} is not supported for private values")
     extra = [name for name in given if name not in accepted.modelled]
     if extra:
-        run.refuse(f"{accepted.name} of private values is not followed with the argument {extra[0]}=")
+        run.refuse(f"{accepted.name} does not support the argument {extra[0]}= for private values")
     for name, value in given.items():
         if isinstance(content(value), Noisy | Draw) and not accepted.keeps_noise:
-            given[name] = seen(run, value)
+            given[name] = published(run, value)
     found = accepted.rule(run, **given)
     noise = any(is_noise(symbol) for symbol in symbols_in([arguments, list(options.values())]))
     checked = isinstance(content(found), Private | Filtered) and not noise
@@ -267,27 +275,28 @@ def _plain_call(run: Run, accepted: Accepted, arguments: list[Any], options: dic
     plain = [unwrapped(argument) for argument in arguments]
     named = {name: unwrapped(value) for name, value in options.items()}
     if "out" in named or "where" in named:
-        run.refuse(f"{accepted.name} with out= or where= is not followed")
+        run.refuse(f"{accepted.name} does not support the arguments out= and where=")
     return run.plain(accepted.function, *plain, **named)
 
 
 def unwrapped(value: Any) -> Any:
+    """Return plain values without the interpreter's wrappers."""
     if isinstance(value, list | tuple):
         return type(value)(unwrapped(item) for item in value)
     return real_of(content(value))
 
 
 def real_of(value: Any) -> Any:
-    """The function or type itself, of one that is handed over, such as dtype=float."""
+    """Return the function or type that a value stands for, such as the one in dtype=float."""
     return (
         value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
     )
 
 
 def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """Post-processing: any accepted function of outcomes."""
+    """Apply any accepted function to outcomes, which is post-processing."""
     if "out" in options or "where" in options:
-        run.refuse(f"{accepted.name} with out= or where= is not followed")
+        run.refuse(f"{accepted.name} does not support the arguments out= and where=")
     names = list(options)
 
     def function(*values: Any) -> Any:

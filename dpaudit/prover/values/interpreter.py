@@ -1,10 +1,9 @@
-"""An interpreter of the Python that people write mechanisms in.
+"""Interpret the subset of Python in which mechanisms are commonly written.
 
-It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they
-hold is let in by exact type: numbers, text, plain containers and arrays, followed functions, and the
-functions of ``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is
-nothing that a program could do with them but what has a rule. Statements and expressions that are not listed
-here are refused.
+The interpreter runs the syntax tree of the unmodified function. It resolves names as Python does, and admits
+their values by exact type: numbers, text, plain containers and arrays, followed functions, and the functions
+of ``functions.ACCEPTED`` by identity. Private values are never passed to other code, so a program can apply
+only operations that have a rule. All statements and expressions without a handler are refused.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy as np
 from dpaudit.prover.values.expressions import Expressions
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.operations import (
+    add_to_output,
     content,
-    show,
     truth,
 )
 from dpaudit.prover.values.run import ProgramRaisedError
@@ -46,9 +45,10 @@ __all__ = ["Interpreter"]
 
 
 class Interpreter(Expressions):
-    """Runs one function on one run (one path)."""
+    """An interpreter for one function on one path."""
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
+        """Call a followed function, an accepted function, a method or a builtin."""
         self.run.tick()
         inner = content(function)
         arguments = list(arguments)
@@ -60,21 +60,21 @@ class Interpreter(Expressions):
             return self._method(inner.value, inner.name, arguments, options)
         if isinstance(inner, Named):
             return self._named(inner, arguments, options)
-        return self.run.refuse(f"{name_of(inner)} is called")
+        return self.run.refuse(f"{name_of(inner)} cannot be called")
 
     def _listed(self, value: Any) -> Any:
         inner = content(value)
         if isinstance(inner, Lazy | DictView):
-            self.run.refuse("an iterator is handed to a function (write a list)")
+            self.run.refuse("an iterator is passed to a function (use a list)")
         return value
 
     def call_function(self, function: Function, arguments: list[Any], options: dict[str, Any]) -> Any:
-        """Run a followed function."""
+        """Call a followed function and return its value."""
         node = function.source.node
         if self.depth > MAX_DEPTH:
-            self.run.refuse(f"more than {MAX_DEPTH} calls inside each other")
+            self.run.refuse(f"calls are nested more than {MAX_DEPTH} deep")
         if has_yield(node):
-            self.run.refuse("a generator function is called (return a list)")
+            self.run.refuse("calling a generator function is not supported (return a list)")
         names = self._bind(function, node, arguments, options)
         scope = self._scope(function, node, names)
         self.depth += 1
@@ -89,7 +89,7 @@ class Interpreter(Expressions):
             self.depth -= 1
 
     def run_program(self, function: Function, arguments: list[Any], fixed: dict[str, Any]) -> Any:
-        """Run the program under proof, and show what it returns or yields; return it."""
+        """Run the program under proof, and add what it returns or yields to the output."""
         node = function.source.node
         names = self._bind(function, node, arguments, fixed)
         scope = self._scope(function, node, names)
@@ -103,9 +103,9 @@ class Interpreter(Expressions):
             result = left.value
         if has_yield(node):
             if result is not None:  # the value of StopIteration
-                show(self.run, self._finished(result))
+                add_to_output(self.run, self._finished(result))
             return self.yielded
-        show(self.run, self._finished(result))
+        add_to_output(self.run, self._finished(result))
         return result
 
     def _bind(
@@ -144,18 +144,19 @@ class Interpreter(Expressions):
         return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
+        """Run statements in order, and refuse a statement without a handler."""
         for statement in statements:
             self.run.tick()
             self._at(statement, scope)
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
                 self.run.refuse(
-                    f"{_STATEMENTS.get(type(statement), type(statement).__name__)} is not followed"
+                    f"{_STATEMENTS.get(type(statement), type(statement).__name__ + ' is not supported')}"
                 )
             handler(statement, scope)
 
     def _do_Pass(self, node: ast.Pass, scope: Scope) -> None:
-        """Nothing happens."""
+        """Do nothing."""
 
     def _do_Expr(self, node: ast.Expr, scope: Scope) -> None:
         if isinstance(node.value, ast.Yield):
@@ -163,7 +164,7 @@ class Interpreter(Expressions):
                 None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
             )
             self.yielded.append(value)
-            show(self.run, value)
+            add_to_output(self.run, value)
             return
         self.evaluate(node.value, scope)
 
@@ -177,7 +178,9 @@ class Interpreter(Expressions):
             self.assign(node.target, self.evaluate(node.value, scope), scope)
 
     def _do_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
-        op = OPERATORS.get(type(node.op)) or self.run.refuse(f"the operator {type(node.op).__name__}")
+        op = OPERATORS.get(type(node.op)) or self.run.refuse(
+            f"the operator {type(node.op).__name__} is not supported"
+        )
         if isinstance(node.target, ast.Name):
             old = self.lookup(node.target.id, scope)
             self._store(node.target.id, self._in_place(op, old, self.evaluate(node.value, scope)), scope)
@@ -188,7 +191,7 @@ class Interpreter(Expressions):
                 old.shared = old.shared or isinstance(content(place), np.ndarray)
             self._set_item(place, key, self._in_place(op, old, self.evaluate(node.value, scope)))
         else:
-            self.run.refuse(f"an assignment to {ast.unparse(node.target)}")
+            self.run.refuse(f"assignment to {ast.unparse(node.target)} is not supported")
 
     def _do_Return(self, node: ast.Return, scope: Scope) -> None:
         raise Left("return", None if node.value is None else self.evaluate(node.value, scope))
@@ -217,12 +220,14 @@ class Interpreter(Expressions):
 
     def _do_FunctionDef(self, node: ast.FunctionDef, scope: Scope) -> None:
         if node.decorator_list:
-            self.run.refuse("a decorated function inside the program")
+            self.run.refuse("a decorated function inside the program is not supported")
         self._store(node.name, self._made(node, scope), scope)
 
     def _do_Nonlocal(self, node: ast.Nonlocal, scope: Scope) -> None:
         if scope.outer is None:
-            self.run.refuse("nonlocal changes what outlives the run")
+            self.run.refuse(
+                "nonlocal refers to a variable outside the program, which would keep state between runs"
+            )
 
     def _do_Assert(self, node: ast.Assert, scope: Scope) -> None:
         if not truth(self.run, self.evaluate(node.test, scope)):
@@ -231,24 +236,24 @@ class Interpreter(Expressions):
 
     def _do_Raise(self, node: ast.Raise, scope: Scope) -> None:
         if node.exc is None or node.cause is not None:
-            self.run.refuse("raise without an exception, or with a cause")
+            self.run.refuse("raise requires an exception and no cause")
         value = self.evaluate(node.exc, scope)
         inner = content(value)
         error = inner.real if isinstance(inner, Named) and inner.name == "error" else None
         if isinstance(inner, Raised):
             raise ProgramRaisedError(inner.error)
         if error is None:
-            self.run.refuse("what is raised is no exception of Python with plain arguments")
+            self.run.refuse("raise requires a builtin exception with plain arguments")
         raise ProgramRaisedError(error())
 
     def _do_Delete(self, node: ast.Delete, scope: Scope) -> None:
         for target in node.targets:
             if not isinstance(target, ast.Name) or target.id not in scope.names:
-                self.run.refuse("del of what is no local name")
+                self.run.refuse("del is only supported for local names")
             del scope.names[target.id]
 
     def _once(self, body: Sequence[ast.stmt], scope: Scope) -> bool:
-        """One turn of a loop; whether a break ends it."""
+        """Run the body of a loop once, and return whether a break ends the loop."""
         try:
             self.block(body, scope)
         except Left as left:
@@ -259,11 +264,11 @@ class Interpreter(Expressions):
 
 
 _STATEMENTS: dict[type, str] = {
-    ast.Try: "try (handlers may hide what private values do)",
-    ast.With: "with",
-    ast.Import: "an import inside the function (import at the top of the file)",
-    ast.ImportFrom: "an import inside the function (import at the top of the file)",
-    ast.Global: "global (state that outlives the run)",
-    ast.ClassDef: "a class inside the function",
-    ast.Match: "match (write if)",
+    ast.Try: "try is not supported, because a handler may hide an effect of private values",
+    ast.With: "with is not supported",
+    ast.Import: "import inside a function is not supported (import at the top of the file)",
+    ast.ImportFrom: "import inside a function is not supported (import at the top of the file)",
+    ast.Global: "global is not supported, because it keeps state between runs",
+    ast.ClassDef: "a class definition inside a function is not supported",
+    ast.Match: "match is not supported (use if)",
 }

@@ -1,4 +1,4 @@
-"""Matrix products and indexing of private arrays."""
+"""Follow matrix products and indexing of private arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.prover.values.operations import LATER, binary, content, function_of, is_plain, seen, shape_of
+from dpaudit.prover.values.operations import (
+    LATER,
+    binary,
+    content,
+    function_of,
+    is_plain,
+    published,
+    shape_of,
+)
 from dpaudit.prover.values.run import Run, text_of
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -38,7 +46,7 @@ __all__ = [
 
 
 def extent_value(run: Run, extent: int | Poly) -> Any:
-    """An extent of a shape, as the program sees it: a number, or the public size."""
+    """Return an extent of a shape as a program value: a number, or an expression of the public size."""
     if isinstance(extent, int):
         return extent
     expression: Any = ["number", "0"]
@@ -52,32 +60,33 @@ def extent_value(run: Run, extent: int | Poly) -> Any:
 
 
 def count_of(run: Run, private: Private) -> Any:
-    """The number of records of an array, where it is private."""
+    """Return the private number of records of an array as a recorded step."""
     ones = run.step("ones", [private])
     return run.step("cast", [run.step("sum", [ones], {"axes": (0,)})], {"kind": "i", "python": True})
 
 
 def mask_count(run: Run, mask: Private) -> Any:
+    """Return the private number of records for which a mask is true."""
     return run.step("cast", [run.step("sum", [mask], {"axes": (0,)})], {"kind": "i", "python": True})
 
 
 def shape_value(run: Run, value: Any) -> tuple[Any, ...]:
-    """``value.shape``: numbers, public sizes, or private counts."""
+    """Return ``value.shape``, whose extents are numbers, public sizes or private counts."""
     inner = content(value)
     if isinstance(inner, Filtered):
         return (mask_count(run, inner.mask), *(extent_value(run, n) for n in inner.base.shape[1:]))
     if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
         return (count_of(run, inner), *(extent_value(run, n) for n in inner.shape[1:]))
     if isinstance(inner, Transposed):
-        run.refuse("the shape of a transposed array of records")
+        run.refuse("the shape of a transposed array of records is not supported")
     shape = shape_of(inner)
     if shape is None:
-        run.refuse("the shape of an outcome that is not known")
+        run.refuse("the shape of this released value is unknown")
     return tuple(extent_value(run, n) for n in shape)
 
 
 def zeroed(run: Run, filtered: Filtered) -> Private:
-    """The rows of a filtered array, and 0 where the filter says no."""
+    """Return the unfiltered rows, with 0 in the rows that the filter drops."""
     mask, base = filtered.mask, filtered.base
     if len(base.shape) > 1:
         shape = (mask.shape[0], *(1,) * (len(base.shape) - 1))
@@ -87,10 +96,10 @@ def zeroed(run: Run, filtered: Filtered) -> Private:
 
 
 def matmul(run: Run, a: Any, b: Any) -> Any:
-    """``a @ b`` where one of them is private or public and not plain."""
+    """Return ``a @ b``, where at least one operand is not plain."""
     x, y = content(a), content(b)
     if isinstance(x, Filtered) or isinstance(y, Filtered):
-        run.refuse("a filtered array in a matrix product (write np.where(mask[:, None], X, 0) first)")
+        run.refuse("a filtered array cannot be used in a matrix product (use np.where(mask[:, None], X, 0))")
     if isinstance(x, Private | Transposed) and isinstance(y, Private):
         return _of_records(run, a, b, x, y)
     if isinstance(x, Transposed) or isinstance(y, Transposed):
@@ -120,35 +129,39 @@ def _of_records(run: Run, a: Any, b: Any, x: Any, y: Private) -> Any:
     if isinstance(x, Private) and len(x.shape) == len(y.shape) == 1:
         product = run.lift(binary(run, "mul", a, b))
         if product.info.kind != "f":
-            run.refuse("a product of whole numbers or truth values (convert one to float)")
+            run.refuse(
+                "a matrix product of integers or Booleans is not supported (convert one operand to float)"
+            )
         return run.verify(run.step("sum", [product], {"axes": (0,)}), operator.matmul, a, b)
     return run.refuse(
-        "a product of two private arrays that is no sum over records (write X.T @ Y, or sums of products)"
+        "a product of two private arrays must be a sum over records (write X.T @ Y, or a sum of products)"
     )
 
 
 def _transposed_by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
-    """``X.T @ w`` with public weights w, one for each record: the sum of w_i times row i."""
+    """Follow ``X.T @ w`` with constant weights w, one per record: the sum of w_i times row i."""
     if not isinstance(x, Transposed) or isinstance(y, Symbol) or np.ndim(y) != 1:
-        run.refuse("a product with a transposed array other than X.T @ Y, or X.T @ w with a constant vector")
+        run.refuse("a transposed array can only be used in X.T @ Y, or in X.T @ w with a constant vector w")
     weights = Array(np.reshape(y, (-1, 1)))
     product = run.lift(binary(run, "mul", Array(x.base), weights))
     return run.verify(run.value(run.step("sum", [product], {"axes": (0,)})), operator.matmul, a, b)
 
 
 def _by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
-    left = isinstance(y, Private)  # the public matrix stands on the left
+    left = isinstance(y, Private)  # the public matrix is the left operand
     private, other = (y, x) if left else (x, y)
     if isinstance(other, Public):
         return _by_outcome(run, a, b, private, other, left)
     if np.ndim(other) not in (1, 2) or len(private.shape) > 2:
-        run.refuse("a matrix product of more than two axes")
+        run.refuse("matrix products of arrays with more than two axes are not supported")
     info, matrix = private.info, np.asarray(other)
     if matrix.dtype not in (np.float64, np.int64):
-        run.refuse(f"a matrix of type {matrix.dtype}")
+        run.refuse(f"a public matrix must have dtype float64 or int64, got {matrix.dtype}")
     vector = matrix.ndim == 1
     if left and len(private.shape) == 2:
-        run.refuse("a public matrix times a private matrix (write private @ matrix.T)")
+        run.refuse(
+            "a public matrix on the left of a private matrix is not supported (write private @ matrix.T)"
+        )
     table = matrix.reshape(1, -1) if vector else matrix if left else matrix.T
     over = bool(info.records) and len(private.shape) == 1
     found = run.step("matrix", [np.ascontiguousarray(table), private], {"over": over, "vector": vector})
@@ -164,9 +177,7 @@ def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left:
         or len(private.shape) != 2
         or private.shape[1] != (other.shape or (None,))[0]
     ):
-        run.refuse(
-            "a matrix product with an outcome is followed for rows of records times a vector of outcomes"
-        )
+        run.refuse("a matrix product with a released value requires rows of records times a released vector")
     samples = [run.sample(private, side) @ run.sample(other, side) for side in run.worlds.sides]
     params = {"shape": (), "function": ["matmul", other.expression]}
     return run.value(run.step("row_function", [private], params, samples))
@@ -176,7 +187,7 @@ def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left:
 
 
 def index(run: Run, value: Any, key: Any) -> Any:
-    """``value[key]``."""
+    """Return ``value[key]``."""
     inner = content(value)
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(inner, list | tuple | dict | str | range):
@@ -187,10 +198,10 @@ def index(run: Run, value: Any, key: Any) -> Any:
         return _of_filtered(run, inner, keys)
     if isinstance(inner, Entries) and type(key) is int:
         if not -len(inner.items) <= key < len(inner.items):
-            run.refuse(f"index {key} of an array of {len(inner.items)}")
+            run.refuse(f"index {key} is out of range for an array of {len(inner.items)} entries")
         return inner.items[key]
     if any(isinstance(content(one), Private | Filtered) for one in keys):
-        run.refuse("a private value is an index")
+        run.refuse("a private value is used as an index")
     if isinstance(inner, Draw | Noisy) and type(key) is int:
         found = _of_noise(run, inner, key)
         if found is not None:
@@ -198,8 +209,8 @@ def index(run: Run, value: Any, key: Any) -> Any:
     if isinstance(inner, Ranked):
         return _of_ranked(run, inner, key)
     if isinstance(inner, Symbol) and not isinstance(inner, Public):
-        return index(run, seen(run, value), key)
-    keys = tuple(seen(run, one) if isinstance(content(one), Symbol) else one for one in keys)
+        return index(run, published(run, value), key)
+    keys = tuple(published(run, one) if isinstance(content(one), Symbol) else one for one in keys)
     plain = is_plain(list(keys)) and not isinstance(inner, Public)
     if plain and isinstance(inner, np.ndarray):
         found = run.plain(operator.getitem, inner, _unwrapped(key))
@@ -210,11 +221,11 @@ def index(run: Run, value: Any, key: Any) -> Any:
                 found.shared = False
         return found
     if not isinstance(inner, Public | np.ndarray):
-        run.refuse(f"an index of a {type(inner).__name__} is not followed")
+        run.refuse(f"indexing a {type(inner).__name__} is not supported")
     key = keys if isinstance(key, tuple) else keys[0]
     shape, kind = _indexed_shape(inner, key), inner.kind if isinstance(inner, Public) else inner.dtype.kind
     if isinstance(inner, Public) and inner.shape == ():
-        run.refuse("a number is indexed")
+        run.refuse("a single number is indexed")
     return function_of(
         run, "index", _getitem, Array(inner), key, shape=shape, kind=kind if kind in ("b", "i", "f") else None
     )
@@ -248,9 +259,9 @@ def _indexed_shape(inner: Any, key: Any) -> Any:
 def _of_container(run: Run, inner: Any, key: Any) -> Any:
     place = content(key)
     if isinstance(place, Symbol):
-        place = content(seen(run, key)) if not isinstance(place, Private | Filtered) else place
+        place = content(published(run, key)) if not isinstance(place, Private | Filtered) else place
         if isinstance(place, Private | Filtered):
-            run.refuse("a private value is an index")
+            run.refuse("a private value is used as an index")
         if isinstance(place, Public) and place.count is not None and isinstance(inner, list | tuple | range):
             place = run.walk.fork(f"which {text_of(place.expression)}", place.count)
         elif (
@@ -261,11 +272,11 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
         ):
             place = run.walk.fork(f"truth {text_of(place.expression)}", 2)
         else:
-            run.refuse("an outcome is an index of a list (compare it in an if, or index an array)")
+            run.refuse("a released value is used to index a list (compare it in an if, or index an array)")
     if isinstance(place, np.ndarray | list | dict | set):
-        run.refuse("such an index of a list")
+        run.refuse(f"a list cannot be indexed by a {type(place).__name__}")
     if not isinstance(place, int | str | slice | float | tuple | np.integer | bool) or not is_plain(place):
-        run.refuse(f"an index of type {type(place).__name__}")
+        run.refuse(f"an index of type {type(place).__name__} is not supported")
     try:
         return inner[place]
     except (IndexError, KeyError, TypeError) as error:
@@ -273,13 +284,13 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
 
 
 def _of_noise(run: Run, inner: Any, key: int) -> Any:
-    """One entry of a draw, or of a noisy value that nobody has seen."""
+    """Return one entry of a draw or of an unreleased noisy value, or None if it was released."""
     shape = inner.shape
     if len(shape) != 1 or not isinstance(shape[0], int) or not -shape[0] <= key < shape[0]:
         return None
     place = key % shape[0]
     if isinstance(inner, Draw):
-        return None if inner.seen is not None else Noisy(0, ((Fraction(1), inner, place),), ())
+        return None if inner.published is not None else Noisy(0, ((Fraction(1), inner, place),), ())
     if place in inner.parts:
         return inner.parts[place]
     single = len(inner.terms) == 1 and inner.terms[0][2] is None and inner.terms[0][1].shape == shape
@@ -298,7 +309,7 @@ def _of_noise(run: Run, inner: Any, key: int) -> Any:
 
 
 def _of_ranked(run: Run, inner: Ranked, key: Any) -> Any:
-    """The last (or first) places of the order of noisy scores: so many maxima."""
+    """Release the last or first positions of the order of noisy scores, as that many maxima or minima."""
     noisy = inner.scores
     factor, _draw, _entry = noisy.terms[0]
     size = noisy.shape[0]
@@ -307,18 +318,18 @@ def _of_ranked(run: Run, inner: Ranked, key: Any) -> Any:
         or not isinstance(size, int)
         or not is_plain([key.start, key.stop, key.step])
     ):
-        run.refuse("the order of noisy scores is of use as its last or first places, such as [-k:]")
+        run.refuse("only the first or last positions of the order of noisy scores can be used, such as [-k:]")
     got = list(range(size))[key]
     last, first = set(got) == set(range(size - len(got), size)), set(got) == set(range(len(got)))
     if not got or not (last or first):
-        run.refuse("the order of noisy scores is of use as its last or first places, such as [-k:]")
+        run.refuse("only the first or last positions of the order of noisy scores can be used, such as [-k:]")
     return release_places(
         run, noisy, count=len(got), largest=last if last != first else factor > 0, kinds=key
     )
 
 
 def release_places(run: Run, noisy: Noisy, *, count: int, largest: bool, kinds: Any = None) -> Any:
-    """Release the places of the largest (or smallest) noisy scores."""
+    """Release the positions of the ``count`` largest or smallest noisy scores."""
     factor, draw, entry = noisy.terms[0]
     base = run.lift(noisy.base)
     sign = 1 if largest else -1
@@ -348,12 +359,12 @@ def _of_filtered(run: Run, inner: Filtered, keys: tuple[Any, ...]) -> Any:
     first = content(keys[0])
     if len(keys) == 1 and isinstance(first, Filtered):
         if first.mask.node != inner.mask.node or first.base.info.kind != "b":
-            run.refuse("a mask of other rows")
+            run.refuse("the mask belongs to other rows than the filtered array")
         both = run.step("and", [inner.mask, first.base])
         return Array(Filtered(inner.base, both))
     if isinstance(first, slice) and first == slice(None) and len(keys) > 1:
         return Array(Filtered(content(index(run, Array(inner.base), keys)), inner.mask))
-    return run.refuse("a filtered array is indexed (its length depends on the data)")
+    return run.refuse("a filtered array cannot be indexed: its length depends on the data")
 
 
 def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> Any:
@@ -363,10 +374,10 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
     if isinstance(first, Private):
         return _masked(run, inner, first, keys)
     if any(isinstance(content(one), Private | Filtered) for one in keys):
-        run.refuse("a private value is an index")
-    keys = tuple(seen(run, one) if isinstance(content(one), Symbol) else one for one in keys)
+        run.refuse("a private value is used as an index")
+    keys = tuple(published(run, one) if isinstance(content(one), Symbol) else one for one in keys)
     if not inner.shape:
-        run.refuse("a number is indexed")
+        run.refuse("a single number is indexed")
     if any(one is Ellipsis for one in keys):
         place = next(k for k, one in enumerate(keys) if one is Ellipsis)
         used = sum(one is not None and one is not Ellipsis for one in keys)
@@ -374,27 +385,29 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
     if any(isinstance(content(one), Public) for one in keys):
         return _by_place(run, inner, keys)
     if any(isinstance(content(one), np.ndarray | list | bool | np.bool_) for one in keys):
-        run.refuse("an index that is an array or a list (use slices, or np.where for a choice of entries)")
+        run.refuse("indexing a private array by an array or list is not supported (use slices, or np.where)")
     kinds = (int, slice, np.int64, type(None))
     if not all(type(one) in kinds for one in keys) or sum(one is not None for one in keys) > len(inner.shape):
-        run.refuse("such an index of a private array")
+        run.refuse(
+            "a private array can only be indexed by integers, slices and None, at most one for each axis"
+        )
     return _by_position(run, inner, keys)
 
 
 def _masked(run: Run, inner: Private, mask: Private, keys: tuple[Any, ...]) -> Any:
     fits = mask.info.kind == "b" and mask.info.records == inner.info.records == 1 and len(mask.shape) == 1
     if len(keys) != 1 or not fits:
-        run.refuse("a private value is an index")
+        run.refuse("a private value is used as an index")
     if repr(mask.info.aligned) != repr(inner.info.aligned) or mask.shape[0] != inner.shape[0]:
-        run.refuse("a mask that belongs to other rows")
+        run.refuse("the mask belongs to other records than the array")
     return Array(Filtered(inner, mask))
 
 
 def _by_place(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
-    """An entry at a place that an outcome chose."""
+    """Return an entry at a position that is an outcome."""
     place = next(content(one) for one in keys if isinstance(content(one), Public))
     if place.shape != () or place.kind != "i":
-        run.refuse("an outcome that is an index must be one whole number")
+        run.refuse("a released index must be a single integer")
     samples = [
         _picked_by(run.sample(inner, side), [run.sample(one, side) for one in keys])
         for side in run.worlds.sides
@@ -410,7 +423,7 @@ def _by_place(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
         and keys[0] is full[0]
     ):
         return run.value(run.step("row_entry", [inner], {"at": place.expression}, samples))
-    return run.refuse("an entry that an outcome chose is followed in a vector, or as X[:, k]")
+    return run.refuse("a released index is supported for a vector, or as X[:, k]")
 
 
 def _picked_by(array: Any, keys: list[Any]) -> Any:
@@ -424,7 +437,7 @@ def _by_position(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
     whole = isinstance(first, slice) and first == slice(None)
     if info.records and not whole:
         if info.records != 1 or first is None:
-            run.refuse("records that are arranged in blocks are picked by position")
+            run.refuse("records arranged in blocks cannot be selected by position")
         found, drops = _rows(run, inner, first)
         keys = keys[1:] if drops else (slice(None), *keys[1:])
         if drops and not keys:
@@ -433,16 +446,16 @@ def _by_position(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
     if not all(isinstance(n, int) for n in shape):
         if all(isinstance(one, slice) and one == slice(None) for one in keys):
             return Array(found, shared=True)
-        run.refuse("an axis of unknown length is indexed")
+        run.refuse("an axis of unknown length cannot be indexed")
     lead = found.info.records
     if lead > 1 and not all(isinstance(one, slice) and one == slice(None) for one in keys[:lead]):
-        run.refuse("records that are arranged in blocks are picked by position")
+        run.refuse("records arranged in blocks cannot be selected by position")
     inside = keys[lead:] if lead else keys
     places = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)  # type: ignore[arg-type]
     try:
         got = places[tuple(inside)]
     except IndexError as error:
-        return run.refuse(f"an index error: {error}")
+        return run.refuse(f"the program raises IndexError: {error}")
     taken = np.ravel(got).tolist()
     if taken == list(range(places.size)) and len(taken):
         if np.shape(got) == shape:
@@ -454,13 +467,15 @@ def _by_position(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
 
 
 def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
-    """Records at public positions, and whether the axis of records is gone."""
+    """Return the records at public positions, and whether the axis of records was dropped."""
     if run.s.length_is_private:
-        run.refuse("positions of records are used, but their number and order are private under add-remove")
+        run.refuse(
+            "records cannot be selected by position: their number and order are private under add-remove"
+        )
     n = inner.shape[0]
     if isinstance(first, slice):
         if not is_plain([first.start, first.stop, first.step]):
-            run.refuse("a slice of records whose ends are outcomes or sizes (give the number of records)")
+            run.refuse("a slice of records requires constant ends (declare size=n)")
         if isinstance(n, int):
             start, stop, step = first.indices(n)
             params = {"start": start, "stop": None if stop < 0 else stop, "step": step}
@@ -471,16 +486,16 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
             fits = fits and (stop is None or (type(stop) is int and 0 <= stop <= least))
             if not fits:
                 run.refuse(
-                    "a slice of records of every number is followed for constant positions below the least"
-                    " number"
+                    "without a fixed number of records, a slice requires step 1 and constant positions up to"
+                    " the least number"
                 )
             params = {"start": start, "stop": stop, "step": 1}
         return run.step("rows", [inner], params), False
     if not isinstance(n, int):
-        run.refuse("one record of data of every size (give a number of records, or use whole arrays)")
+        run.refuse("a single record requires a fixed number of records (declare size=n, or use whole arrays)")
     k = int(first)
     if not -n <= k < n:
-        run.refuse(f"index {k} of {n} records")
+        run.refuse(f"index {k} is out of range for {n} records")
     k %= n
     row = run.step("rows", [inner], {"start": k, "stop": k + 1, "step": 1})
     return run.step("reshape", [row], {"shape": inner.shape[1:], "records": 0}), True

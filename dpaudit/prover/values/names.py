@@ -1,4 +1,4 @@
-"""Names of a program, and which objects they may let in."""
+"""Resolve the names of a program, and admit the objects that they refer to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpaudit.prover.values.operations import (
     _holds_noise,
     binary,
     content,
-    seen,
+    published,
     symbols_in,
 )
 from dpaudit.prover.values.randomness import (
@@ -49,50 +49,50 @@ from dpaudit.prover.values.values import (
 
 __all__ = ["Names", "Parts"]
 
-#: What has no truth, and what has no operators; made once, since every operation asks.
+#: Types without a truth value, and types without operators. Built once, because every operation tests them.
 NO_TRUTH = (Lazy, DictView, Function, Bound, Named, Accepted)
 NO_OPERAND = (*NO_TRUTH, Raised)
 
 
 class Parts:
-    """What all parts of the interpreter share, and the steps that some part of it defines."""
+    """The state that all parts of the interpreter share, and the methods that later parts define."""
 
     def __init__(self, run: Run, files: frozenset[str]) -> None:
         self.run, self.files = run, files
-        self.frozen: dict[int, Any] = {}  # containers from outside: they are not changed
+        self.frozen: dict[int, Any] = {}  # containers from outside, which must not be modified
         self.kept: list[Any] = []
         self.imports: dict[int, Any] = {}
         self.yielded: list[Any] = []
         self.depth = 0
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         raise NotImplementedError
 
     def iterate(self, value: Any) -> Iterator[Any]:
-        """The items of a value, one after the other."""
+        """Yield the items of a value."""
         raise NotImplementedError
 
     def item(self, value: Any, key: Any) -> Any:
-        """``value[key]``."""
+        """Return ``value[key]``."""
         raise NotImplementedError
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
-        """``function(*arguments, **options)``."""
+        """Return ``function(*arguments, **options)``."""
         raise NotImplementedError
 
 
 class Names(Parts):
-    """Looks up names, and lets in what they hold by exact type or identity."""
+    """The part of the interpreter that looks up names and admits their values by exact type or identity."""
 
     def function(self, real: FunctionType) -> Function:
-        """A Python function of a followed file."""
+        """Return a Python function of a followed file as a value of the interpreter."""
         if real.__code__.co_filename not in self.files:
-            self.run.refuse(f"{real.__qualname__} is in another file (say files=[...] to follow it)")
+            self.run.refuse(f"{real.__qualname__} is defined in another file (pass files=[...] to follow it)")
         if real.__dict__:
-            self.run.refuse(f"{real.__qualname__} has attributes")
+            self.run.refuse(f"{real.__qualname__} has function attributes, which are not supported")
         if real.__code__.co_flags & 0x280:  # coroutine, asynchronous generator
-            self.run.refuse(f"{real.__qualname__} is asynchronous")
+            self.run.refuse(f"{real.__qualname__} is asynchronous, which is not supported")
         source = source_of(real)
         defaults = tuple(
             self.enter(value, f"a default of {real.__qualname__}") for value in real.__defaults__ or ()
@@ -104,7 +104,7 @@ class Names(Parts):
         return Function(source, None, real, real.__globals__, defaults, named)
 
     def enter(self, value: Any, what: str) -> Any:
-        """Let in an object that the program names: by exact type, or by identity."""
+        """Admit an object that the program refers to, by its exact type or its identity."""
         run, kind = self.run, type(value)
         if (
             value is None
@@ -118,7 +118,7 @@ class Names(Parts):
             return value
         if kind is np.ndarray:
             if value.dtype.kind not in "bif":
-                run.refuse(f"{what} is an array of type {value.dtype}")
+                run.refuse(f"{what} is an array of dtype {value.dtype} (use bool, int64 or float64)")
             return self._remember(value, Array(value, shared=True))
         if kind in (list, tuple, dict):
             return self._container(value, what)
@@ -145,12 +145,17 @@ class Names(Parts):
             return Named(f"random.{value.__name__}", value)
         if isinstance(value, np.random.Generator | np.random.RandomState):
             run.refuse(
-                f"{what} is a random generator that outlives the run (make one inside, or take it as an"
-                " argument)"
+                f"{what} is a random generator that persists between runs (create it inside the function, or"
+                " take it as a parameter)"
             )
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
-            run.refuse(f"{what} is {name_of(value)}, which is not followed")
-        return run.refuse(f"{what} is a {kind.__name__}, which may change or hide something")
+            name = name_of(value)
+            run.refuse(
+                f"{name} is not supported"
+                if what == name
+                else f"{what} refers to {name}, which is not supported"
+            )
+        return run.refuse(f"{what} is a {kind.__name__}, a type that is not supported")
 
     def _remember(self, outside: Any, inside: Any) -> Any:
         self.imports[id(outside)] = inside
@@ -163,7 +168,7 @@ class Names(Parts):
             self.run.refuse(f"{what} is nested too deeply")
         if type(value) is dict:
             if not all(type(key) in (int, str, bool, float) or is_plain_tuple(key) for key in value):
-                self.run.refuse(f"{what} has keys that are no numbers or text")
+                self.run.refuse(f"{what} has keys other than plain numbers and text")
             found: Any = {}
             self._remember(value, found)
             found.update({key: self.enter(item, what) for key, item in value.items()})
@@ -178,11 +183,12 @@ class Names(Parts):
         return found
 
     def lookup(self, name: str, scope: Scope) -> Any:
+        """Return the value of a name, as Python resolves it."""
         here: Scope | None = scope
         while here is not None:
             if name in here.local and name not in here.nonlocal_:
                 if name not in here.names:
-                    self.run.refuse(f"the name {name!r} is used before it has a value")
+                    self.run.refuse(f"the variable {name!r} is used before it is assigned")
                 return here.names[name]
             if here.outer is None:
                 break
@@ -193,13 +199,13 @@ class Names(Parts):
             try:
                 value = cell.cell_contents
             except ValueError:
-                return self.run.refuse(f"the enclosing name {name!r} has no value")
-            return self.enter(value, f"the enclosing name {name!r}")
+                return self.run.refuse(f"the enclosing variable {name!r} has no value")
+            return self.enter(value, f"the enclosing variable {name!r}")
         return self._global(name, (here or scope).function)
 
     def _global(self, name: str, function: Function) -> Any:
         if name.startswith("__"):
-            self.run.refuse(f"the name {name!r} is used")
+            self.run.refuse(f"the name {name!r} is not supported")
         if name in function.globals:
             return self.enter(function.globals[name], f"the global name {name!r}")
         around = function.globals.get("__builtins__", builtins)
@@ -209,33 +215,35 @@ class Names(Parts):
         return self._raises(NameError(f"name {name!r} is not defined"))
 
     def _raises(self, error: Exception) -> Any:
-        """Refuse a program that raises without a raise statement: a path must not end by our reading
-        alone."""
+        """Refuse a program that raises without a raise statement.
+
+        Treating such an exception as the end of the path would rely on the interpreter's model alone.
+        """
         return self.run.refuse(f"the program raises {type(error).__name__}: {error}")
 
     def _finished(self, value: Any) -> Any:
         if isinstance(content(value), Lazy | DictView):
-            self.run.refuse("an iterator or a view of a dict is kept or returned (write list(...))")
+            self.run.refuse("an iterator or a dict view is stored or returned (use list(...))")
         return value
 
     def _truthful(self, value: Any) -> Any:
         inner = content(value)
         if isinstance(inner, NO_TRUTH):
-            self.run.refuse("the truth of a function, module or iterator")
+            self.run.refuse("a function, module or iterator cannot be used as a condition")
         return value
 
     def _operate(self, op: str, left: Any, right: Any) -> Any:
         for one in (left, right):
             if isinstance(content(one), NO_OPERAND):
-                self.run.refuse("an operator on a function, module or iterator")
+                self.run.refuse("a function, module, exception or iterator cannot be an operand")
         return binary(self.run, op, left, right)
 
     def _text_value(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(self._text_value(item) for item in value)
-        value = seen(self.run, value) if _holds_noise(value) else value
+        value = published(self.run, value) if _holds_noise(value) else value
         if any(not isinstance(symbol, Public) for symbol in symbols_in(value)):
-            self.run.refuse("a private value in text")
+            self.run.refuse("a private value is formatted as text")
         return value
 
     def _text(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What accepted functions do to private values: one rule for each, made of recorded steps."""
+"""Follow numpy, math and builtin functions of private values, by rules built from recorded steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpaudit.prover.values.operations import (
     binary,
     content,
     is_plain,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -101,6 +101,8 @@ __all__ = [
 
 
 def elementwise_rule(op: str) -> Rule:
+    """Return a rule that applies one step to every entry."""
+
     def rule(run: Run, x1: Any) -> Any:
         return each_rule(run, x1, lambda p: run.step(op, [p]))
 
@@ -108,6 +110,7 @@ def elementwise_rule(op: str) -> Rule:
 
 
 def each_rule(run: Run, value: Any, function: Callable[[Private], Private]) -> Any:
+    """Apply a function to a private value, or to the unfiltered rows of a filtered array."""
     inner = content(value)
     if isinstance(inner, Filtered):
         return Array(Filtered(function(inner.base), inner.mask))
@@ -115,16 +118,17 @@ def each_rule(run: Run, value: Any, function: Callable[[Private], Private]) -> A
 
 
 def operator_rule(op: str) -> Rule:
+    """Return the rule of a binary operator."""
     return lambda run, x1, x2: binary(run, op, x1, x2)
 
 
 def floats_rule(op: str) -> Rule:
-    """A function that gives floats of whole numbers too."""
+    """Return a rule for a function that returns floats, also for integer arguments."""
     return lambda run, x1: each_rule(run, x1, lambda p: run.step(op, [as_float_rule(run, p)]))
 
 
 def square_root_rule(run: Run, x1: Any) -> Any:
-    """np.sqrt; of the sum of squares of each row (or of a vector) it is the norm, of which more is known."""
+    """Follow ``np.sqrt``. The root of a sum of squares is recorded as a norm, which has tighter bounds."""
 
     def rooted(value: Private) -> Private:
         op, ids, params = run.record.nodes[value.node]
@@ -139,22 +143,24 @@ def square_root_rule(run: Run, x1: Any) -> Any:
 
 
 def as_float_rule(run: Run, value: Private) -> Private:
-    """The value as floats; numpy computes functions of truth values in half precision."""
+    """Return the value as floats. Booleans are refused, since numpy would compute in half precision."""
     if value.info.kind == "b":
-        run.refuse("a function of truth values (convert them: x.astype(float))")
+        run.refuse(
+            "numeric functions of Boolean values are not supported (convert them with x.astype(float))"
+        )
     if value.info.kind == "f":
         return value
     return run.step("cast", [value], {"kind": "f", "python": value.info.python})
 
 
 def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
-    """How many edges are at most x (below x, with ``right``)."""
+    """Count the edges that are at most x, or below x if ``right`` is true."""
     edges = content(bins)
     if isinstance(edges, list | tuple) and is_plain(edges):
         edges = np.asarray(edges)
     plain = isinstance(edges, np.ndarray) and edges.ndim == 1 and len(edges) > 0
     if not plain or not np.all(np.diff(edges) > 0) or type(right) is not bool:
-        run.refuse("np.digitize and np.searchsorted need constant edges that increase")
+        run.refuse("np.digitize and np.searchsorted require constant, strictly increasing edges")
 
     def counted(value: Private) -> Private:
         column = run.step("reshape", [value], {"shape": (*value.shape, 1), "records": value.info.records})
@@ -165,12 +171,14 @@ def digitize_rule(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
 
 
 def searchsorted_rule(run: Run, a: Any, v: Any, side: Any = "left") -> Any:
+    """Follow ``np.searchsorted``, as ``np.digitize`` with exchanged arguments."""
     if side not in ("left", "right"):
-        run.refuse("a side that is neither left nor right")
+        run.refuse(f"side must be 'left' or 'right', got {side!r:.40}")
     return digitize_rule(run, v, a, side == "left")
 
 
 def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
+    """Follow ``np.average`` with constant weights."""
     if weights is None:
         return mean_rule(run, a)
     known = content(weights)
@@ -178,12 +186,14 @@ def average_rule(run: Run, a: Any, weights: Any = None) -> Any:
     value = run.lift(a)
     fits = isinstance(known, np.ndarray) and known.ndim == 1 and len(value.shape) == 1 and known.sum() > 0
     if not fits:
-        run.refuse("np.average is followed for a vector with constant weights whose sum is positive")
+        run.refuse("np.average requires a vector and constant weights with a positive sum")
     product = run.step("mul", [value, known.astype(float)])
     return run.value(run.step("div", [run.step("sum", [product], {"axes": (0,)}), np.float64(known.sum())]))
 
 
 def extreme_rule(op: str) -> Rule:
+    """Return the rule of ``np.maximum`` or ``np.minimum``."""
+
     def rule(run: Run, x1: Any, x2: Any) -> Any:
         x, y = content(x1), content(x2)
         filtered = [one for one in (x, y) if isinstance(one, Filtered)]
@@ -191,7 +201,7 @@ def extreme_rule(op: str) -> Rule:
             return run.value(run.step(op, [x1, x2]))
         other = y if filtered[0] is x else x
         if len(filtered) == 2 or isinstance(other, Private) or shape_of(other) != ():
-            run.refuse("a filtered array meets an array of another length")
+            run.refuse("a filtered array cannot be combined with an array of another length")
         return Array(Filtered(run.step(op, [filtered[0].base, other]), filtered[0].mask))
 
     return rule
@@ -200,24 +210,26 @@ def extreme_rule(op: str) -> Rule:
 def clip_rule(
     run: Run, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None
 ) -> Any:
+    """Follow ``np.clip`` with public bounds, as a maximum and a minimum."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if any(isinstance(content(end), Private | Filtered) for end in (low, high)):
-        run.refuse("clipping to private bounds")
+        run.refuse("np.clip requires public bounds, got a private one")
     if low is None and high is None:
-        run.refuse("np.clip without bounds")
+        run.refuse("np.clip requires at least one bound")
     found = a
     for op, end, open_end in (("maximum", low, -math.inf), ("minimum", high, math.inf)):
         plain = content(end)
         if end is not None and not (isinstance(plain, int | float | np.generic) and plain == open_end):
             found = extreme_rule(op)(run, found, end)
     if found is a:
-        run.refuse("np.clip without finite bounds")
+        run.refuse("np.clip requires at least one finite bound")
     return found
 
 
 def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Follow ``np.where``, including randomised response if the condition is a coin."""
     if x is None or y is None:
-        run.refuse("np.where with one argument (the places of records)")
+        run.refuse("np.where with one argument is not supported, because it returns the positions of records")
     coin = content(condition)
     if isinstance(coin, Coin) and any(isinstance(content(one), Private | Filtered) for one in (x, y)):
         return randomised_rule(run, coin, x, y)
@@ -225,37 +237,39 @@ def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
         return call_accepted(
             run,
             ACCEPTED[id(np.where)],
-            [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
+            [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
             {},
         )
     parts = [content(one) for one in (condition, x, y)]
     if any(isinstance(one, Filtered) for one in parts):
-        run.refuse("np.where of a filtered array (use the mask as the condition)")
-    parts = [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
-    return Array(run.step("where", parts))  # of numbers, numpy gives an array without axes
+        run.refuse("np.where of a filtered array is not supported (use the mask as the condition)")
+    parts = [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
+    return Array(run.step("where", parts))  # for scalars, numpy returns a zero-dimensional array
 
 
 def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
-    """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
+    """Follow ``np.where(coins, x, other)``, where ``other`` is 1 - x or ``rng.integers(k, size=n)``."""
     base, other = content(x), content(y)
     p = coin.p
     if isinstance(base, Private) and isinstance(other, Private) and flips_rule(run, other, base):
-        base, other, p = other, base, 1 - p  # the coins say which bits are flipped
+        base, other, p = other, base, 1 - p  # here a coin of 1 flips its bit
     if (
         not isinstance(base, Private)
         or base.info.records != 1
         or base.shape != coin.shape
         or coin.uniform.used
     ):
-        return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+        return run.refuse(
+            "randomised response requires exactly one unused coin for each entry of the records"
+        )
     if isinstance(other, Private) and flips_rule(run, base, other):
         among = None
     elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
         other.used, among = True, other.limit
     else:
         return run.refuse(
-            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or"
-            " rng.integers(k, size=n))"
+            "this form of randomised response is not supported (write np.where(rng.random(n) < p, d, other)"
+            " with other = 1 - d or other = rng.integers(k, size=n))"
         )
     coin.uniform.used = True
     samples = [
@@ -270,7 +284,7 @@ def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
 
 
 def flips_rule(run: Run, bits: Private, other: Private) -> bool:
-    """Whether ``other`` is 1 - bits (or, of truth values, their negation), as the record says."""
+    """Return whether the record shows that ``other`` is 1 - bits, or the negation of Boolean bits."""
     nodes = run.record.nodes
     op, ids, _ = nodes[other.node]
     if op == "not":
@@ -283,6 +297,7 @@ def flips_rule(run: Run, bits: Private, other: Private) -> bool:
 
 
 def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
+    """Return the axes of a reduction as sorted, nonnegative integers."""
     rank = len(info.shape)
     if axis is None:
         return tuple(range(rank))
@@ -290,21 +305,23 @@ def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
     if not all(type(k) is int and -rank <= k < rank for k in chosen) or len(
         {k % rank for k in chosen}
     ) != len(chosen):
-        run.refuse(f"axis {axis!r} of an array of {rank} axes")
+        run.refuse(f"axis {axis!r} is invalid for an array with {rank} axes")
     return tuple(sorted(k % rank for k in chosen))
 
 
 def reduction_rule(op: str) -> Rule:
+    """Return the rule of a sum, max, min, any or all over axes."""
+
     def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
         if type(keepdims) is not bool:
-            run.refuse("keepdims is not True or False")
+            run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
         inner = content(a)
         if isinstance(inner, list | tuple):
             a = new_array_rule(run, inner)
             inner = content(a)
         if dtype is not None and real_of(dtype) in (bool, np.bool_, "bool"):
-            run.refuse("a sum in the type bool (numpy takes it as any())")
-        if dtype is not None:  # numbers are cast before they are summed
+            run.refuse("a sum with dtype=bool is not supported (numpy computes any())")
+        if dtype is not None:  # numpy casts before it sums
             a = astype_rule(run, a, dtype)
             inner = content(a)
         if isinstance(inner, Filtered):
@@ -318,13 +335,14 @@ def reduction_rule(op: str) -> Rule:
             and run.s.length_is_private
             and op in ("max", "min")
         ):
-            run.refuse(f"{op} of data that may be empty")
+            run.refuse(f"{op}() requires nonempty data, but there may be no records")
         return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
     return rule
 
 
 def kept_rule(run: Run, value: Private, found: Private, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Restore the reduced axes with length 1 if ``keepdims`` is true."""
     if keepdims:
         shape = tuple(1 if k in axes else n for k, n in enumerate(value.shape))
         found = run.step("reshape", [found], {"shape": shape, "records": found.info.records})
@@ -332,34 +350,39 @@ def kept_rule(run: Run, value: Private, found: Private, axes: tuple[int, ...], k
 
 
 def of_filter_rule(run: Run, op: str, inner: Filtered, axis: Any, keepdims: bool) -> Any:
+    """Reduce a filtered array, with 0 in the dropped rows."""
     axes = axes_rule(run, inner.base.info, axis)
     if 0 not in axes:
         found = run.step(op, [inner.base], {"axes": axes})
         if keepdims:
-            run.refuse("keepdims of a filtered array")
+            run.refuse("keepdims is not supported for a filtered array")
         return Array(Filtered(found, inner.mask))
     if op in ("max", "min"):
-        run.refuse(f"{op} of a filtered array (it may be empty)")
+        run.refuse(f"{op}() of a filtered array is not supported, because it may be empty")
     if op == "all":
-        run.refuse("all() of a filtered array")
+        run.refuse("all() of a filtered array is not supported")
     value = zeroed(run, inner)
     return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
 
 def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Follow ``np.mean`` over a public number of entries, as a sum and a division."""
     if type(keepdims) is not bool:
-        run.refuse("keepdims is not True or False")
+        run.refuse(f"keepdims must be True or False, got {keepdims!r:.40}")
     inner = content(a)
     if isinstance(inner, list | tuple):
         a = new_array_rule(run, inner)
         inner = content(a)
     if isinstance(inner, Filtered):
-        run.refuse("the mean of a filtered array: its length is private (release a sum and a count)")
+        run.refuse(
+            "the mean of a filtered array is not supported: its length is private (release a sum and a count)"
+        )
     value = run.lift(a)
     axes = axes_rule(run, value.info, axis)
     if value.info.records and 0 in axes and run.s.length_is_private:
         run.refuse(
-            "the mean of a private number of records (release a sum and a count, or divide by a constant)"
+            "the mean over a private number of records is not supported (release a sum and a count, or divide"
+            " by a constant)"
         )
     if value.info.kind != "f":
         value = run.step("cast", [value], {"kind": "f", "python": False})
@@ -368,11 +391,12 @@ def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     for k in axes:
         count = binary(run, "mul", count, extent_value(run, value.shape[k]))
     if isinstance(count, int) and count < 1:
-        run.refuse("the mean of what may be empty")
+        run.refuse("mean() requires a nonempty array")
     return run.value(run.step("div", [total, count]))
 
 
 def count_nonzero_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.count_nonzero``, as a sum of comparisons with 0."""
     inner = content(a)
     base = inner.base if isinstance(inner, Filtered) else run.lift(a)
     if base.info.kind != "b":
@@ -385,6 +409,7 @@ def count_nonzero_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """Follow ``np.linalg.norm`` of each row or of a vector."""
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     rank = len(base.shape)
@@ -399,31 +424,32 @@ def norm_rule(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any
     rows = base.info.records == 1 and rank == 2 and axis in (1, -1) and type(axis) is int
     vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
     if order is None or not (rows or vector) or type(keepdims) is not bool or (vector and keepdims):
-        run.refuse(
-            "np.linalg.norm is followed for each row (axis=1) or a vector, with ord None, 1, 2 or np.inf"
-        )
+        run.refuse("np.linalg.norm requires a vector, or rows with axis=1, and ord None, 1, 2 or np.inf")
     if base.info.kind != "f":
-        run.refuse("the norm of whole numbers or truth values (convert them to float)")
+        run.refuse("np.linalg.norm requires floats (convert integers and Booleans with astype(float))")
     found = run.step("norm", [base], {"p": order, "keep": keepdims})
     return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
 
 
 def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
+    """Follow ``np.histogram`` with public edges, as a sum of unit vectors."""
     inner = content(a)
     base = inner.base if isinstance(inner, Filtered) else run.lift(a)
     edges = content(bins)
     if symbols_in([bins, range]):
-        run.refuse("bins of a histogram that are outcomes")
+        run.refuse("histogram bins must be constants, got released or private values")
     if type(edges) is int:
         if range is None:
-            run.refuse("bins of a histogram that are made from the data (write range=(low, high))")
+            run.refuse("histogram bins would depend on the data (pass range=(low, high))")
         found_edges = np.histogram_bin_edges(np.zeros(1), bins=edges, range=unwrapped(range))
     elif isinstance(edges, list | tuple | np.ndarray) and range is None:
         found_edges = np.asarray(edges)
     else:
-        return run.refuse("bins of a histogram are a number with range=(low, high), or constant edges")
+        return run.refuse(
+            "histogram bins must be a number with range=(low, high), or constant edges without range"
+        )
     if base.info.kind == "b" or len(base.shape) != base.info.records:
-        run.refuse("a histogram of one number for each record")
+        run.refuse("np.histogram requires one number per record")
     params = {"edges": [str(exact(edge)) for edge in found_edges.tolist()]}
     hits = run.step("bins", [base], params)
     counted = summed_hits_rule(run, hits, inner)
@@ -431,75 +457,83 @@ def histogram_rule(run: Run, a: Any, bins: Any = 10, range: Any = None) -> Any:
 
 
 def summed_hits_rule(run: Run, hits: Private, inner: Any) -> Private:
+    """Sum the unit vectors of all records that are not filtered out."""
     if isinstance(inner, Filtered):
         hits = zeroed(run, Filtered(hits, inner.mask))
     return run.step("sum", [hits], {"axes": tuple(range(hits.info.records))})
 
 
 def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """Follow ``np.bincount`` with a public length, as a sum of unit vectors."""
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     if type(minlength) is not int or minlength < 1:
-        run.refuse("np.bincount needs minlength=k: without it, its length depends on the data")
+        run.refuse("np.bincount requires minlength=k with k >= 1, otherwise its length depends on the data")
     if len(base.shape) != 1 or base.info.records != 1:
-        run.refuse("np.bincount of one number for each record")
+        run.refuse("np.bincount requires one number per record")
     hits = run.step("one_hot", [base], {"k": minlength})
     if weights is not None:
         column = run.lift(weights)
         plain = column.info.records == 1 and len(column.shape) == 1 and column.info.kind == "f"
         if not plain or isinstance(inner, Filtered):
-            run.refuse("weights of np.bincount are one float64 for each of the same records")
+            run.refuse(
+                "weights of np.bincount must be one float64 for each record of the same unfiltered array"
+            )
         each = run.step("reshape", [column], {"shape": (*column.shape, 1), "records": 1})
         hits = run.step("mul", [hits, each])
         if hits.info.records != 1:
-            run.refuse("weights of np.bincount belong to other rows than the places")
+            run.refuse("weights of np.bincount must belong to the same records as the bins")
     return run.value(summed_hits_rule(run, hits, inner))
 
 
 def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
-    """np.array, np.asarray, np.stack: a new array of the same values."""
+    """Follow ``np.array``, ``np.asarray`` and ``np.stack``: return a new array of the same values."""
     inner = content(object)
     if isinstance(inner, list | tuple):
         items = [new_array_rule(run, item) if isinstance(item, list | tuple) else item for item in inner]
         if not items:
             return Array(np.array([]))
         if any(isinstance(content(item), Filtered | Transposed | Ranked) for item in items):
-            run.refuse("filtered or transposed arrays are put together")
-        items = [seen(run, item) if _holds_noise(item) else item for item in items]
+            run.refuse("filtered, transposed or ranked arrays cannot be put into one array")
+        items = [published(run, item) if _holds_noise(item) else item for item in items]
         if not any(isinstance(content(item), Private | Entries) for item in items):
             return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
         values = [run.lift(item) for item in items]
         kind = max((value.info.kind for value in values), key="bif".index)
         if any(value.info.records for value in values):
-            run.refuse("rows of records are put together this way (use np.column_stack)")
+            run.refuse("arrays of records cannot be stacked with np.array or np.stack (use np.column_stack)")
         if len({value.info.kind for value in values}) > 1 and "b" in {value.info.kind for value in values}:
-            run.refuse("truth values and numbers are put into one array")
+            run.refuse("Booleans and numbers cannot be put into one array")
         return cast_to_rule(run, run.value(run.stacked(values, kind)), dtype)
     if isinstance(inner, Noisy | Draw | Coin | Response) and dtype is None:
         return object
     if isinstance(inner, Filtered | Private):
         return cast_to_rule(run, Array(inner) if shape_of(inner) != () else inner, dtype)
-    return run.refuse("such an array")
+    return run.refuse(f"np.array of a {type(inner).__name__.lower()} value is not supported")
 
 
 def cast_to_rule(run: Run, value: Any, dtype: Any) -> Any:
+    """Cast a value if a dtype is given."""
     return value if dtype is None else astype_rule(run, value, dtype)
 
 
 def shared_array_rule(run: Run, a: Any, dtype: Any = None) -> Any:
+    """Follow ``np.asarray``, whose result may share memory with its argument."""
     found = new_array_rule(run, a, dtype)
     if isinstance(a, Array) and isinstance(found, Array):
-        a.shared = found.shared = True  # np.asarray gives the array itself
+        a.shared = found.shared = True  # np.asarray returns its argument, not a copy
     return found
 
 
 def stack_rule(run: Run, arrays: Any, axis: Any = 0) -> Any:
+    """Follow ``np.stack`` along the first axis."""
     if axis != 0 or not isinstance(arrays, list | tuple):
-        run.refuse("np.stack along another axis than 0 (use np.column_stack)")
+        run.refuse("np.stack requires a list of arrays and axis=0 (use np.column_stack for columns)")
     return new_array_rule(run, arrays)
 
 
 def column_stack_rule(run: Run, tup: Any) -> Any:
+    """Follow ``np.column_stack`` of columns of the same records."""
     items = [content(item) for item in tup] if isinstance(tup, list | tuple) else []
     rows = next((one for one in items if isinstance(one, Private) and one.info.records == 1), None)
     parts = []
@@ -507,20 +541,20 @@ def column_stack_rule(run: Run, tup: Any) -> Any:
         value = item
         if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
             if item.dtype.kind == "b":
-                run.refuse("a constant column of truth values")
+                run.refuse("a constant Boolean column is not supported in np.column_stack")
             ones = run.step("ones", [rows])
             if item.dtype.kind == "f":
                 ones = run.step("cast", [ones], {"kind": "f", "python": False})
-            value = run.step("mul", [ones, item])  # a constant column, row by row
+            value = run.step("mul", [ones, item])  # a constant column, as one value per record
         if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
-            run.refuse("np.column_stack of columns that are not all of the same records")
+            run.refuse("np.column_stack requires columns of the same records")
         parts.append(
             value
             if len(value.shape) == 2
             else run.step("reshape", [value], {"shape": (*value.shape, 1), "records": 1})
         )
     if not parts:
-        run.refuse("np.column_stack of nothing")
+        run.refuse("np.column_stack requires at least one column")
     return run.value(run.step("columns", parts))
 
 
@@ -540,10 +574,11 @@ KINDS: dict[Any, str] = {
 
 
 def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
+    """Follow a cast to float, int or bool."""
     target = real_of(dtype)
     kind = KINDS.get(target) if isinstance(target, type | str) else None
     if kind is None:
-        run.refuse(f"a cast to {target!r} (use float, int or bool)")
+        run.refuse(f"a cast to {target!r} is not supported (use float, int or bool)")
 
     def cast(value: Private) -> Private:
         if kind == "b":
@@ -556,16 +591,16 @@ def astype_rule(run: Run, a: Any, dtype: Any) -> Any:
 
 
 def python_number_rule(kind: str) -> Rule:
-    """float(x), int(x) and bool(x) of one number."""
+    """Return the rule for ``float(x)``, ``int(x)`` or ``bool(x)`` of one number."""
 
     def rule(run: Run, x: Any = 0) -> Any:
         if isinstance(content(x), Noisy | Draw) and shape_of(x) == () and kind == "f":
             return x
-        value = run.lift(seen(run, x) if _holds_noise(x) else x)
+        value = run.lift(published(run, x) if _holds_noise(x) else x)
         if value.shape != ():
-            run.refuse("a Python number of an array")
+            run.refuse("float(), int() and bool() require a single number, got an array")
         if kind == "b":
-            run.refuse("bool() of a private value (compare it inside an array operation)")
+            run.refuse("bool() of a private value is not supported (compare it inside an array operation)")
         if kind == "i" and value.info.kind == "f":
             return run.step("trunc", [value], {"kind": "i", "python": True})
         return run.step("cast", [value], {"kind": kind, "python": True})
@@ -574,9 +609,10 @@ def python_number_rule(kind: str) -> Rule:
 
 
 def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
+    """Follow ``round(x)`` of one number, without digits."""
     value = run.lift(number)
     if ndigits is not None or value.shape != () or value.info.kind == "b":
-        run.refuse("round() of a private number to digits, or of an array (write np.round)")
+        run.refuse("round() requires a single private number and no digits (use np.round for arrays)")
     python = value.info.python
     return (
         run.step("rint", [value], {"kind": "i", "python": True})
@@ -586,55 +622,69 @@ def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
 
 
 def np_round_rule(run: Run, a: Any, decimals: Any = 0) -> Any:
+    """Follow ``np.round`` without decimals."""
     if decimals != 0:
-        run.refuse("rounding to decimals")
+        run.refuse(f"np.round of private values requires decimals=0, got {decimals!r:.40}")
     return each_rule(run, a, lambda p: rounded_rule(run, "rint", p))
 
 
 def rounded_rule(run: Run, op: str, value: Private) -> Private:
+    """Record a rounding step of floats."""
     if value.info.kind != "f":
-        run.refuse("np.round, np.floor and np.trunc of whole numbers or truth values")
+        run.refuse("np.round, np.floor and np.trunc require floats, got integers or Booleans")
     return run.step(op, [value], {"kind": "f", "python": False})
 
 
 def rounding_rule(op: str) -> Rule:
+    """Return the rule of ``np.floor``, ``np.trunc`` or ``np.rint``."""
     return lambda run, x1: each_rule(run, x1, lambda p: rounded_rule(run, op, p))
 
 
 def math_fabs_rule(run: Run, x: Any) -> Any:
+    """Follow ``math.fabs``."""
     return run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})])
 
 
 def math_rounding_rule(op: str) -> Rule:
+    """Return the rule of ``math.floor`` or ``math.trunc``."""
+
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.info.kind != "f" or value.shape != ():
-            run.refuse("math.floor and math.trunc of one float")
+            run.refuse("math.floor and math.trunc require a single float")
         return run.step(op, [value], {"kind": "i", "python": True})
 
     return rule
 
 
 def math_rule(op: str) -> Rule:
+    """Return the rule of a function of the math module."""
+
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
         if value.shape != ():
-            run.refuse("a function of math of an array (use numpy's)")
+            run.refuse(
+                "functions of the math module require a single number (use the numpy function for arrays)"
+            )
         if op == "exp" and not run.s.at_most(value.info.high, 700):
-            run.refuse("math.exp of a value without bounds (it raises OverflowError; use np.exp)")
+            run.refuse(
+                "math.exp may raise OverflowError unless its argument is at most 700 (use np.exp, or clip)"
+            )
         return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
 
     return rule
 
 
 def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
+    """Follow ``np.sort`` of a vector of public length."""
     value = run.lift(a)
     if axis not in (-1, 0, None) or len(value.shape) != 1 or run.s.length_is_private:
-        run.refuse("np.sort is followed for a vector whose length is public")
+        run.refuse("np.sort requires a vector whose length is public")
     return run.value(run.step("sort", [value]))
 
 
 def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.cumsum`` of a vector of fixed length."""
     value = run.lift(a)
     if (
         axis not in (None, 0)
@@ -642,16 +692,15 @@ def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
         or not isinstance(value.shape[0], int)
         or run.s.length_is_private
     ):
-        run.refuse(
-            "np.cumsum is followed for a vector of a known number of entries (give the number of records)"
-        )
+        run.refuse("np.cumsum requires a vector of fixed length (declare size=n)")
     return run.value(run.step("cumsum", [value]))
 
 
 def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    """Follow ``np.quantile`` of a vector of public length, at one constant."""
     value = as_float_rule(run, run.lift(a)) if type(q) is float else run.lift(a)
     if value.info.kind != "f":
-        run.refuse("a quantile of whole numbers at a whole number (write it as a float)")
+        run.refuse("np.quantile of integers requires a float q")
     if (
         axis is not None
         or len(value.shape) != 1
@@ -659,11 +708,12 @@ def quantile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
         or type(q) not in (int, float)
         or not 0 <= q <= 1
     ):
-        run.refuse("np.quantile is followed for a vector whose length is public, at one constant")
+        run.refuse("np.quantile requires a vector whose length is public, and one constant q in [0, 1]")
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q))})
 
 
 def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
+    """Follow ``np.percentile``, as a quantile."""
     value = run.lift(a)
     if (
         axis is not None
@@ -672,38 +722,46 @@ def percentile_rule(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
         or type(q) not in (int, float)
         or not 0 <= q <= 100
     ):
-        run.refuse("np.percentile is followed for a vector whose length is public, at one constant")
+        run.refuse("np.percentile requires a vector whose length is public, and one constant q in [0, 100]")
     samples = [apply(np.percentile, one, q) for one in value.samples]
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q) / 100)}, samples)
 
 
 def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
+    """Follow ``np.median`` of a vector of public length."""
     value = run.lift(a)
     if axis is not None or len(value.shape) != 1 or run.s.length_is_private:
-        run.refuse("np.median is followed for a vector whose length is public")
+        run.refuse("np.median requires a vector whose length is public")
     return run.step("order", [value], {"what": "median"})
 
 
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
+    """Follow ``np.var`` of a vector."""
     value = run.lift(a)
     if axis is not None or type(ddof) is not int:
-        run.refuse("np.var is followed for one vector, with ddof 0 or 1")
+        run.refuse("np.var requires the default axis, and ddof 0 or 1")
     return run.step("var", [value], {"ddof": ddof})
 
 
 def place_of_rule(largest: bool) -> Rule:
+    """Return the rule of ``np.argmax`` or ``np.argmin``."""
+
     def rule(run: Run, a: Any, axis: Any = None) -> Any:
         inner = content(a)
         if isinstance(inner, Noisy) and inner.released is None and isinstance(content(inner.base), Private):
             return noisy_place_rule(run, inner, largest, axis)
         if isinstance(inner, Noisy | Draw):
-            return call_accepted(run, ACCEPTED[id(np.argmax if largest else np.argmin)], [seen(run, a)], {})
+            return call_accepted(
+                run, ACCEPTED[id(np.argmax if largest else np.argmin)], [published(run, a)], {}
+            )
         base = inner.base if isinstance(inner, Filtered) else run.lift(a)
         rank = len(base.shape)
         rows = base.info.records == 1 and rank == 2 and axis in (1, -1)
         vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
         if not (rows or vector):
-            run.refuse("the place of the largest record")
+            run.refuse(
+                "np.argmax and np.argmin require a vector of aggregates, or rows of records with axis=1"
+            )
         samples = [apply(np.argmax if largest else np.argmin, one, -1) for one in base.samples]
         found = run.step("argbest", [base], {"largest": largest}, samples)
         return Array(Filtered(found, inner.mask)) if isinstance(inner, Filtered) else run.value(found)
@@ -712,6 +770,7 @@ def place_of_rule(largest: bool) -> Rule:
 
 
 def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
+    """Release the position of the largest or smallest noisy score."""
     alone = (
         run.picks
         and len(noisy.terms) == 1
@@ -724,7 +783,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
         or not isinstance(noisy.shape[0], int)
         or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel")
     ):
-        released = seen(run, Array(noisy))
+        released = published(run, Array(noisy))
         return call_accepted(
             run,
             ACCEPTED[id(np.argmax if largest else np.argmin)],
@@ -735,6 +794,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
 
 
 def argsort_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.argsort`` of noisy scores."""
     inner = content(a)
     if (
         not isinstance(inner, Noisy)
@@ -742,17 +802,18 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.terms) != 1
         or len(inner.shape) != 1
     ):
-        run.refuse("np.argsort of private values")
+        run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
     if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel") or not isinstance(
         content(inner.base), Private
     ):
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     if not run.picks:
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     return Array(Ranked(inner))
 
 
 def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    """Follow ``np.reshape``, which keeps the records in leading axes if it can."""
     value = run.lift(a)
     wanted = shape if isinstance(shape, tuple) else (shape,)
     info = value.info
@@ -765,14 +826,16 @@ def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
         elif wanted == (-1,) and len(value.shape) == 1:
             found = value
         else:
-            return run.refuse("such a shape of records of every number (use [:, None] or reshape(-1, 1))")
+            return run.refuse(
+                "without a fixed number of records, only [:, None], reshape(-1, 1) and reshape(-1) work"
+            )
         return Array(found, shared=True)
     if not is_plain(list(wanted)) or not all(isinstance(n, int) for n in wanted):
-        run.refuse("a shape that an outcome decides")
+        run.refuse("the new shape must be constant, but it depends on a released value")
     try:
         new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[type-var]
     except ValueError as error:
-        return run.refuse(f"reshape: {error}")
+        return run.refuse(f"reshape() raises ValueError: {error}")
     records = 0
     if info.records:
         lead = math.prod(value.shape[: info.records])
@@ -781,23 +844,28 @@ def reshape_rule(run: Run, a: Any, shape: Any) -> Any:
 
 
 def method_reshape_rule(run: Run, a: Any, shape: Any) -> Any:
+    """Follow ``x.reshape(...)``, with the shape as a tuple or as separate arguments."""
     return reshape_rule(run, a, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else tuple(shape))
 
 
 def ravel_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.ravel``."""
     return reshape_rule(run, a, (-1,))
 
 
 def copied_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.copy``."""
     inner = content(a)
     return Array(inner) if shape_of(inner) not in ((), None) or isinstance(inner, Filtered) else inner
 
 
 def dot_rule(run: Run, a: Any, b: Any) -> Any:
+    """Follow ``np.dot``, as a matrix product."""
     return matmul(run, a, b)
 
 
 def size_rule(run: Run, a: Any) -> Any:
+    """Follow ``np.size``, as the product of all extents."""
     found: Any = 1
     for n in shape_value(run, a):
         found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
@@ -805,18 +873,23 @@ def size_rule(run: Run, a: Any) -> Any:
 
 
 def like_rule(value: float) -> Rule:
+    """Return the rule of ``np.zeros_like`` or ``np.ones_like``."""
+
     def rule(run: Run, a: Any) -> Any:
         base = run.lift(a)
         if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
-            run.refuse("np.zeros_like of records of every number")
+            run.refuse("np.zeros_like and np.ones_like require a fixed number of records")
         return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))
 
     return rule
 
 
 def not_rule(run: Run, x1: Any) -> Any:
+    """Follow ``np.logical_not`` of Booleans."""
     return each_rule(
         run,
         x1,
-        lambda p: run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not of numbers"),
+        lambda p: (
+            run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not requires Booleans")
+        ),
     )

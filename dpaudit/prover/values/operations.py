@@ -1,7 +1,8 @@
-"""Operators on private, public, noisy and plain values: which rule each pair of values has.
+"""Apply operators to private, public, noisy and plain values, with a rule for each pair of operands.
 
-The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant
-factors; private values become steps; what is left are outcomes, of which anything may be computed.
+The cases are tried in order. A uniform number may be compared once. Noisy values stay noisy under sums and
+constant factors. Private values become recorded steps. All other operands are outcomes, and any function of
+outcomes is post-processing.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ from dpaudit.prover.values.values import (
 __all__ = [
     "LATER",
     "OPERATORS",
+    "add_to_output",
     "binary",
     "content",
     "expression_of",
     "function_of",
     "is_plain",
     "public_of",
-    "seen",
+    "published",
     "settle",
     "shape_of",
-    "show",
     "symbols_in",
     "truth",
     "unary",
@@ -75,7 +76,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "xor": operator.xor,
     "matmul": operator.matmul,
 }
-#: Matrix products and indexing, which build on the operators of this file; ``matrices`` puts them here.
+#: Matrix products and indexing. ``matrices`` registers them here, because it imports this module.
 LATER: dict[str, Callable[..., Any]] = {}
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -86,8 +87,8 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "not": operator.invert,
     "pos": operator.pos,
 }
-#: Made once, since every operation asks for these types.
-SEEN_FIRST = (Coin, Choice, Response, Entries)
+#: Built once, because every operation tests for these types.
+PUBLISHED_FIRST = (Coin, Choice, Response, Entries)
 NO_ARITHMETIC = (Ranked, Condition, Transposed)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
 CONTAINERS = (list, tuple, set, frozenset)
@@ -95,11 +96,12 @@ PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
 
 def content(value: Any) -> Any:
+    """Return the value inside an ``Array``, or any other value unchanged."""
     return value.content if isinstance(value, Array) else value
 
 
 def symbols_in(value: Any) -> list[Any]:
-    """All symbols in a value, those inside containers too; an array of plain numbers is none."""
+    """Return all symbols in a value and its containers. An array of plain numbers has no symbols."""
     if isinstance(value, Array):
         return symbols_in(value.content)
     if isinstance(value, Symbol):
@@ -112,11 +114,12 @@ def symbols_in(value: Any) -> list[Any]:
 
 
 def is_plain(value: Any) -> bool:
+    """Return whether a value holds no symbols, also inside containers."""
     return not symbols_in(value)
 
 
 def shape_of(value: Any) -> tuple[Any, ...] | None:
-    """The shape of a value as numpy gives it, or None if it is not known."""
+    """Return the shape of a value as numpy would, or None if it is unknown."""
     value = content(value)
     if isinstance(value, Private):
         return value.shape
@@ -135,12 +138,12 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
 
 
 def expression_of(run: Run, value: Any) -> Any:
-    """A public or plain value as an expression: equal expressions have equal values."""
+    """Return a public or plain value as an expression. Equal expressions have equal values."""
     value = content(value)
     if isinstance(value, Public):
         return value.expression
     if isinstance(value, Symbol):
-        run.refuse("a private value is mixed into an outcome")
+        run.refuse("a private value is mixed into a function of released values")
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return ["function", "array", value.dtype.str, list(value.shape), digest]
@@ -160,7 +163,7 @@ def expression_of(run: Run, value: Any) -> Any:
         return ["function", "type", value.__name__]
     if value is None or value is Ellipsis or isinstance(value, str | bytes | range | float | complex):
         return ["function", type(value).__name__, repr(value)]
-    return run.refuse(f"a {type(value).__name__} meets an outcome")
+    return run.refuse(f"a {type(value).__name__} is combined with a released value")
 
 
 def function_of(
@@ -172,7 +175,7 @@ def function_of(
     kind: str | None = None,
     python: bool = False,
 ) -> Any:
-    """A function of outcomes and plain values: post-processing, the same on both sides."""
+    """Return a function of outcomes and plain values. This is post-processing, equal on both sides."""
     expression = ["function", name, *(expression_of(run, argument) for argument in arguments)]
     return public_of(run, expression, function, arguments, shape=shape, kind=kind, python=python)
 
@@ -187,6 +190,7 @@ def public_of(
     kind: str | None = None,
     python: bool = False,
 ) -> Any:
+    """Return a public value with its expression, computed by ``function`` on the sample data."""
     samples = [
         apply(function, *[run.sample(argument, side) for argument in arguments]) for side in run.worlds.sides
     ]
@@ -196,7 +200,7 @@ def public_of(
 
 
 def _check_public(run: Run, public: Public) -> None:
-    """What the rules say of an outcome's shape and type must be what numpy gives."""
+    """Discard the derived shape and type of an outcome if numpy computes others on sample data."""
     for side in run.worlds.sides:
         value = public.samples[side]
         if value is MISSING:
@@ -268,7 +272,7 @@ def _is_python(value: Any) -> bool:
 
 
 def is_python_number(value: Any) -> bool:
-    """Whether a value is a number of Python, which has none of numpy's methods and attributes."""
+    """Return whether a value is a Python number, which lacks numpy's methods and attributes."""
     value = content(value)
     if isinstance(value, Private):
         return value.info.python and value.shape == ()
@@ -285,17 +289,17 @@ def is_python_number(value: Any) -> bool:
 
 
 def _noisy(value: Any) -> Noisy | None:
-    """A draw, or a noisy value that nobody has seen, as a Noisy."""
+    """Return a draw or an unreleased noisy value as a ``Noisy``, and None for any other value."""
     value = content(value)
     if isinstance(value, Noisy):
         return value if value.released is None else None
-    if isinstance(value, Draw) and value.seen is None:
+    if isinstance(value, Draw) and value.published is None:
         return Noisy(0, ((Fraction(1), value, None),), value.shape)
     return None
 
 
-def seen(run: Run, value: Any) -> Any:
-    """The value once everybody may see it: noisy values are released, other randomness is shown as it is."""
+def published(run: Run, value: Any) -> Any:
+    """Return the value after it is published: release noisy values, and publish other randomness as it is."""
     inner = content(value)
     if isinstance(inner, Noisy):
         found = _release(run, inner)
@@ -325,7 +329,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
             run,
             op,
             *(
-                seen(run, one) if content(one) is not None and _holds_noise(one) else one
+                published(run, one) if content(one) is not None and _holds_noise(one) else one
                 for one in (left, right)
             ),
         )
@@ -336,15 +340,16 @@ def _released(run: Run, noisy: Noisy) -> Any:
         for f, d, e in noisy.terms:
             total = binary(run, "add", total, _times(run, f, _bare(run, d, e)))
         return total
-    if (
-        noisy.parts and entry is None and not draw.free(None)
-    ):  # some entries are out already: the others follow
-        items = [seen(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
+    if noisy.parts and entry is None and not draw.free(None):
+        # Some entries were released already, so release the others one by one.
+        items = [published(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
-        run.refuse("noise that decided something hidden is shown or used otherwise")
+        run.refuse("noise that was used in a hidden comparison cannot be released or used again")
     if draw.distribution not in ("laplace", "gaussian", "discrete-laplace"):
-        run.refuse(f"{draw.distribution} noise on a value that is shown")
+        run.refuse(
+            f"{draw.distribution} noise on a released value is not supported (use Laplace or Gaussian)"
+        )
     run.take(draw, entry)
     release = {
         "law": draw.distribution,
@@ -374,32 +379,32 @@ def _times(run: Run, factor: Fraction, value: Any) -> Any:
 
 
 def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
-    """A draw seen as it is: public randomness from now on."""
-    if draw.seen is None:
+    """Return the outcome of a draw that is published as it is. It is public randomness from then on."""
+    if draw.published is None:
         if entry is not None:
             run.take(draw, entry)
             samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
         kind = "i" if draw.distribution == "discrete-laplace" else "f"
-        draw.seen = run.outcome(
+        draw.published = run.outcome(
             shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
         )
     if entry is None:
-        return draw.seen
-    return function_of(run, "entry", operator.getitem, draw.seen, entry, shape=(), kind="f")
+        return draw.published
+    return function_of(run, "entry", operator.getitem, draw.published, entry, shape=(), kind="f")
 
 
 def _open_coin(run: Run, coin: Any) -> Public:
-    if coin.seen is None:
+    if coin.published is None:
         uniform = coin.uniform if isinstance(coin, Coin) else coin
         if uniform.used:
-            run.refuse("one draw serves twice")
+            run.refuse("one random draw is used twice")
         uniform.used = True
         kind = "b" if isinstance(coin, Coin) else "i" if isinstance(coin, Choice) else "f"
-        coin.seen = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
-        _check_public(run, coin.seen)
-    found: Public = coin.seen
+        coin.published = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
+        _check_public(run, coin.published)
+    found: Public = coin.published
     return found
 
 
@@ -424,8 +429,8 @@ def _answers(run: Run, response: Response) -> Public:
 
 
 def settle(run: Run, entries: Entries) -> Any:
-    """An array written entry by entry, as one value: released if an entry is noisy."""
-    items = [seen(run, item) if _holds_noise(item) else item for item in entries.items]
+    """Return an array that was written entry by entry as one value. Noisy entries are released."""
+    items = [published(run, item) if _holds_noise(item) else item for item in entries.items]
     if any(isinstance(content(item), Private) for item in items):
         return run.stacked(items, entries.kind)
     if all(is_plain(item) for item in items):
@@ -450,14 +455,12 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
     if op in ("mul", "div") and any(isinstance(content(one), Public) for one in (a, b)):
         noisy = left or right
         if noisy is not None and not isinstance(content(noisy.base), Private):
-            run.refuse(
-                "noise is multiplied by an outcome or a size after it was drawn (write it as scale=...)"
-            )
+            run.refuse("noise is multiplied by a released value or a size after it was drawn (use scale=...)")
     if op in ("lt", "le", "gt", "ge") and run.hidden:
         found = _hidden_comparison(run, op, a, b)
         if found is not None:
             return found
-    return binary(run, op, *(seen(run, one) if _holds_noise(one) else one for one in (a, b)))
+    return binary(run, op, *(published(run, one) if _holds_noise(one) else one for one in (a, b)))
 
 
 def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noisy | None) -> Any:
@@ -482,7 +485,7 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     ):
         return None
     if isinstance(content(other), Entries):
-        other = seen(run, other)
+        other = published(run, other)
     shape = shape_of(other)
     if shape is None:
         return None
@@ -493,15 +496,13 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     private = isinstance(content(other), Private) or isinstance(content(noisy.base), Private)
     if whole != noisy.shape:
         if private:
-            run.refuse(
-                "one draw of noise serves several entries (draw noise of the shape of the value: size=...)"
-            )
+            run.refuse("one noise draw is added to several entries (pass size=... to draw one for each)")
         return None
     base = _moved_base(run, op, noisy.base, other, noise_first=left is not None)
     if shape_of(base) != whole:
         extents = [n for n in whole if not isinstance(n, int)]
         if extents:
-            run.refuse("one private number is released with noise of the size of the data")
+            run.refuse("one private number is released with one noise draw per record")
         base = binary(run, "add", np.zeros(tuple(n for n in whole if isinstance(n, int))), base)
     source = None if isinstance(content(other), Private) else (op, a, b)
     if not isinstance(content(noisy.base), Private):
@@ -511,14 +512,14 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
 
 
 def _moved_base(run: Run, op: str, base: Any, other: Any, *, noise_first: bool) -> Any:
-    """The base of a sum with noise; noise alone has the base 0, and adds no step."""
+    """Return the base of a sum with noise. Noise alone has base 0, and then no step is recorded."""
     if isinstance(content(base), Symbol | np.ndarray) or base != 0:
         return binary(run, op, *((base, other) if noise_first else (other, base)))
     return unary(run, "neg", other) if op == "sub" and noise_first else other
 
 
 def _collected(terms: Sequence[Any]) -> tuple[Any, ...]:
-    """Terms of one draw are added up, so that n - n is nothing."""
+    """Add up the terms of the same draw, so that n - n vanishes."""
     total: dict[tuple[int, int | None], list[Any]] = {}
     for factor, draw, entry in terms:
         total.setdefault((draw.number, entry), [Fraction(0), draw, entry])[0] += factor
@@ -575,7 +576,7 @@ def _hidden_comparison(run: Run, op: str, a: Any, b: Any) -> Any:
 
 
 def binary(run: Run, op: str, a: Any, b: Any) -> Any:
-    """One binary operator."""
+    """Apply one binary operator."""
     run.tick()
     x, y = content(a), content(b)
     if not isinstance(x, Symbol) and not isinstance(y, Symbol):
@@ -584,14 +585,16 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         if isinstance(one, Symbol):
             continue
         if one is None or isinstance(one, NO_NUMBER):
-            run.refuse(f"a {type(one).__name__} meets a private value or an outcome in an operator")
+            run.refuse(
+                f"a {type(one).__name__} cannot be combined with a private or released value by an operator"
+            )
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
         return _beside_infinity(run, op, x, y)
     for one in (x, y):
         if isinstance(one, NO_ARITHMETIC) and op != "matmul":
-            run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
+            run.refuse(f"arithmetic on a {type(one).__name__.lower()} value is not supported")
     if (
         op == "xor"
         and isinstance(x, Coin | Private)
@@ -599,11 +602,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         and type(x) is not type(y)
     ):
         return _flipped(run, x, y)
-    if any(isinstance(one, SEEN_FIRST) for one in (x, y)):
+    if any(isinstance(one, PUBLISHED_FIRST) for one in (x, y)):
         return binary(
             run,
             op,
-            *(seen(run, one) if isinstance(content(one), SEEN_FIRST) else one for one in (a, b)),
+            *(published(run, one) if isinstance(content(one), PUBLISHED_FIRST) else one for one in (a, b)),
         )
     if _noisy(x) is not None or _noisy(y) is not None:
         return _with_noise(run, op, a, b)
@@ -619,12 +622,12 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    """A noisy value that was released, or a draw that was seen, is its outcome."""
+    """Replace a released noisy value or a published draw by its outcome."""
     inner = content(value)
     if isinstance(inner, Noisy) and inner.released is not None:
         found = inner.released
-    elif isinstance(inner, Draw) and inner.seen is not None:
-        found = inner.seen
+    elif isinstance(inner, Draw) and inner.published is not None:
+        found = inner.published
     else:
         return value
     return (
@@ -635,10 +638,10 @@ def _settled(value: Any) -> Any:
 
 
 def _beside_infinity(run: Run, op: str, x: Any, y: Any) -> Any:
-    """A finite number beside an infinity: ``best = -np.inf`` is how a search for a maximum begins."""
+    """Compare a number with an infinity: ``best = -np.inf`` often starts a search for a maximum."""
     one = y if isinstance(x, float) else x
     if shape_of(one) != () or not isinstance(one, Private | Public | Noisy | Draw):
-        run.refuse("an infinity is compared with what is no number")
+        run.refuse("an infinity can only be compared with a single number")
     return bool(OPERATORS[op](*(0.0 if value is one else value for value in (x, y))))
 
 
@@ -646,13 +649,16 @@ def _plain_binary(run: Run, op: str, a: Any, b: Any) -> Any:
     x, y = content(a), content(b)
     numbers = all(isinstance(one, PLAIN) or type(one) is np.ndarray for one in (x, y))
     if not numbers and not _sequences(op, x, y):
-        run.refuse(f"the operator {op} of {type(x).__name__} and {type(y).__name__} is not followed")
+        run.refuse(f"the operator {op} is not supported for {type(x).__name__} and {type(y).__name__}")
     return run.plain(OPERATORS[op], x, y)
 
 
 def _sequences(op: str, x: Any, y: Any) -> bool:
-    """Text, lists and tuples: joined and repeated, which looks at no entry; compared where all of it is
-    plain."""
+    """Return whether the operator is allowed on text, lists or tuples.
+
+    Joining and repeating are always allowed, since they do not read the entries. Comparing requires plain
+    entries.
+    """
     kinds = (str, list, tuple, bytes)
     if op == "add":
         return type(x) is type(y) and type(x) in kinds
@@ -673,7 +679,7 @@ def _private_binary(run: Run, op: str, a: Any, b: Any) -> Any:
     if op == "pow":
         return _power(run, a, b)
     if op not in PRIVATE_OPERATORS:
-        run.refuse(f"the operator {op} of private values is not followed")
+        run.refuse(f"the operator {op} is not supported for private values")
     x, y = run.lift(a), run.lift(b)
     if op == "mul" and x.node == y.node:
         found = run.step("square", [x])
@@ -686,13 +692,13 @@ def _private_binary(run: Run, op: str, a: Any, b: Any) -> Any:
 
 def _power(run: Run, a: Any, b: Any) -> Any:
     if type(b) not in (int, float) or b not in (1, 2, 3, 4, 0.5):
-        run.refuse("a private value in a power other than 1, 2, 3, 4 and 1/2")
+        run.refuse("a power of a private value requires a constant exponent 1, 2, 3, 4 or 0.5")
     if _kind(a) == "b" or (_kind(a) == "i" and type(b) is float):
-        run.refuse("a power of whole numbers by a float, or of truth values")
+        run.refuse("a power of integers with a float exponent, or of Booleans, is not supported")
     x = run.lift(a)
     top = magnitude(run.s, x.info)
     if x.info.python and (top is None or top.number is None or top.number > 10**75):
-        run.refuse("a power of a Python float without bounds (it raises OverflowError beyond 1e308)")
+        run.refuse("a power of a Python number may raise OverflowError: the number is not bounded by 1e75")
     if b == 0.5:
         found = run.step("sqrt", [x])
     else:
@@ -705,10 +711,10 @@ def _power(run: Run, a: Any, b: Any) -> Any:
 
 
 def _filtered(run: Run, op: str, x: Any, y: Any) -> Any:
-    """Rows that were filtered alike go together, and with one number or outcome for all rows."""
+    """Combine arrays filtered by the same mask, or a filtered array with one number for all rows."""
     masks = {one.mask.node for one in (x, y) if isinstance(one, Filtered)}
     if len(masks) != 1:
-        run.refuse("arrays that were filtered differently are combined (their lengths depend on the data)")
+        run.refuse("arrays filtered by different masks cannot be combined: their lengths depend on the data")
     mask = next(one.mask for one in (x, y) if isinstance(one, Filtered))
     bases = []
     for one in (x, y):
@@ -718,45 +724,45 @@ def _filtered(run: Run, op: str, x: Any, y: Any) -> Any:
         shape = shape_of(one)
         ranks = [len(other.base.shape) for other in (x, y) if isinstance(other, Filtered)]
         if isinstance(one, Private) or shape is None or (len(shape) >= min(ranks) and shape[0] != 1):
-            run.refuse("a filtered array meets an array of another length")
+            run.refuse("a filtered array cannot be combined with an array of another length")
         bases.append(one if shape == () else Array(one))
     found = content(binary(run, op, *bases))
     return Array(Filtered(found, mask))
 
 
 def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
-    """``rng.random(n) < p``: coins. Each uniform number serves once."""
+    """Follow ``rng.random(n) < p``, which makes coins. Each uniform number is used once."""
     if isinstance(y, Uniform):
         x, y, op = y, x, TURNED.get(op, op)
     if op in ("lt", "le", "gt", "ge") and isinstance(x, Uniform) and isinstance(y, Private):
         return _private_coins(run, op, x, y)
     if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
         run.refuse(
-            "uniform numbers are compared with one constant probability; everything else is not followed"
+            "uniform random numbers can only be compared with one constant or with private probabilities"
         )
     if x.used:
-        run.refuse("one draw serves twice")
+        run.refuse("one random draw is used twice")
     p = min(max(exact(y), Fraction(0)), Fraction(1))
     samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
     return Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
 
 
 def _flipped(run: Run, x: Any, y: Any) -> Any:
-    """``bits ^ coins``: each bit is flipped where its coin says so."""
+    """Follow ``bits ^ coins``, which flips each bit whose coin is 1."""
     coin, bits = (x, y) if isinstance(x, Coin) else (y, x)
     if coin.uniform.used or coin.shape != bits.shape or bits.info.records != 1:
-        run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+        run.refuse("randomised response requires exactly one unused coin for each entry of the records")
     coin.uniform.used = True
     samples = [apply(operator.xor, run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
     return Array(Response(bits, 1 - coin.p, None, samples))
 
 
 def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
-    """``rng.random(n) < p`` with private probabilities: everybody sees the coins."""
+    """Follow ``rng.random(n) < p`` with private probabilities. The coins are released."""
     if x.used:
-        run.refuse("one draw serves twice")
+        run.refuse("one random draw is used twice")
     if x.shape != y.shape:
-        run.refuse("uniform numbers of another shape than the probabilities (one draw for several coins)")
+        run.refuse("uniform random numbers must have the same shape as the private probabilities")
     x.used = True
     samples = [apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
     release = {"law": "bernoulli", "node": y.node}
@@ -766,18 +772,18 @@ def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
 
 
 def unary(run: Run, op: str, value: Any) -> Any:
-    """-x, +x, abs(x) and ~x."""
+    """Apply -x, +x, abs(x) or ~x."""
     value = _settled(value)
     inner = content(value)
     if not isinstance(inner, Symbol):
         if not (isinstance(inner, PLAIN) or type(inner) is np.ndarray):
-            run.refuse(f"the operator {op} of {type(inner).__name__} is not followed")
+            run.refuse(f"the operator {op} is not supported for {type(inner).__name__}")
         return run.plain(UNARY[op], inner)
     if op == "neg" and _noisy(inner) is not None:
         return binary(run, "mul", value, -1)
     if isinstance(inner, Coin) and op == "not":
         if inner.uniform.used:
-            run.refuse("one draw serves twice")
+            run.refuse("one random draw is used twice")
         return Coin(
             inner.uniform, 1 - inner.p, inner.shape, [apply(np.logical_not, one) for one in inner.samples]
         )
@@ -785,15 +791,15 @@ def unary(run: Run, op: str, value: Any) -> Any:
         return Array(Filtered(content(unary(run, op, Array(inner.base))), inner.mask))
     if isinstance(inner, Private):
         if op == "not" and inner.info.kind != "b":
-            run.refuse("~ of whole numbers")
+            run.refuse("~ of private integers is not supported")
         if op == "not" and inner.info.python:
-            run.refuse("~ of a Python truth value (write not x, or np.logical_not)")
+            run.refuse("~ of a Python Boolean is not supported (use np.logical_not)")
         found = inner if op == "pos" else run.step(op, [inner])
         return run.verify(run.value(found), UNARY[op], value)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return unary(run, op, seen(run, value))
+        return unary(run, op, published(run, value))
     if not isinstance(inner, Public):
-        run.refuse(f"the operator {op} of a {type(inner).__name__.lower()} is not followed")
+        run.refuse(f"the operator {op} is not supported for a {type(inner).__name__.lower()} value")
     expression = (
         ["neg", inner.expression] if op == "neg" and inner.shape == () else ["function", op, inner.expression]
     )
@@ -802,13 +808,13 @@ def unary(run: Run, op: str, value: Any) -> Any:
 
 
 DECIDES = (
-    "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such"
-    " as (d > 0.5).sum()"
+    "a branch depends on a private value (instead of if, while, and, or, not, write np.where, np.clip or a"
+    " sum of comparisons such as (d > 0.5).sum())"
 )
 
 
 def truth(run: Run, value: Any) -> bool:
-    """The truth of a value; outcomes are asked for both answers."""
+    """Return the truth of a value. For an outcome, the walk explores both answers."""
     value = _settled(value)
     inner = content(value)
     if isinstance(inner, Condition):
@@ -818,28 +824,28 @@ def truth(run: Run, value: Any) -> bool:
     if isinstance(inner, Private):
         run.refuse(DECIDES)
     if _holds_noise(inner) or isinstance(inner, Entries):
-        return truth(run, seen(run, value))
+        return truth(run, published(run, value))
     if isinstance(inner, Public):
         return run.walk.fork(f"truth {text_of(inner.expression)}", 2) == 1
     if isinstance(inner, Symbol):
-        run.refuse(f"the truth of a {type(inner).__name__.lower()} value is not followed")
+        run.refuse(f"a {type(inner).__name__.lower()} value cannot be used as a condition")
     if isinstance(inner, np.ndarray) and inner.size != 1:
-        run.refuse("the truth of an array of several entries (numpy raises)")
+        run.refuse("an array of several entries is used as a condition, which raises in numpy")
     return bool(inner)
 
 
-def show(run: Run, value: Any) -> None:
-    """Everybody sees this value."""
+def add_to_output(run: Run, value: Any) -> None:
+    """Add the value to the output of the path."""
     inner = content(value)
     if isinstance(inner, list | tuple):
         run.event(f"{type(inner).__name__} of {len(inner)}")
         for item in inner:
-            show(run, item)
+            add_to_output(run, item)
     elif isinstance(inner, dict):
         run.event(f"dict of {len(inner)}")
         for key, item in inner.items():
-            show(run, key)
-            show(run, item)
+            add_to_output(run, key)
+            add_to_output(run, item)
     elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
         isinstance(inner, Draw) and inner.hidden
     ):
@@ -847,15 +853,17 @@ def show(run: Run, value: Any) -> None:
     elif isinstance(inner, Condition):
         run.event(f"truth {truth(run, inner)}")
     elif isinstance(inner, Private):
-        run.refuse("a private value is shown without noise")  # even 0 times it may show a sign of zero
+        run.refuse(
+            "a private value is published without noise"
+        )  # even 0 * x may reveal the sign of x, through a negative zero
     elif isinstance(inner, Filtered | Transposed | Ranked):
-        run.refuse("a private array is shown without noise")
+        run.refuse("a private array is published without noise")
     elif _holds_noise(inner) or isinstance(inner, Entries):
-        show(run, seen(run, value))
+        add_to_output(run, published(run, value))
     elif isinstance(inner, Public):
         run.event(f"public {text_of(inner.expression)}")
     elif isinstance(inner, Symbol):
-        run.refuse(f"a {type(inner).__name__.lower()} is shown")
+        run.refuse(f"a {type(inner).__name__.lower()} cannot be published")
     else:
         run.event(f"{type(inner).__name__} {text_of(expression_of(run, inner))}")
 

@@ -1,4 +1,4 @@
-"""Assignments: names, unpacking, entries of containers and arrays, changes in place."""
+"""Follow assignments to names and entries, unpacking, and changes in place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpaudit.prover.values.operations import (
     content,
     function_of,
     is_plain,
-    seen,
+    published,
     shape_of,
     symbols_in,
 )
@@ -42,9 +42,10 @@ __all__ = ["Places"]
 
 
 class Places(Names):
-    """Assigns to names and entries, and changes values in place."""
+    """The part of the interpreter that assigns to names and entries and changes values in place."""
 
     def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """Assign a value to a name, a tuple of targets, or an entry."""
         if isinstance(target, ast.Name):
             self._store(target.id, value, scope)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -52,15 +53,17 @@ class Places(Names):
         elif isinstance(target, ast.Subscript):
             self._set_item(self.evaluate(target.value, scope), self.evaluate(target.slice, scope), value)
         else:
-            self.run.refuse(f"an assignment to {ast.unparse(target)}")
+            self.run.refuse(f"assignment to {ast.unparse(target)} is not supported")
 
     def _store(self, name: str, value: Any, scope: Scope) -> None:
         if isinstance(content(value), Lazy):
-            self.run.refuse("an iterator is kept under a name (write a list)")
+            self.run.refuse("an iterator is assigned to a name (use a list)")
         here = scope
         while name in here.nonlocal_ or name not in here.local:
             if here.outer is None:
-                self.run.refuse(f"the name {name!r} of an enclosing function that has ended is assigned")
+                self.run.refuse(
+                    f"the variable {name!r} of an enclosing function that has returned is assigned"
+                )
             here = here.outer
         here.names[name] = value
 
@@ -81,7 +84,7 @@ class Places(Names):
     def _set_item(self, place: Any, key: Any, value: Any) -> None:
         inner = content(place)
         if id(inner) in self.frozen:
-            self.run.refuse("the data, or a list or dict from outside the function, is changed")
+            self.run.refuse("the data, or a list or dict from outside the function, is modified")
         if isinstance(inner, list | dict):
             key = content(key)
             if (
@@ -90,7 +93,8 @@ class Places(Names):
                 or (isinstance(inner, list) and type(key) not in (int, np.int64))
             ):
                 self.run.refuse(
-                    "an entry is assigned at a place that is private or an outcome, or to a slice"
+                    "assignment to an entry requires a constant key or index, got a slice, or a private or"
+                    " released value"
                 )
             if isinstance(inner, list) and not -len(inner) <= key < len(inner):
                 self._raises(IndexError("list assignment index out of range"))
@@ -99,18 +103,22 @@ class Places(Names):
         if isinstance(place, Array):
             self._set_entry(place, key, value)
             return
-        self.run.refuse("entries of such a value are assigned")
+        self.run.refuse(f"assignment to entries of a {type(inner).__name__} is not supported")
 
     def _set_entry(self, place: Array, key: Any, value: Any) -> None:
         inner, key = place.content, content(key)
         if place.shared:
-            self.run.refuse("an array that others may share, or that came from outside, is changed in place")
+            self.run.refuse(
+                "an array that may share memory, or that comes from outside, is modified in place"
+            )
         if isinstance(inner, Private | Filtered | Transposed):
-            self.run.refuse("entries of a private array are assigned (build a new array: np.where, np.array)")
+            self.run.refuse(
+                "entries of a private array cannot be assigned (build a new array with np.where or np.array)"
+            )
         if isinstance(inner, Noisy | Draw):
-            inner = place.content = content(seen(self.run, place))
+            inner = place.content = content(published(self.run, place))
         key, value = (
-            seen(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            published(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
             for one in (key, value)
         )
         key = content(key)
@@ -129,21 +137,21 @@ class Places(Names):
             inner = self._entries_of_public(inner)
         if isinstance(inner, np.ndarray):
             if inner.ndim != 1 or inner.dtype not in (np.float64, np.int64):
-                self.run.refuse("an entry of an array of several axes (or of another type) is assigned")
+                self.run.refuse("assignment to an entry requires a vector of dtype float64 or int64")
             inner = Entries(list(inner), inner.dtype.kind)
         if not isinstance(inner, Entries) or type(key) not in (int, np.int64):
-            self.run.refuse("entries are assigned at a place that is no constant")
+            self.run.refuse("assignment to an entry requires a constant integer index")
         if not -len(inner.items) <= key < len(inner.items):
             self._raises(IndexError("index out of bounds"))
         if shape_of(value) != () or isinstance(content(value), Filtered):
-            self.run.refuse("an entry is assigned what is not one number")
+            self.run.refuse("assignment to an entry requires a single number")
         if inner.kind == "i" and kind_of(value) != "i":
-            self.run.refuse("a float is assigned to an entry of a whole number array (it would be cut)")
+            self.run.refuse("a float is assigned to an entry of an integer array, which truncates it")
         inner.items[int(key)] = value
         place.content = inner
 
     def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
-        """An array of outcomes with some entries replaced by outcomes: again an outcome."""
+        """Replace entries of a public array by outcomes. The result is again public."""
 
         def changed(array: Any, k: Any, v: Any) -> Any:
             copy = np.array(array)
@@ -164,26 +172,28 @@ class Places(Names):
             or not isinstance(inner.shape[0], int)
             or inner.kind != "f"
         ):
-            self.run.refuse("an entry of an outcome of unknown shape is assigned")
+            self.run.refuse(
+                "assignment to an entry of a released value requires a float vector of known length"
+            )
         return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")
 
     def _in_place(self, op: str, place: Any, other: Any) -> Any:
-        """``x += other``: numbers are replaced, arrays are changed where they are."""
+        """Apply ``x += other``, which replaces numbers and modifies arrays and lists in place."""
         inner = content(place)
         if isinstance(inner, list):
             if op != "add" or id(inner) in self.frozen:
-                self.run.refuse("a list is changed by an operator other than +=, or came from outside")
+                self.run.refuse("a list can only be modified by +=, and not if it comes from outside")
             inner.extend(self.iterate(other))
             return inner
         if not isinstance(place, Array):
             if isinstance(inner, Public) and inner.shape is None:
-                self.run.refuse("an outcome of unknown shape is changed in place (write x = x + ...)")
+                self.run.refuse("a released value of unknown shape is modified in place (write x = x + ...)")
             return binary(self.run, op, place, other)
         if place.shared or isinstance(inner, Filtered | Transposed | Ranked):
-            self.run.refuse("an array that others may share is changed in place (write x = x + ...)")
+            self.run.refuse("an array that may share memory is modified in place (write x = x + ...)")
         before, kind = shape_of(place), kind_of(place)
         found = binary(self.run, op, Array(inner), other)
         if shape_of(found) != before or (kind_of(found) != kind):
-            self.run.refuse("an operation in place changes shape or type")
+            self.run.refuse("an in-place operation would change the shape or type of the array")
         place.content = content(found)
         return place

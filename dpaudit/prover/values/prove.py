@@ -1,4 +1,4 @@
-"""Prove a privacy claim of a function for all data of a declaration: explore, certify, check."""
+"""Prove a privacy claim about a function for all declared data: explore, certify, check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency, Adversary, Model, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
-from dpaudit.core.errors import BrokenHarnessError, DpauditError, InvalidParameterError
+from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import in_figures
 from dpaudit.core.views import PUBLIC, View
 from dpaudit.kernel import program_t0
@@ -59,11 +59,28 @@ PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesProof:
-    """What was proved of a function.
+    """The result of a proof attempt.
 
-    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if
-    none was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the
-    kernel checks, if the claim is proved. ``record``: the same where it is not proved, too.
+    Attributes
+    ----------
+    verdict : str
+        ``verified`` or ``inconclusive``.
+    bound : Fraction or None
+        Derived upper bound on the claimed quantity.
+    scope : str
+        The claim and the declared data, in words.
+    reason : str
+        Why the claim is not proved. Empty if it is.
+    paths : int
+        Number of explored paths.
+    certificate : dict or None
+        The certificate that the kernel checks, if the claim is proved.
+    assumptions : tuple of str
+        The assumptions of the proof.
+    lines : tuple of str
+        ``file:line`` of each recorded step.
+    record : dict or None
+        The recorded steps in the format of the certificate, also if the claim is not proved.
     """
 
     verdict: str
@@ -96,30 +113,33 @@ def prove_values(
     files: Sequence[str] = (),
     seconds: float = 60.0,
 ) -> ValuesProof:
-    """Prove a privacy claim for all data of a declaration, all neighbours and all outcomes.
+    """Prove a privacy claim for all declared data, all neighbours and all outcomes.
 
     Parameters
     ----------
     program : callable
-        ``program(data, rng)``, ``program(coins, data)`` or ``program(data)`` with a generator of its own.
+        ``program(data, rng)``, ``program(coins, data)``, or ``program(data)`` if it creates its generator.
     claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
-        The claim, in the public view, over ideal numbers.
+        The claim, in the public view, for real arithmetic and data fixed in advance.
     data : Records or Table
         The declaration of the data.
     files : sequence of str
-        Further files whose functions are followed.
+        Additional files whose functions are followed.
     seconds : float
-        The limit of time.
+        Time limit in seconds (60).
 
     Returns
     -------
     ValuesProof
-        ``verified`` if the kernel derives the claim from the record of the program, else ``inconclusive``.
+        The verdict is ``verified`` if the kernel derives the claim from the recorded steps, and otherwise
+        ``inconclusive``.
 
     Raises
     ------
     InvalidParameterError
-        The claim, the data or the program is of another kind.
+        The claim, the data or the program is not supported.
+    BrokenHarnessError
+        The interpreter contradicts numpy or CPython, which is a bug of dpaudit.
     """
     _require(claim, data)
     function, fixed = _unwrapped(program)
@@ -131,11 +151,11 @@ def prove_values(
     order = [(False, True), (False, False), (True, True)]
     followed = frozenset({function.__code__.co_filename, *files})
 
-    attempts, may_wait = order, True
+    attempts, may_defer = order, True
     while attempts:
         kind, *attempts = attempts
-        attempt = _Attempt(function, fixed, claim, data, setting(), followed, *kind, until, may_wait)
-        may_wait = False
+        attempt = _Attempt(function, fixed, claim, data, setting(), followed, *kind, until, may_defer)
+        may_defer = False
         try:
             found = proofs[kind] = attempt.proof(scope)
         except _TooExpensiveError:
@@ -156,7 +176,9 @@ def prove_values(
             best = proofs[kind]
     if best is not None:
         return best
-    reason = "; with hidden noise: ".join(dict.fromkeys(reasons[kind] for kind in order if kind in reasons))
+    reason = "; attempt with hidden noise: ".join(
+        dict.fromkeys(reasons[kind] for kind in order if kind in reasons)
+    )
     return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
 
 
@@ -167,7 +189,8 @@ def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
 def _require(claim: Any, data: Any) -> None:
     if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
         raise InvalidParameterError(
-            f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}."
+            f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}.",
+            code="E-CLAIM-NOT-PROVABLE",
         )
     if (
         claim.view != View.of(PUBLIC)
@@ -175,22 +198,31 @@ def _require(claim: Any, data: Any) -> None:
         or claim.adversary is not Adversary.OBLIVIOUS
     ):
         raise InvalidParameterError(
-            "a proof is for a claim in the public view, over ideal numbers, with data fixed in advance."
+            "claim must be in the public view, over ideal numbers, with data fixed in advance, got"
+            f" {claim.in_words()}.",
+            code="E-CLAIM-NOT-PROVABLE",
         )
     if not isinstance(data, Records | Table):
-        raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
+        raise InvalidParameterError(
+            f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
+        )
     if data.container == "list" and (data.size == EVERY or data.columns[""].width is not None):
         raise InvalidParameterError(
-            f"a list holds one number for each of a known number of records here, got {data.words}; hand over"
-            " an array, or prove a program of plain loops with dpaudit.prove."
+            f"a list requires a fixed number of records with one number each, got {data.words}. Declare an"
+            " array, or prove a program of plain loops with dpaudit.prove.",
+            code="E-DATA-LIST",
         )
     if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
         raise InvalidParameterError(
-            "a claim for users needs group=m, the largest number of records of one user; a record that is all"
-            " of a user is one event."
+            "a claim with unit='user' requires data with group=m, the largest number of records of one user."
+            " If each user has one record, use unit='event'.",
+            code="E-UNIT-GROUP",
         )
     if claim.unit is Unit.EVENT and data.group > 1:
-        raise InvalidParameterError("data with group=m need a claim with unit='user'.")
+        raise InvalidParameterError(
+            f"data with group={data.group} require a claim with unit='user', got unit='event'.",
+            code="E-UNIT-GROUP",
+        )
 
 
 def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting]:
@@ -201,33 +233,43 @@ def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting
 
 
 def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
-    """The plain function behind a program, and arguments that are fixed."""
+    """Return the plain function behind a program, and the arguments that a partial fixes."""
     fixed: dict[str, Any] = {}
     while isinstance(program, functools.partial):
         if program.args:
-            raise InvalidParameterError("a partial must fix arguments by name.")
+            raise InvalidParameterError(
+                f"a partial must fix arguments by name, got {len(program.args)} positional.",
+                code="E-PROGRAM-PARTIAL",
+            )
         fixed = {**program.keywords, **fixed}
         program = program.func
     if isinstance(program, MethodType) or not isinstance(program, FunctionType):
-        raise InvalidParameterError(f"program must be a plain Python function, got {type(program).__name__}.")
+        raise InvalidParameterError(
+            f"program must be a plain Python function, got {type(program).__name__}.",
+            code="E-PROGRAM-NOT-FUNCTION",
+        )
     return program, fixed
 
 
-def _asks(events: Sequence[Any]) -> bool:
-    """Whether a path asks for the truth of an outcome: hidden noise might answer instead."""
+def _branches_on_outcome(events: Sequence[Any]) -> bool:
+    """Return whether a path branches on an outcome, so that hidden noise might be cheaper."""
     return any(
         event[0] == "fork" or (event[0] == "show" and event[1].startswith("truth")) for event in events
     )
 
 
-class _TooExpensiveError(DpauditError):
-    """The exploration of one kind of attempt is put off."""
+class _TooExpensiveError(CodedError):
+    """The first path of an attempt costs too much, so other kinds of attempts come first."""
+
+    code = "E-FIRST-PATH-COST"
 
 
 @dataclass(eq=False)
 class _Attempt:
-    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in
-    comparisons."""
+    """One exploration of all paths.
+
+    Noise is released when it is used. If ``hidden`` is true, it may stay hidden in comparisons instead.
+    """
 
     function: FunctionType
     fixed: dict[str, Any]
@@ -238,7 +280,7 @@ class _Attempt:
     hidden: bool
     picks: bool
     until: float
-    may_wait: bool
+    may_defer: bool
 
     def __post_init__(self) -> None:
         self.record = Record(self.s)
@@ -248,20 +290,21 @@ class _Attempt:
         self.kinds: list[str] = []
 
     def proof(self, scope: str) -> ValuesProof:
+        """Explore all paths, compare the interpreter with CPython, and check the resulting certificate."""
         try:
-            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._require_a_chance)
+            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._defer_if_too_expensive)
         except RefusedError as error:
             if self.broken is not None:
                 raise self.broken from None
             if "more than" in str(error) and "paths" in str(error):
                 raise NotFollowedError(
-                    f"the program has more than {MAX_PATHS} paths of public decisions"
+                    f"the program has more than {MAX_PATHS:,} paths (public decisions multiply them)"
                 ) from None
             raise
-        if self.broken is not None:  # on a run apart, which looks for a loop without an end
+        if self.broken is not None:  # raised on a separate run, which searches for an endless loop
             raise self.broken
         self._cross_check()
-        self.could_hide = any(_asks(path.events) for path in explored.paths)
+        self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
         cells = self._cells(explored)
         certificate = {
             "proof": PROOF,
@@ -285,15 +328,17 @@ class _Attempt:
             )
         return self._judged(checked, certificate, scope)
 
-    def _require_a_chance(self, path: Path) -> None:
-        """Give up after the first path if its releases cost more than the claim and noise might stay hidden:
-        the other paths, of which there may be hundreds, matter only if hidden noise proves nothing."""
-        if not self.may_wait or not _asks(path.events):
+    def _defer_if_too_expensive(self, path: Path) -> None:
+        """Defer the attempt if the first path costs more than the claim and noise could stay hidden.
+
+        There may be hundreds of other paths, which matter only if an attempt with hidden noise fails.
+        """
+        if not self.may_defer or not _branches_on_outcome(path.events):
             return
         tables = {"draws": self.record.draws, "releases": self.record.releases}
         try:
             costs = path_costs(self.s, self.record.infos, path.events, tables)
-        except RefusedStepError:  # the check reports it
+        except RefusedStepError:  # ``check`` reports it later
             return
         bound, _ = bound_of(concluded(costs, 1), self.claim)
         if bound is not None and self.claim.bound is not None and bound > self.claim.bound * (1 + ROUNDING):
@@ -319,7 +364,7 @@ class _Attempt:
             self.broken = error
             raise
         except RecursionError:
-            run.refuse("the program is nested too deeply")
+            run.refuse("calls or expressions are nested too deeply")
         except ProgramRaisedError as raised:
             run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
         finally:
@@ -331,21 +376,23 @@ class _Attempt:
         names = [p for p in inspect.signature(self.function).parameters.values() if p.name not in self.fixed]
         plain = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if len(plain) != len(names) and any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
-            run.refuse("the program takes *args or **kwargs")
+            run.refuse("a program with *args or **kwargs is not supported")
         needed = [p for p in plain if p.default is p.empty]
         sources = ("rng", "coins", "generator", "random_state")
         if any(p.name in sources for p in names if p not in needed) or (
             len(needed) == 1 and needed[0].name in sources
         ):
             raise InvalidParameterError(
-                "a program takes its generator as a parameter without a default, beside the data."
+                "a program must take its generator as a parameter without a default, besides the data.",
+                code="E-PROGRAM-PARAMETERS",
             )
         value = self._data(run, interpreter)
         if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
             missing = [p.name for p in names if p.default is p.empty]
             raise InvalidParameterError(
-                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default"
-                f" or functools.partial, got {missing}."
+                "a program must take (data, rng), (coins, data) or (data), and every other parameter must"
+                f" have a default or be fixed by functools.partial, got {missing}.",
+                code="E-PROGRAM-PARAMETERS",
             )
         if needed[0].name in ("coins", "c"):
             self.kinds = ["coins", "data"]
@@ -354,7 +401,7 @@ class _Attempt:
         return [value, Generator()][: len(needed)]
 
     def _cross_check(self) -> None:
-        """The interpreter and CPython on a few of the sample data."""
+        """Compare the interpreter with CPython on up to four samples of the data."""
         for side in list(self.worlds.sides)[:4]:
             columns = {name: samples[side] for name, samples in self.arrays.items()}
 
@@ -381,7 +428,7 @@ class _Attempt:
             return found
         if self.data.container == "list":
             if run.s.length_is_private:
-                run.refuse("a list of a private number of records (declare an array)")
+                run.refuse("a list requires a public number of records (declare an array)")
             kind = self.data.columns[""].kind
             items = [
                 run.step("cast", [index(run, found[""], k)], {"kind": kind, "python": True})
@@ -391,7 +438,7 @@ class _Attempt:
             return items
         return found[""]
 
-    # Cells and shifts of hidden noise.
+    # Cells (sets of paths with the same output) and shifts of hidden noise.
 
     def _cells(self, explored: Explored) -> list[dict[str, Any]]:
         paths = explored.paths
@@ -420,13 +467,13 @@ class _Attempt:
         alone = self._alone(explored, members, checker)
         found = [one for one in (whole, alone) if one is not None]
         if not found:
-            raise NotFollowedError("no shift of the hidden noise keeps what is shown")
+            raise NotFollowedError("no shift of the hidden noise keeps the path and the output")
         return min(found, key=lambda one: one[0])[1]
 
     def _merged(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data
     ) -> tuple[Fraction, list[dict[str, Any]]] | None:
-        """All paths that show the same as one region, where they are one."""
+        """Return the cost and cell of all paths with the same output merged into one region, or None."""
         merged = merge(explored, members, {})
         if merged is None:
             return None
@@ -464,7 +511,9 @@ class _Attempt:
         worst, table = Fraction(0), {}
         for count, moved in enumerate(checker.extremes(program_t0.Cell(route, kept, {}))):
             if count >= MAX_CORNERS or time.monotonic() > self.until:
-                raise NotFollowedError("too many extreme changes of hidden comparisons")
+                raise NotFollowedError(
+                    f"hidden comparisons have over {MAX_CORNERS:,} extreme changes, or exceed the time limit"
+                )
             aligned = solver.best(moved)
             if aligned is None:
                 return None
@@ -478,7 +527,7 @@ class _Attempt:
 
     @property
     def picked(self) -> bool:
-        """Whether a place of noisy scores was released alone."""
+        """Return whether only the position of a noisy score was released, not the scores."""
         return any(release["law"] == "argmax" for release in self.record.releases)
 
     def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
@@ -487,7 +536,7 @@ class _Attempt:
         holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
         if bound is not None and not holds:
             reason = (
-                f"the derived bound {in_figures(bound)} is above the claim{_costliest(self, certificate)}"
+                f"the derived bound {in_figures(bound)} is above the claim{_released_at(self, certificate)}"
             )
         return ValuesProof(
             verdict="verified" if holds else "inconclusive",
@@ -502,19 +551,19 @@ class _Attempt:
 
 
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
-    """The bound on a claim's quantity that a checked record gives, or None and why."""
+    """Return the bound that a checked record gives on the claimed quantity, or None and the reason."""
     if isinstance(claim, PureDP) and checked.epsilon is None:
-        return None, "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
+        return None, "Gaussian noise has no finite epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
     if isinstance(claim, GaussianDP) and checked.mu_squared is None:
-        return None, "noise other than Gaussian has no bound in mu"
+        return None, "only Gaussian noise has a bound on mu (claim PureDP, ApproxDP or ZeroConcentratedDP)"
     try:
         return derived_bound(guarantee_of(checked), claim), ""
     except CertificateError as error:
         return None, str(error)
 
 
-def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:
-    """Where the releases of the most expensive path are, in words."""
+def _released_at(attempt: _Attempt, certificate: dict[str, Any]) -> str:
+    """Return the lines of up to five released values, as text."""
     try:
         events = [
             node[1]
@@ -527,7 +576,7 @@ def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:
     except (KeyError, IndexError, ValueError):
         return ""
     places = list(dict.fromkeys(line for line in lines if line))
-    return f"; values are released that were made at {', '.join(places[:5])}" if places else ""
+    return f". The released values are computed at {', '.join(places[:5])}" if places else ""
 
 
 def _plain(form: Form) -> program_t0.Form:
@@ -535,7 +584,7 @@ def _plain(form: Form) -> program_t0.Form:
 
 
 def _worlds(s: Setting, data: Records | Table, adjacency: Adjacency) -> tuple[Worlds, dict[str, list[Any]]]:
-    """Sample neighbours: several sizes where every size is declared, few where there are many records."""
+    """Draw sample neighbours, of several sizes if every size is declared, and few for many records."""
     rng = np.random.default_rng(20_240_229)
     sizes = (
         [data.at_least, data.at_least + 1, data.at_least + 4] if data.size == EVERY else [int(data.size)] * 3

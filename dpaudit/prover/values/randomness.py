@@ -1,4 +1,4 @@
-"""The generators that a followed program draws from: numpy's, and dpaudit's coins."""
+"""Follow draws from numpy generators and from dpaudit's coins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.prover.values.numpy_rules import place_of_rule
-from dpaudit.prover.values.operations import binary, content, expression_of, is_plain, seen, shape_of, show
+from dpaudit.prover.values.operations import (
+    add_to_output,
+    binary,
+    content,
+    expression_of,
+    is_plain,
+    published,
+    shape_of,
+)
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -45,8 +53,7 @@ __all__ = [
     "make_selection",
 ]
 
-#: Distributions of dpaudit that a program may name, the parameter that is the scale, and what they are called
-#: here.
+#: The distributions of dpaudit that a program may use, and their names in the record.
 DISTRIBUTIONS: dict[Any, str] = {
     distributions.Laplace: "laplace",
     distributions.Gaussian: "gaussian",
@@ -58,7 +65,7 @@ DISTRIBUTIONS: dict[Any, str] = {
 
 
 def _signature(spec: str) -> inspect.Signature:
-    return inspect.signature(eval(f"lambda {spec}: None"))  # a literal of this file
+    return inspect.signature(eval(f"lambda {spec}: None"))  # a literal in this file, never user input
 
 
 GENERATOR = {
@@ -90,7 +97,7 @@ COINS = {
 
 @dataclass(frozen=True, eq=False)
 class Distribution(Symbol):
-    """A distribution that a program made, with a scale that may be an outcome."""
+    """A distribution that the program constructed, with a scale that may be an outcome."""
 
     distribution: str
     scale: Any
@@ -98,14 +105,14 @@ class Distribution(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Selection(Symbol):
-    """The distribution of the place of the largest noisy score, as a program made it."""
+    """The distribution of the position of the largest noisy score, as the program constructed it."""
 
     scores: Any
     noise: Distribution
 
 
 def _require_own(run: Run, distribution: type) -> None:
-    """The distribution's methods are dpaudit's or Python's own: a program may have replaced one."""
+    """Refuse a distribution of which the program replaced a method."""
     folders = ("<", *installed_folders())
     for base in distribution.__mro__:
         for name, value in vars(base).items():
@@ -114,21 +121,21 @@ def _require_own(run: Run, distribution: type) -> None:
             if code is None:
                 continue
             if not (is_harness_file(code.co_filename) or code.co_filename.startswith(folders)):
-                run.refuse(f"the method {name} of {distribution.__name__} was replaced")
+                run.refuse(f"the method {name} of {distribution.__name__} was replaced by other code")
 
 
 def make_distribution(
     run: Run, distribution: type, arguments: list[Any], options: dict[str, Any]
 ) -> Distribution:
-    """``Laplace(scale=2)``: what a program gets of dpaudit's distributions."""
+    """Construct a distribution such as ``Laplace(scale=2)``."""
     _require_own(run, distribution)
     if arguments or len(options) != 1:
-        run.refuse(f"{distribution.__name__} takes one named parameter")
+        run.refuse(f"{distribution.__name__} requires exactly one keyword argument")
     [(name, value)] = options.items()
     if distribution is distributions.Bernoulli:
         inner = content(value)
         if name != "p" or (isinstance(inner, Symbol) and not isinstance(inner, Private)):
-            run.refuse("Bernoulli(p=...) takes a constant or private probability")
+            run.refuse("Bernoulli(p=...) requires a constant or private probability")
         return Distribution(
             "bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner)
         )
@@ -138,19 +145,19 @@ def make_distribution(
         run.refuse(f"{distribution.__name__} has no parameter {name}")
     inner = content(value)
     if isinstance(inner, Symbol) and not isinstance(inner, Public):
-        run.refuse("the scale of noise is private")
+        run.refuse("the scale of the noise must be public, got a private one")
     if not isinstance(inner, Symbol):
         number = run.plain(exact_number, inner)
-        inner = number if name != "variance" else number / upper_root(number)  # a root from below
+        inner = number if name != "variance" else number / upper_root(number)  # sigma, rounded down
         if number <= 0:
-            run.refuse("a scale of noise that is not positive")
+            run.refuse("the scale of the noise must be positive and finite")
     elif name == "variance":
-        run.refuse("a variance that is an outcome (write sigma=)")
+        run.refuse("a released value cannot be a variance (use sigma=)")
     return Distribution(DISTRIBUTIONS[distribution], inner)
 
 
 def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> Selection:
-    """``NoisyArgmax(scores, noise)``: independent noise for each score, without ties."""
+    """Construct ``NoisyArgmax(scores, noise)``, which adds independent noise to each score."""
     _require_own(run, distributions.NoisyArgmax)
     try:
         given = _SELECTION.bind(*arguments, **options).arguments
@@ -158,25 +165,24 @@ def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> S
         run.refuse(f"NoisyArgmax: {error}")
     scores, noise = given["scores"], given["noise"]
     if not isinstance(noise, Distribution) or noise.distribution not in ("laplace", "exponential", "gumbel"):
-        run.refuse("NoisyArgmax is followed with Laplace, Exponential or Gumbel noise")
-    if isinstance(scores, Array):  # the distribution may hold the array itself, or a copy: it must not change
+        run.refuse("NoisyArgmax requires Laplace, Exponential or Gumbel noise")
+    if isinstance(scores, Array):  # the distribution may keep the array without a copy
         scores.shared = True
     return Selection(content(scores), noise)
 
 
 def _select(run: Run, distribution: Selection) -> Any:
-    """Show the place of the largest noisy score: the argmax of scores and a draw for each of them."""
+    """Publish the position of the largest noisy score, as the argmax of the scores plus one draw each."""
     inner = distribution.scores
     if not isinstance(inner, Private) or inner.info.kind == "b":
-        return run.refuse("NoisyArgmax is followed for an array of private numbers")
+        return run.refuse("NoisyArgmax requires an array of private numbers")
     shape = inner.shape
     if len(shape) != 1 or type(shape[0]) is not int or (inner.info.records and run.s.length_is_private):
-        run.refuse("NoisyArgmax is followed for a vector of a known number of scores")
+        run.refuse("NoisyArgmax requires a vector with a fixed number of scores")
     limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
-    if inner.info.kind == "i" and any(
-        limit is None or limit > 2**62 for limit in limits
-    ):  # the distribution raises
-        run.refuse("NoisyArgmax of whole numbers that may be beyond 2^62")
+    # NoisyArgmax raises for integers beyond 2^62.
+    if inner.info.kind == "i" and any(limit is None or limit > 2**62 for limit in limits):
+        run.refuse("NoisyArgmax requires integer scores bounded by 2^62")
     scale = distribution.noise.scale
     draw = run.new_draw(
         distribution.noise.distribution,
@@ -185,23 +191,21 @@ def _select(run: Run, distribution: Selection) -> Any:
         python=False,
     )
     noisy = binary(run, "add", Array(inner), Array(draw))
-    return seen(run, place_of_rule(True)(run, noisy))
+    return published(run, place_of_rule(True)(run, noisy))
 
 
 def call_generator(
     run: Run, name: str, arguments: list[Any], options: dict[str, Any], *, legacy: bool = False
 ) -> Any:
-    """``rng.laplace(...)`` and the like; ``legacy``: of numpy's own generator."""
+    """Follow ``rng.laplace(...)`` and similar calls. ``legacy`` selects numpy's global generator."""
     if name not in GENERATOR:
-        run.refuse(
-            f"rng.{name} is not followed (laplace, normal, exponential, gumbel, random, integers, choice are)"
-        )
+        run.refuse(f"rng.{name} is not supported (use one of {', '.join(GENERATOR)})")
     try:
         bound = GENERATOR[name].bind(*arguments, **options)
     except TypeError as error:
         run.refuse(f"rng.{name}: {error}")
     given = dict(bound.arguments)
-    if run.generator is not None:  # a run on real data
+    if run.generator is not None:  # a run on real data draws real numbers
         method = getattr(np.random if legacy else run.generator, name)
         return run.plain(
             method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
@@ -213,7 +217,7 @@ def call_generator(
     if name == "integers":
         return _integers(run, **given)
     if name == "uniform" and (given.get("low", 0), given.get("high", 1)) != (0, 1):
-        run.refuse("rng.uniform other than on [0, 1)")
+        run.refuse("rng.uniform is only supported on [0, 1)")
     shape = _shape(run, given.get("size"))
     run.uniforms += 1
     return _array(Uniform(run.uniforms, shape, _uniforms(run, shape)))
@@ -238,7 +242,7 @@ def _uniforms(run: Run, shape: Any) -> list[Any]:
 
 
 def _shape(run: Run, size: Any) -> tuple[Any, ...]:
-    """A size as a shape: numbers and the public number of records."""
+    """Return a size as a shape of numbers and the public number of records."""
     inner = content(size)
     if inner is None:
         return ()
@@ -249,11 +253,11 @@ def _shape(run: Run, size: Any) -> tuple[Any, ...]:
         if found.symbols <= {"N"}:
             number = found.number
             return (int(number) if number is not None else found,)
-        run.refuse("noise of a size that an outcome decides")
+        run.refuse("the size of the noise depends on a released value")
     if isinstance(inner, Symbol):
-        run.refuse("noise of a private size")
+        run.refuse("the size of the noise is private")
     if type(inner) not in (int, np.int64) or inner < 0:
-        run.refuse(f"a size {inner!r}")
+        run.refuse(f"the size of a draw must be a nonnegative integer, got {inner!r:.40}")
     return (int(inner),)
 
 
@@ -262,13 +266,13 @@ def _scale(run: Run, scale: Any) -> Any:
     if isinstance(inner, Public) and inner.shape == ():
         return inner.expression
     if isinstance(inner, Symbol | np.ndarray | list | tuple):
-        run.refuse("the scale of noise is private, an array, or no number")
+        run.refuse("the scale of the noise must be a single public number")
     if (
         not isinstance(inner, int | float | Fraction | np.integer | np.floating)
         or not math.isfinite(inner)
         or inner <= 0
     ):
-        run.refuse("a scale of noise that is not positive")
+        run.refuse("the scale of the noise must be positive and finite")
     return ["number", str(exact(inner))]
 
 
@@ -278,13 +282,13 @@ def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
     zero = not isinstance(inner, Symbol) and np.ndim(inner) == 0 and inner == 0
     if not zero and size is None:
         if isinstance(inner, Filtered | Transposed):
-            run.refuse("noise of a private size")
+            run.refuse("the size of the noise is private")
         known = shape_of(loc)
         if known is None:
-            run.refuse("noise around an outcome whose shape is not known")
+            run.refuse("noise is drawn around a released value of unknown shape")
         shape = known
         if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
-            run.refuse("noise of a private size")
+            run.refuse("the size of the noise is private")
     draw = run.new_draw(distribution, _scale(run, scale), shape, python=size is None and shape == ())
     noise = Array(draw) if shape else draw
     return noise if zero else binary(run, "add", loc, noise)
@@ -292,17 +296,17 @@ def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
 
 def _integers(run: Run, low: Any, high: Any = None, size: Any = None) -> Any:
     if not is_plain([low, high]):
-        run.refuse("rng.integers with ends that are private or outcomes")
+        run.refuse("rng.integers requires constant bounds, got private or released values")
     shape = _shape(run, size)
     start, stop = (0, low) if high is None else (low, high)
     if type(start) is not int or type(stop) is not int or stop <= start:
-        run.refuse("rng.integers needs whole numbers low < high")
+        run.refuse(f"rng.integers requires integers low < high, got {start!r:.40} and {stop!r:.40}")
     run.uniforms += 1
     samples = [
         apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)
     ]
     found = Choice(run.uniforms, stop, shape, samples)
-    return _array(found) if start == 0 else seen(run, _array(found))
+    return _array(found) if start == 0 else published(run, _array(found))
 
 
 def _whole(value: Any) -> Any:
@@ -315,7 +319,7 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     if size is not None:
         return _choices(run, inner, size, replace, p)
     if isinstance(inner, Symbol) or not is_plain(inner):
-        run.refuse("rng.choice among private values or outcomes")
+        run.refuse("rng.choice requires constant options, got private or released values")
     count = (
         inner
         if type(inner) is int
@@ -324,11 +328,11 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
         else None
     )
     if count is None or count < 1:
-        run.refuse("rng.choice of such a collection")
+        run.refuse("rng.choice requires a positive integer or a nonempty list, tuple, range or array")
     if isinstance(chances, Private):
         place = _softmax_choice(run, chances, int(count or 0))
     elif isinstance(chances, Symbol):
-        run.refuse("rng.choice with probabilities that are outcomes")
+        run.refuse("rng.choice with released probabilities requires size=...")
     else:
         samples = [
             apply(lambda u: np.int64(u * (count or 1)), float(run.rng.random())) for _ in run.worlds.sides
@@ -339,7 +343,7 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     if not isinstance(inner, np.ndarray):
         inner = np.asarray(inner)
     if inner.dtype.kind not in "bifU" or inner.ndim != 1:
-        run.refuse("rng.choice among entries that are no numbers or text")
+        run.refuse("rng.choice requires a vector of numbers or text")
     samples = [apply(lambda k: inner[k], one) for one in place.samples]
     return Public(
         ["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples
@@ -347,27 +351,29 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
 
 
 def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
-    """Several public choices, by constant chances or by chances that were published."""
+    """Make several public choices, with constant or released probabilities."""
     shape = _shape(run, size)
-    chances = None if p is None else content(seen(run, p))
+    chances = None if p is None else content(published(run, p))
     if type(inner) is not int or isinstance(chances, Private) or type(replace) is not bool:
-        run.refuse("several choices are followed among a number of places, with public chances")
+        run.refuse("rng.choice with size=... requires an integer number of options and public probabilities")
     samples = [_whole(np.zeros(run.worlds.shape(shape, side))) for side in run.worlds.sides]
     return _array(run.outcome(shape=shape, kind="i", samples=samples, python=False))
 
 
 def _softmax_choice(run: Run, chances: Private, count: int) -> Public:
     if "softmax" not in chances.info.facts or chances.shape != (count,):
-        run.refuse("rng.choice with private probabilities is followed for p = exp(v) / exp(v).sum()")
+        run.refuse(
+            "rng.choice with private probabilities requires p = exp(v) / exp(v).sum(), one for each option"
+        )
     release = {"law": "choice", "node": chances.node, "count": 1}
     samples = [apply(lambda one: np.int64(np.argmax(one)), one) for one in chances.samples]
     return run.released(release, chances.info, shape=(), kind="i", samples=samples, python=False, count=count)
 
 
 def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """``coins.draw``, ``coins.release`` and ``coins.reveal``."""
+    """Follow ``coins.draw``, ``coins.release``, ``coins.reveal`` and ``coins.observe``."""
     if name not in COINS:
-        run.refuse(f"coins.{name} is not followed (draw, release and reveal are)")
+        run.refuse(f"coins.{name} is not supported (use one of {', '.join(COINS)})")
     try:
         bound = COINS[name].bind(*arguments, **options)
     except TypeError as error:
@@ -375,24 +381,24 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     given = dict(bound.arguments)
     to = given.get("to")
     if to is not None and not (type(to) is Principal and to == PUBLIC):
-        run.refuse("a release to somebody else than the public")
+        run.refuse("a release to another recipient than the public is not supported")
     if not isinstance(given["site"], str):
-        run.refuse("a site is a text")
+        run.refuse("site must be a string")
     if name == "reveal":
         value = given["value"]
-        show(run, value)
+        add_to_output(run, value)
         if run.generator is not None:
             run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
     distribution = given["noise" if name == "release" else "distribution"]
     if isinstance(distribution, Selection) and name == "observe":
-        if run.generator is not None:  # a run on real data
+        if run.generator is not None:  # a run on real data draws real numbers
             real = distributions.NoisyArgmax(_real(distribution.scores), _distribution_of(distribution.noise))
             return run.plain(run.generator.observe, real, site=given["site"])
         return _select(run, distribution)
     if not isinstance(distribution, Distribution):
-        run.refuse("coins take a distribution of dpaudit, such as Laplace(scale=2)")
-    if run.generator is not None:  # a run on real data
+        run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
+    if run.generator is not None:  # a run on real data draws real numbers
         value = [_real(given["value"])] if name == "release" else []
         return run.plain(
             getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
@@ -406,38 +412,38 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     )
     if name != "release":
         noise = run.new_draw(distribution.distribution, scale, (), python=True)
-        return noise if name == "draw" else seen(run, noise)
+        return noise if name == "draw" else published(run, noise)
     value = given["value"]
     inner = content(value)
     if isinstance(inner, Entries):
         value = Array(run.lift(value))
         inner = content(value)
     if isinstance(inner, list | tuple):
-        run.refuse("a list is released (write np.array)")
+        run.refuse("a list cannot be released (use np.array)")
     shape = shape_of(value)
     if (
         shape is None
         or isinstance(inner, Filtered | Transposed)
         or (isinstance(inner, Private) and inner.info.records and run.s.length_is_private)
     ):
-        run.refuse("noise of a private size")
+        run.refuse("the size of the noise is private")
     draw = run.new_draw(distribution.distribution, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)
-    return seen(run, noisy)
+    return published(run, noisy)
 
 
 def _coin(run: Run, distribution: Distribution, name: str) -> Any:
-    """A coin of dpaudit's coins. A hidden one is counted as seen, which only adds to what is shown."""
+    """Draw a Bernoulli coin. A hidden coin is treated as public, which only enlarges the output."""
     if name == "release":
-        run.refuse("a release with the noise of a coin")
+        run.refuse("coins.release with Bernoulli noise is not supported")
     u = [float(run.rng.random()) for _ in run.worlds.sides]
     if not isinstance(distribution.scale, Private):
         samples = [int(one < float(distribution.scale)) for one in u]
         return run.outcome(shape=(), kind="i", samples=samples, python=True, count=2)
     if name == "draw":
-        run.refuse("a hidden coin whose probability is private (show it: coins.observe)")
+        run.refuse("a hidden coin with a private probability is not supported (use coins.observe)")
     if distribution.scale.shape != ():
-        run.refuse("a Bernoulli distribution with an array of probabilities")
+        run.refuse("Bernoulli requires a single probability, got an array")
     drawn = [apply(lambda p, v=v: int(v < p), run.sample(distribution.scale, k)) for k, v in enumerate(u)]
     release = {"law": "bernoulli", "node": distribution.scale.node}
     return run.released(
@@ -446,7 +452,7 @@ def _coin(run: Run, distribution: Distribution, name: str) -> Any:
 
 
 def _distribution_of(distribution: Distribution) -> Any:
-    """The distribution itself, to draw real numbers from."""
+    """Return the real distribution, to draw real numbers from."""
     real = next(one for one, name in DISTRIBUTIONS.items() if name == distribution.distribution)
     if real is distributions.Bernoulli:
         return real(p=distribution.scale)
@@ -456,9 +462,9 @@ def _distribution_of(distribution: Distribution) -> Any:
 
 
 def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Generator:
-    """``np.random.default_rng()``: without a seed, a generator that nobody knows."""
+    """Follow ``np.random.default_rng()``. A seed is refused, because the noise must be secret."""
     if arguments or options:
-        run.refuse("a seeded generator: its noise is known to everybody")
+        run.refuse("the generator has a fixed seed, so its noise is not secret")
     return Generator()
 
 

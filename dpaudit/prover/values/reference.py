@@ -1,4 +1,4 @@
-"""What each step of a record computes, in numpy: the second route beside the rules."""
+"""Compute each step of a record with numpy, independently of the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["REFERENCE", "plain_constant"]
 
 
 def plain_constant(values: Any, shape: tuple[int, ...], kind: str, *, python: bool) -> Any:
-    """The numpy or Python value of a constant of a record."""
+    """Return the numpy or Python value of a recorded constant."""
     known = Constants.read(values)
     if python:
         number = known.number(known.numerators[0])
@@ -41,7 +41,7 @@ def _maximum(a: Any, b: Any) -> Any:
 
 
 def _alike(value: Any, *others: Any) -> Any:
-    """Python's min and max return one operand as it is: its type may be int where the other is a float."""
+    """Convert to float if an operand is a float, because min and max may return the other, an int."""
     return float(value) if any(isinstance(other, float) for other in others) else value
 
 
@@ -97,7 +97,7 @@ def _bins(p: Any, a: Any) -> Any:
 
 
 def _order(p: Any, a: Any) -> Any:
-    """An entry that an outcome chose is not known here: its value comes from the program's own step."""
+    """Return a median or quantile. The program's own step computes an entry at a released position."""
     if p["what"] == "median":
         return np.median(a)
     return np.quantile(a, float(Fraction(p["q"])))
@@ -108,7 +108,7 @@ def _matrix(p: Any, m: Any, v: Any) -> Any:
     return _scalar(found[..., 0]) if p["vector"] else found
 
 
-#: op -> function(params, *operand values). "data", "public", "pick", "reshape" and "rows" stand in ``run``.
+#: op -> function(params, *operand values). "data", "public", "pick", "reshape" and "rows" are in ``run``.
 REFERENCE: dict[str, Callable[..., Any]] = {
     "add": _binary(operator.add, np.add),
     "sub": _binary(operator.sub, np.subtract),

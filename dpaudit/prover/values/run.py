@@ -1,4 +1,4 @@
-"""One run of a program along one path, and the record that all paths share."""
+"""Define one run of a program along one path, and the record that all paths share."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ from dpaudit.prover.values.values import (
 
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
-#: Steps of the interpreter on all paths of a proof: some 20 seconds.
+#: Limit on the interpreter's steps over all paths of a proof, about 20 seconds.
 MAX_STEPS = 500_000
-#: Entries of a constant array: the most, and how many are written one by one.
+#: Limit on the entries of a constant array, and the number up to which they are written one by one.
 MAX_ENTRIES, FEW_ENTRIES = 2**20, 1_000
-#: Decimals of all entries of a constant array.
+#: Limit on the decimals of all entries of a constant array.
 MAX_DIGITS = 2**26
 
 
 class NotFollowedError(RefusedError):
-    """The interpreter cannot follow the program: a line, an operation, and what to write instead."""
+    """The interpreter cannot follow the program. The text names a line, a reason and often a remedy."""
 
 
 class ProgramRaisedError(Exception):
-    """The program raises ``error``, by a statement or in a call on plain values."""
+    """The program under proof raises ``error``, by a statement or in a call on plain values."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
@@ -65,7 +65,7 @@ class ProgramRaisedError(Exception):
 
 
 def exact(number: Any) -> Fraction:
-    """A plain number as the exact number that it stands for: a float is the decimal that it prints as."""
+    """Return the exact value of a plain number. A float stands for the decimal that it prints as."""
     if isinstance(number, bool | np.bool_ | int | np.integer):
         return Fraction(int(number))
     if isinstance(number, Fraction):
@@ -74,7 +74,7 @@ def exact(number: Any) -> Fraction:
 
 
 def written(value: Any) -> Any:
-    """Parameters as JSON: shapes with the number of records in them are lists of terms."""
+    """Return parameters as JSON. An extent that depends on the number of records becomes a list of terms."""
     if isinstance(value, Poly):
         return {"N": [[str(number), dict(term).get("N", 0)] for term, number in sorted(value.terms.items())]}
     if isinstance(value, list | tuple):
@@ -86,7 +86,7 @@ def written(value: Any) -> Any:
 
 @dataclass(eq=False)
 class Record:
-    """Steps, distributions of draws and releases of all paths; equal ones are kept once."""
+    """The steps, draw distributions and releases of all paths. Equal entries are stored once."""
 
     s: Setting
     nodes: list[list[Any]] = field(default_factory=list)
@@ -94,16 +94,17 @@ class Record:
     lines: list[str] = field(default_factory=list)
     draws: list[list[Any]] = field(default_factory=list)
     releases: list[dict[str, Any]] = field(default_factory=list)
-    #: Values of steps that depend on the data alone: equal on all paths, and checked once.
+    #: Sample values of steps that depend on the data alone. They are equal on all paths and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
-    #: Steps of the interpreter on all runs that have ended.
+    #: The interpreter's steps over all finished runs.
     steps: int = 0
-    #: Steps of plain numbers, by type and value.
+    #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
+        """Record a step unless an equal step exists, and return its number."""
         key: Any = (op, *ids)  # most steps have no parameters
         if params:
             key = json.dumps([op, list(ids), written(params)], sort_keys=True)
@@ -116,6 +117,7 @@ class Record:
         return self._memo[key]
 
     def draw(self, distribution: str, scale: Any, shape: Sequence[Any]) -> int:
+        """Record the distribution of a draw and return its number."""
         return _place(self.draws, [distribution, scale, written(shape)])
 
     def release(self, release: dict[str, Any]) -> int:
@@ -130,8 +132,11 @@ def _place(table: list[Any], item: Any) -> int:
 
 @dataclass(eq=False)
 class Run:
-    """One path. ``hidden``: noise may stay hidden in comparisons; else every noisy value is released when it
-    is used."""
+    """One run along one path.
+
+    If ``hidden`` is true, noise may stay hidden in comparisons. Otherwise every noisy value is released when
+    it is used.
+    """
 
     record: Record
     walk: Walk
@@ -139,7 +144,7 @@ class Run:
     data_samples: dict[str, Samples]
     hidden: bool
     until: float
-    #: Whether the place of a largest noisy score is released alone; else all noisy scores are.
+    #: Whether only the position of the largest noisy score is released. Otherwise all noisy scores are.
     picks: bool = True
     seed: int = 0
 
@@ -151,31 +156,36 @@ class Run:
         self.outcomes = self.uniforms = self.steps = 0
         self.before = self.record.steps
         self.where = ""
-        self.continuous: set[int] = set()  # the outcomes that have a density
-        self.generator: Any = None  # of a run on real data
+        self.continuous: set[int] = set()  # numbers of the outcomes that have a density
+        self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
 
     # Refusals.
 
     def refuse(self, what: str) -> NoReturn:
-        """Record the refusal and raise it: whoever catches it does not undo it."""
+        """Record the refusal and raise it. It stays recorded even if the caller catches the error."""
         error = NotFollowedError(f"{self.where}: {what}" if self.where else what)
         self.refused = self.refused or error
         self.walk.refused = self.walk.refused or error
         raise error
 
     def tick(self) -> None:
+        """Count a step of the interpreter, and refuse the program at a limit on steps or time."""
         self.steps += 1
-        if self.before + self.steps > MAX_STEPS:  # a count, so that the verdict is the same on all machines
+        # The limit counts steps instead of time, so that the verdict does not depend on the machine.
+        if self.before + self.steps > MAX_STEPS:
             self.refuse(
-                f"the program takes more than {MAX_STEPS:,} steps on all paths (declare fewer records)"
+                f"the program takes more than {MAX_STEPS:,} interpreter steps (declare fewer records)"
             )
         if self.steps % 64 == 0 and time.monotonic() > self.until:
-            self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
+            self.refuse("the time limit was reached (increase `seconds`, or declare fewer records)")
 
     def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function of Python or numpy on plain values. A program in which it raises is refused:
-        whether it does is the interpreter's own reading of the call, which must never end a path early."""
+        """Call a function of Python or numpy on plain values, and refuse the program if the call raises.
+
+        Treating the exception as the end of the path would be unsound: it reflects the interpreter's model of
+        the call, not the program.
+        """
         try:
             found = function(*arguments, **options)
         except Exception as error:
@@ -207,7 +217,7 @@ class Run:
                     self._computed(op, params, [self.samples[k][side] for k in ids], ids, side)
                     for side in self.worlds.sides
                 ]
-            if op == "exp":  # overflow is left out of the model
+            if op == "exp":  # the model excludes overflow
                 samples = [
                     MISSING if one is MISSING or not np.all(np.isfinite(one)) else one for one in samples
                 ]
@@ -229,7 +239,7 @@ class Run:
         return apply(lambda *operands: REFERENCE[op](params, *operands), *values)
 
     def lift(self, value: Any) -> Private:
-        """A value as a step: constants and public values become steps of their own."""
+        """Return a value as a step. Constants and public values become new steps."""
         if isinstance(value, Array):
             value = value.content
         if isinstance(value, Private):
@@ -238,7 +248,7 @@ class Run:
             return self.stacked(value.items, value.kind)
         if isinstance(value, Public):
             if value.shape is None or value.kind is None:
-                self.refuse("an outcome whose shape or type is not known meets a private value")
+                self.refuse("a released value of unknown shape or type is combined with a private value")
             self._require_finite(value)
             params = {
                 "expression": value.expression,
@@ -248,11 +258,15 @@ class Run:
             }
             return self.step("public", [], params, value.samples)
         if isinstance(value, Filtered):
-            self.refuse("a filtered array is used where its length matters (its length depends on the data)")
+            self.refuse(
+                "a filtered array is used in an operation that depends on its length, which is private"
+            )
         if isinstance(value, Transposed):
-            self.refuse("a transposed array is used otherwise than in X.T @ Y")
+            self.refuse("a transposed array can only be used in X.T @ Y or X.T @ w")
         if isinstance(value, Symbol):
-            self.refuse(f"a {type(value).__name__.lower()} of noise meets a private value")
+            self.refuse(
+                f"a {type(value).__name__.lower()} value cannot be combined with a private value here"
+            )
         return self._constant(value)
 
     def _constant(self, value: Any) -> Private:
@@ -276,13 +290,15 @@ class Run:
             or (plain.dtype.kind == "f" and plain.dtype != np.float64)
         ):
             self.refuse(
-                f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or"
-                " float64)"
+                f"{type(value).__name__} of dtype {plain.dtype} is combined with a private value (use bool,"
+                " int64 or float64)"
             )
         if plain.size > MAX_ENTRIES:
-            self.refuse(f"a constant array of more than {MAX_ENTRIES:,} entries meets a private value")
+            self.refuse(
+                f"a constant array combined with a private value has more than {MAX_ENTRIES:,} entries"
+            )
         if not np.all(np.isfinite(plain)):
-            self.refuse("an infinity or NaN meets a private value")
+            self.refuse("an infinity or NaN is combined with a private value")
         if plain.size > FEW_ENTRIES:
             values, real = self._numerators(plain)
         else:
@@ -295,14 +311,16 @@ class Run:
             "python": python and plain.shape == (),
         }
         if python and plain.shape != ():
-            self.refuse("a list meets a private value (write np.array)")
+            self.refuse("a list is combined with a private value (use np.array)")
         if real is None:
             real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
         return self.step("const", [], params, self.worlds.constant(real))
 
     def _numerators(self, plain: Any) -> tuple[Any, Any]:
-        """Many numbers as whole numbers over one denominator, and the array that these are: a float is the
-        decimal that it prints as."""
+        """Return many numbers as integers over one denominator, and the array of these quotients.
+
+        A float stands for the decimal that it prints as.
+        """
         flat = plain.ravel()
         if flat.dtype.kind != "f":
             return _over(flat.astype(np.int64).tolist(), 1), plain.copy()
@@ -310,42 +328,49 @@ class Run:
             some = flat[:100]
             if not np.array_equal(np.rint(some * 10.0**places) / 10.0**places, some):
                 continue
-            # Two decimals of at most 15 digits are never one float, so that this one is what is printed; the
-            # quotient of two whole numbers that floats hold exactly is rounded correctly.
+            # Different decimals of at most 15 digits are different floats, so this is the printed decimal.
+            # The quotient of two integers that floats represent exactly is rounded correctly.
             whole = np.rint(flat * 10.0**places)
             real = whole / 10.0**places
             if np.all(np.abs(whole) < 1e15) and np.array_equal(real, flat):
                 return _over(whole.astype(np.int64).tolist(), 10**places), real.reshape(plain.shape)
         printed = [Decimal(repr(number)) for number in flat.tolist()]
         least = repr(float(np.abs(flat[flat != 0]).min()))
-        places = max(17 - Decimal(least).adjusted(), 0)  # a float has 17 digits at most
+        places = max(17 - Decimal(least).adjusted(), 0)  # a printed float has at most 17 digits
         if places * plain.size > MAX_DIGITS:
             self.refuse(
-                f"a constant array of {plain.size:,} entries has one with up to {places} decimals (round it)"
+                f"a constant array of {plain.size:,} entries has up to {places} decimals per entry (round it)"
             )
         numerators, over = [int(number.scaleb(places)) for number in printed], 10**places
         return _over(numerators, over), np.array([n / over for n in numerators]).reshape(plain.shape)
 
     def _require_finite(self, value: Public) -> None:
-        """A public value that meets a private one is finite for every size and all outcomes."""
+        """Refuse a public value that is not finite for every size and all outcomes."""
         bad = [
             one for one in value.samples if one is not MISSING and not np.all(np.isfinite(np.asarray(one)))
         ]
         if bad or not is_finite(self.s, value.expression, self.continuous):
             self.refuse(
-                "an outcome or size that may be infinite or NaN meets a private value (clip it, and divide by"
-                " max(x, 1) rather than by x)"
+                "a released value or size that may be infinite or NaN is combined with a private value (clip"
+                " it, and divide by max(x, 1) instead of x)"
             )
 
     def stacked(self, items: Sequence[Any], kind: str) -> Private:
+        """Return values of the same shape, stacked along a new first axis."""
         return self.step("stack", list(items), {"kind": kind})
 
     def value(self, private: Private) -> Any:
-        """A step as the interpreter holds it: a number, or a new array in memory."""
+        """Return a step as a program value: a number, or a new array in memory."""
         return private if private.shape == () else Array(private)
 
     def verify(self, result: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Compare a result with what the program's own call gives on the sample data."""
+        """Compare a result with the program's own call on the sample data.
+
+        Raises
+        ------
+        BrokenHarnessError
+            The call raises, or its value differs.
+        """
         inner = result.content if isinstance(result, Array) else result
         key = (
             (inner.node, self.where)
@@ -363,19 +388,21 @@ class Run:
             if isinstance(real, Exception):
                 raise BrokenHarnessError(
                     f"{self.where}: the interpreter followed a call that raises {type(real).__name__}:"
-                    f" {real}. Please report this as a bug of dpaudit."
+                    f" {real}. Please report this as a bug of dpaudit.",
+                    code="E-INTERPRETER-RAISES",
                 )
             if real is not MISSING and not same(real, mine):
                 raise BrokenHarnessError(
                     f"{self.where}: the interpreter computed {mine!r:.200}, the program {real!r:.200}. Please"
-                    " report this as a bug of dpaudit."
+                    " report this as a bug of dpaudit.",
+                    code="E-INTERPRETER-DIFFERS",
                 )
         if key is not None:
             self.record.verified.add(key)
         return result
 
     def sample(self, value: Any, side: int) -> Any:
-        """The value on one side of a sample world."""
+        """Return the value on one side of the sample worlds."""
         if isinstance(value, Array):
             return self.sample(value.content, side)
         if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
@@ -400,13 +427,14 @@ class Run:
             return MISSING
         return value
 
-    # Noise, outcomes and what is shown.
+    # Noise, outcomes and output.
 
     def event(self, text: str) -> None:
+        """Add an event to the path."""
         self.walk._event(("show", text))
 
     def new_draw(self, distribution: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:
-        """A draw of noise. ``scale``: a public expression, certainly positive."""
+        """Record a draw of noise. ``scale`` is a public expression that must be provably positive."""
         try:
             positive = scale_of(self.s, scale)
         except RefusedStepError as error:
@@ -430,9 +458,9 @@ class Run:
         return draw
 
     def take(self, draw: Draw, entry: int | None) -> None:
-        """Use an entry of a draw (or all of it) for a release."""
+        """Mark an entry of a draw, or the whole draw, as used by a release."""
         if not draw.free(entry):
-            self.refuse("one draw of noise serves twice")
+            self.refuse("one noise draw is used twice (draw new noise for each release)")
         draw.used.add(entry)
 
     def released(
@@ -446,8 +474,7 @@ class Run:
         python: bool,
         count: int | None = None,
     ) -> Public:
-        """Record a release, check that it has a cost, and return its outcome, which is equal on both
-        sides."""
+        """Record a release, check that it has a finite cost, and return its outcome, equal on both sides."""
         drawn = [Drawn(d.distribution, d.positive, d.shape) for d in self.draws]
         try:
             cost_of(self.s, self.record.infos, [release], drawn)
@@ -459,7 +486,7 @@ class Run:
     def outcome(
         self, *, shape: Sequence[Any], kind: str, samples: Samples, python: bool, count: int | None = None
     ) -> Public:
-        """Something that everybody sees: both sides have the value that x has."""
+        """Return a new public outcome. Both sides get the sample value of x."""
         self.outcomes += 1
         if kind == "f":
             self.continuous.add(self.outcomes)
@@ -472,16 +499,15 @@ class Run:
         return Public(["outcome", self.outcomes], tuple(shape), kind, forced, python, count)
 
     def hidden_symbol(self, draw: Draw, entry: int | None) -> str:
-        """The symbol of a hidden scalar draw in comparisons."""
+        """Return the symbol that stands for a hidden scalar draw in comparisons."""
         if entry not in draw.hidden:
             if not draw.free(entry):
-                self.refuse("one draw of noise serves twice")
+                self.refuse("one noise draw is used twice (draw new noise for each release)")
             number = draw.positive.number
             if draw.distribution not in ("laplace", "exponential") or number is None:
                 self.refuse(
-                    f"{draw.distribution} noise stays hidden in a comparison (only Laplace and "
-                    "exponential noise of"
-                    " constant scale may)"
+                    f"{draw.distribution} noise is hidden in a comparison (only Laplace and exponential noise"
+                    " of constant scale can be)"
                 )
             self.event(f"hidden {draw.number} {entry or 0}")
             self.walk.hidden(SimpleNamespace(name=draw.distribution, scale=number))  # type: ignore[arg-type]
@@ -489,7 +515,7 @@ class Run:
         return draw.hidden[entry]
 
     def form(self, value: Any) -> Form:
-        """A scalar as a form over nodes and hidden draws: sums and constant multiples are taken apart."""
+        """Return a scalar as a linear form over nodes and hidden draws, with sums and multiples expanded."""
         if isinstance(value, Draw):
             return Form({self.hidden_symbol(value, None): Fraction(1)})
         if isinstance(value, Noisy):
@@ -529,7 +555,7 @@ class Run:
         return found
 
     def is_certain(self, expression: Any) -> bool | None:
-        """Whether a comparison of sizes is decided for every size; None if not."""
+        """Return the answer of a comparison if it is the same for every size, and None otherwise."""
         kind, left, right = expression
         a, b = polynomial(self.s, left), polynomial(self.s, right)
         if not (a - b).symbols <= {"N"}:
@@ -538,7 +564,7 @@ class Run:
 
 
 def wrapped(found: Any, arguments: Sequence[Any] = ()) -> Any:
-    """Arrays in a result as places in memory of their own; views of an argument are marked as shared."""
+    """Wrap the arrays in a result as separate places in memory, and mark views of an argument as shared."""
     if isinstance(found, np.ndarray):
         shared = found.base is not None or any(found is argument for argument in arguments)
         return Array(found, shared)

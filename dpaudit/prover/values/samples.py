@@ -1,7 +1,7 @@
-"""Real neighbouring data beside the private values: every step is also computed by numpy and compared.
+"""Compute every step with numpy on real neighbouring data, and compare the values with the step's rule.
 
-A difference between what numpy computes and what a step's rule says (shape, type, range, change) ends the
-proof. It is a bug of dpaudit, not of the program.
+A difference between numpy's values and the derived shape, type, range or change ends the proof. It is a bug
+of dpaudit, not of the program.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from dpaudit.prover.values.values import MISSING
 __all__ = ["Worlds", "apply", "quiet", "same"]
 
 TOLERANCE = 1e-6
-#: Types of single numbers that are compared without an array.
+#: Scalar types, which are compared without building an array.
 NUMBERS = {float: "f", np.float64: "f", np.int64: "i", bool: "b", np.bool_: "b"}
 KINDS = {"b": np.bool_, "i": np.int64, "f": np.float64}
 
 
 def apply(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's value, or MISSING where an argument is missing or numpy raises or gives no finite
-    number: the forced outcomes of a path need not be possible on the sample data."""
+    """Return the function's value, or MISSING if an argument is missing or the call raises.
+
+    The forced outcomes of a path need not be possible on the sample data.
+    """
     if any(argument is MISSING for argument in arguments):
         return MISSING
     try:
@@ -41,14 +43,14 @@ def apply(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings of numpy: a run on sample data divides by 0 on paths that cannot happen there."""
+    """Silence numpy warnings, because impossible paths may divide by 0 on the sample data."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values of numpy are one: shape, type, and numbers up to rounding."""
+    """Return whether two values agree in shape and type, and in numbers up to rounding."""
     if left is MISSING or right is MISSING:
         return True
     kinds = NUMBERS.get(type(left)), NUMBERS.get(type(right))
@@ -75,13 +77,15 @@ class Worlds:
 
     @property
     def sides(self) -> range:
+        """Return the numbers of all sides."""
         return range(len(self.sizes))
 
     def constant(self, value: Any) -> list[Any]:
+        """Return a value that is equal on all sides."""
         return [value] * len(self.sizes)
 
     def at(self, bound: Bound, side: int) -> float | None:
-        """A bound as a float, if it has no other symbol than N."""
+        """Return a bound as a float, or None if it has a symbol other than N."""
         if bound is None:
             return None
         if bound.number is not None:
@@ -93,15 +97,21 @@ class Worlds:
         return self._floats[key]
 
     def shape(self, shape: Sequence[Any], side: int) -> tuple[int, ...]:
+        """Return a shape with the number of records on one side."""
         return tuple(n if isinstance(n, int) else int(n.at({"N": Fraction(self.sizes[side])})) for n in shape)
 
     def check(self, op: str, info: Info, samples: Sequence[Any]) -> None:
-        """Compare the values of one step with what its rule says; raise ``BrokenHarnessError`` if they
-        differ."""
+        """Compare the sample values of one step with its derived info.
+
+        Raises
+        ------
+        BrokenHarnessError
+            A shape, type, range, norm or change contradicts the rule of the step.
+        """
         if info.shape == () and not info.records and all(type(one) in NUMBERS for one in samples):
             self._check_numbers(op, info, samples)
             return
-        for side in self.sides[:1] if op == "const" else self.sides:  # one value on all sides
+        for side in self.sides[:1] if op == "const" else self.sides:  # a constant is equal on all sides
             self._check_side(op, info, samples[side], side)
         for side in range(0, len(self.sizes), 2):
             self._check_pair(op, info, samples[side], samples[side + 1], side)
@@ -119,9 +129,9 @@ class Worlds:
             _broken(op, f"type {array.dtype} for {info.kind!r}", value)
         scalar = (
             info.shape == () and not info.records and op != "public"
-        )  # max(o, 1) gives either type of number
+        )  # max(o, 1) returns either type of number
         if scalar and python != info.python:
-            _broken(op, "a Python number for numpy's, or the reverse", value)
+            _broken(op, "a Python number instead of a numpy number, or the reverse", value)
         if array.shape != self.shape(info.shape, side):
             _broken(op, f"shape {array.shape} for {info.shape}", value)
         low, high = self.at(info.low, side), self.at(info.high, side)
@@ -147,7 +157,7 @@ class Worlds:
             _broken(op, f"a squared L2 norm above {norm2}", value)
 
     def _check_numbers(self, op: str, info: Info, samples: Sequence[Any]) -> None:
-        """The same for a single number on each side, without arrays: most steps of a loop are such."""
+        """Check scalars without arrays, for speed: most steps of a loop are scalar."""
         numbers = [float(one) for one in samples]
         least = [-limit for limit in self._limits(None if info.low is None else -info.low)]
         most, norm1, norm2 = map(self._limits, (info.high, info.norm1, info.norm2))
@@ -159,22 +169,22 @@ class Worlds:
             if NUMBERS[type(value)] != info.kind:
                 _broken(op, f"type {type(value).__name__} for {info.kind!r}", value)
             if op != "public" and info.python == isinstance(value, np.generic):
-                _broken(op, "a Python number for numpy's, or the reverse", value)
+                _broken(op, "a Python number instead of a numpy number, or the reverse", value)
             if not least[side] <= number <= most[side]:
                 _broken(op, f"a number outside [{info.low}, {info.high}]", value)
             if abs(number) > norm1[side] or number * number > norm2[side]:
                 _broken(op, f"a norm above {info.norm1} (L1) or {info.norm2} (squared L2)", value)
         changes = [self._limits(bound) for bound in (info.change, info.change1, info.change2)]
         for side in range(0, len(numbers), 2):
-            moved = numbers[side + 1] - numbers[side]
-            for limits, found in zip(changes, (abs(moved), abs(moved), moved * moved), strict=True):
+            change = numbers[side + 1] - numbers[side]
+            for limits, found in zip(changes, (abs(change), abs(change), change * change), strict=True):
                 if found > limits[side]:
                     _broken(op, f"a change of {found}, above {limits[side]}", samples[side : side + 2])
-            if info.rises and self.s.length_is_private and moved < -TOLERANCE:
-                _broken(op, "a fall where a record was added", samples[side : side + 2])
+            if info.rises and self.s.length_is_private and change < -TOLERANCE:
+                _broken(op, "a decrease when a record was added", samples[side : side + 2])
 
     def _limits(self, bound: Bound) -> list[float]:
-        """What a value may be at most on each side, with the slack for rounding."""
+        """Return the largest allowed value on each side, including slack for rounding."""
         if bound is not None and bound.number is not None:
             limit = float(bound.number)
             return [limit + _slack(limit)] * len(self.sizes)
@@ -189,8 +199,8 @@ class Worlds:
             or (info.records and self.s.length_is_private)
         ):
             return
-        moved = np.asarray(right).astype(float) - np.asarray(left).astype(float)
-        rows = moved.reshape(-1, *moved.shape[info.records :]) if info.records else moved[None]
+        change = np.asarray(right).astype(float) - np.asarray(left).astype(float)
+        rows = change.reshape(-1, *change.shape[info.records :]) if info.records else change[None]
         if not rows.size:
             return
         axes = tuple(range(1, rows.ndim))
@@ -205,8 +215,8 @@ class Worlds:
             limit = self.at(bound, side)
             if limit is not None and found > limit + _slack(limit):
                 _broken(op, f"a change of {found}, above {limit}", (left, right))
-        if info.rises and self.s.length_is_private and moved.size and moved.min() < -TOLERANCE:
-            _broken(op, "a fall where a record was added", (left, right))
+        if info.rises and self.s.length_is_private and change.size and change.min() < -TOLERANCE:
+            _broken(op, "a decrease when a record was added", (left, right))
 
 
 def _slack(bound: float) -> float:
@@ -216,5 +226,6 @@ def _slack(bound: float) -> float:
 def _broken(op: str, what: str, value: Any) -> None:
     raise BrokenHarnessError(
         f"the rule of the step {op!r} does not hold on sample data: {what} in {str(value)[:200]}. Please"
-        " report this as a bug of dpaudit."
+        " report this as a bug of dpaudit.",
+        code="E-STEP-RULE-BROKEN",
     )

@@ -1,4 +1,4 @@
-"""What the interpreter knows of a call: scopes, followed functions, and what else a name may hold."""
+"""Define scopes, followed functions, and the other values that a name may refer to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CONTAINERS = (list, tuple, dict, str, range)
 
 
 class Left(Exception):
-    """A return, break or continue on its way out."""
+    """A return, break or continue statement that leaves its block."""
 
     def __init__(self, kind: str, value: Any = None) -> None:
         super().__init__(kind)
@@ -71,7 +71,7 @@ class Left(Exception):
 
 @dataclass(eq=False)
 class Scope:
-    """Local names of one call; ``outer``: the scope that the function was made in."""
+    """The local names of one call. ``outer`` is the scope in which the function was defined."""
 
     names: dict[str, Any]
     local: frozenset[str]
@@ -82,7 +82,7 @@ class Scope:
 
 @dataclass(eq=False)
 class Function(Symbol):
-    """A followed function: its tree, where its names are looked up, and its default values."""
+    """A followed function, with its syntax tree, enclosing scope, globals and default values."""
 
     source: Source
     outer: Scope | None
@@ -102,7 +102,7 @@ class Bound(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class DictView(Symbol):
-    """``d.keys()``, ``d.values()`` or ``d.items()``: it shows what the dict holds when it is looked at."""
+    """The view ``d.keys()``, ``d.values()`` or ``d.items()``, which reflects later changes of the dict."""
 
     table: dict[Any, Any]
     kind: str
@@ -110,20 +110,20 @@ class DictView(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Lazy(Symbol):
-    """An iterator: of a generator expression, ``zip``, ``enumerate`` and the like."""
+    """An iterator, such as a generator expression, ``zip`` or ``enumerate``."""
 
     items: Iterator[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Raised(Symbol):
-    """An exception that the program made and has not raised yet."""
+    """An exception that the program created and has not raised yet."""
 
     error: BaseException
 
 
 def _special() -> dict[int, str]:
-    """Builtins and numpy objects that the interpreter treats itself, by identity."""
+    """Return the builtins and numpy objects that the interpreter handles itself, by identity."""
     names = (
         "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str"
         " sum tuple type zip frozenset len"
@@ -138,26 +138,28 @@ def _special() -> dict[int, str]:
 
 
 SPECIAL = _special()
-#: The objects above, kept so that no other object can have the same identity.
+#: References to the objects above, so that no other object can get the same identity.
 _KEPT = [np, np.random, np.linalg, math, Fraction, *(getattr(np.random, name, None) for name in GENERATOR)]
-#: Legacy functions of numpy.random are bound methods that are made at each look-up; these are numpy's own.
+#: The builtin exceptions that a program may raise.
 ERRORS = tuple(
     error for error in vars(builtins).values() if isinstance(error, type) and issubclass(error, Exception)
 )
 
 
 def is_key(value: Any) -> bool:
-    """Whether a value may be a key: plain and hashable by value."""
+    """Return whether a value may be a key, because it is plain and hashable by value."""
     return (
         type(value) in (int, str, bool, float, np.int64, np.float64) or value is None or is_plain_tuple(value)
     )
 
 
 def is_plain_tuple(value: Any) -> bool:
+    """Return whether a value is a tuple of possible keys."""
     return type(value) is tuple and all(is_key(item) for item in value)
 
 
 def kind_of(value: Any) -> str | None:
+    """Return the kind of a value's numbers (``b``, ``i`` or ``f``), or None if it is unknown."""
     inner = content(value)
     if isinstance(inner, Private):
         return inner.info.kind
@@ -174,7 +176,7 @@ def kind_of(value: Any) -> str | None:
 
 @cache
 def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that a function assigns in its own scope, and those that it declares nonlocal."""
+    """Return the names that a function assigns in its own scope, and the names that it declares nonlocal."""
     local: set[str] = set()
     free: set[str] = set()
     pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
@@ -200,6 +202,7 @@ def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 @cache
 def has_yield(node: Any) -> bool:
+    """Return whether a function is a generator function."""
     pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
     while pending:
         part = pending.pop()
@@ -211,6 +214,7 @@ def has_yield(node: Any) -> bool:
 
 
 def name_of(value: Any) -> str:
+    """Return the name of an object, for messages."""
     return str(
         getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
     )

@@ -1,4 +1,4 @@
-"""The syntax tree of a function, checked against the code that would run."""
+"""Find the syntax tree of a function, and check it against the code that would run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ Definition = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One function: its tree and its file."""
+    """The syntax tree of one function, and its file."""
 
     node: Definition
     filename: str
 
     @property
     def name(self) -> str:
+        """Return the name of the function, for messages."""
         return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
 
 
 def source_of(function: FunctionType) -> Source:
-    """The source of a function, read once for each code.
+    """Return the source of a function, cached by its code object.
 
     Raises
     ------
     NotFollowedError
-        There is no source, or it is not that of the function's code.
+        There is no source, or it does not match the function's code.
     """
     return _source_of(function.__code__, function.__qualname__)
 
@@ -45,22 +46,24 @@ def _source_of(code: CodeType, qualname: str) -> Source:
     name = f"{qualname} ({code.co_filename}:{code.co_firstlineno})"
     text = "".join(linecache.getlines(code.co_filename))
     if not text:
-        raise NotFollowedError(f"{name}: its source is not there (write the function in a file)")
+        raise NotFollowedError(f"{name}: the source is not available (define the function in a file)")
     try:
         tree, codes = _parsed(text, code.co_filename)
     except SyntaxError as error:
-        raise NotFollowedError(f"{name}: its file does not parse: {error}") from error
+        raise NotFollowedError(f"{name}: the file cannot be parsed: {error}") from error
     found = [
         node
         for node in _definitions(tree)
         if _first_line(node) == code.co_firstlineno and _name(node) == code.co_name
     ]
     if len(found) != 1:
-        raise NotFollowedError(f"{name}: two functions of this name begin on one line")
+        raise NotFollowedError(
+            f"{name}: the source must hold exactly one function of this name on this line, found {len(found)}"
+        )
     if code not in codes:
         raise NotFollowedError(
-            f"{name}: the code that runs is not that of its file (was the file changed, or the function made"
-            " from another?)"
+            f"{name}: the code that runs differs from the code in its file (the file was changed after the"
+            " import, or the function was built from another function)"
         )
     return Source(found[0], code.co_filename)
 

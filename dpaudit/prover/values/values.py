@@ -1,8 +1,8 @@
-"""What the interpreter computes with besides plain Python objects.
+"""Define the values that the interpreter computes with besides plain Python objects.
 
-None of these is ever handed to other code: the interpreter looks at their exact type and applies a rule, or
-refuses. ``samples`` are the values on real neighbouring data (two for each sample world, x and x'), which
-check every step.
+They are never passed to other code: the interpreter dispatches on their exact type and applies a rule or
+refuses. ``samples`` holds the values on real neighbouring data (two for each sample world, x and x'), against
+which every step is checked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Shape = tuple[int | Poly, ...]
 
 
 class Missing:
-    """The value of a step that real data could not reach on a forced path."""
+    """The value of a step that the sample data cannot reach on a forced path."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -52,14 +52,14 @@ MISSING = Missing()
 
 
 class Symbol:
-    """Base class: anything the interpreter does not ask for by exact type is refused by it."""
+    """Base class of symbolic values. The interpreter refuses every symbol whose type has no rule."""
 
     __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
 class Private(Symbol):
-    """A recorded step: its node, what is known of it, and its value on the sample data."""
+    """A private value: a recorded step with its node, derived info and values on the sample data."""
 
     node: int
     info: Info
@@ -67,14 +67,15 @@ class Private(Symbol):
 
     @property
     def shape(self) -> Shape:
+        """Return the shape of the value."""
         return self.info.shape
 
 
 @dataclass(eq=False, slots=True)
 class Public(Symbol):
-    """A value made of outcomes alone, the same on both sides. ``shape`` and ``kind`` are None if unknown.
+    """A value computed from outcomes alone, equal on both sides.
 
-    ``count``: it is one of 0, ..., count - 1.
+    ``shape`` and ``kind`` are None if unknown. If ``count`` is set, the value is one of 0, ..., count - 1.
     """
 
     expression: Any
@@ -87,8 +88,11 @@ class Public(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Draw(Symbol):
-    """One draw of noise on a path. ``used``: entries that serve, with None for the whole. ``hidden``: its
-    symbols in comparisons, by entry. ``seen``: the outcome, once it is shown bare."""
+    """One draw of noise on a path.
+
+    ``used`` holds the entries that a release uses, with None for the whole draw. ``hidden`` maps entries to
+    their symbols in comparisons. ``published`` is the outcome, once the draw is published without a base.
+    """
 
     number: int
     distribution: str
@@ -99,36 +103,39 @@ class Draw(Symbol):
     python: bool = True
     used: set[int | None] = field(default_factory=set)
     hidden: dict[int | None, str] = field(default_factory=dict)
-    seen: Public | None = None
+    published: Public | None = None
 
     def free(self, entry: int | None) -> bool:
-        """Whether this entry (or, for None, every one) has not served yet."""
+        """Return whether this entry, or for None every entry, is still unused."""
         taken = self.used | set(self.hidden)
         return not taken if entry is None else entry not in taken and None not in taken
 
 
-#: A factor, a draw, and the entry of it (None: the whole draw).
+#: A factor, a draw, and an entry of the draw (None for the whole draw).
 Term = tuple[Fraction, Draw, int | None]
 
 
 @dataclass(eq=False, slots=True)
 class Noisy(Symbol):
-    """``base`` plus noise that nobody has seen yet. ``base`` is a Private, a Public or a plain value of the
-    shape of the noise. ``released``: the outcome, once it is seen. ``source``: a noisy value and what was
-    done to it, so that the first one is released and this one is a function of the outcome."""
+    """``base`` plus noise that is not published yet.
+
+    ``base`` is a Private, a Public or a plain value of the shape of the noise. ``released`` is the outcome,
+    once it is published. ``source`` is an operator with its operands, one of them noisy: then that operand
+    is released, and this value is a function of the outcome.
+    """
 
     base: Any
     terms: tuple[Term, ...]
     shape: Shape
     released: Any = None
     source: Any = None
-    #: Entries that were taken out, by place.
+    #: Entries that were extracted, by position.
     parts: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
 class Filtered(Symbol):
-    """Rows of ``base`` where ``mask`` holds: how many is private."""
+    """The rows of ``base`` for which ``mask`` is true. Their number is private."""
 
     base: Private
     mask: Private
@@ -136,14 +143,14 @@ class Filtered(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Transposed(Symbol):
-    """The transpose of an array of records, of use only on the left of ``@``."""
+    """The transpose of an array of records, usable only on the left of ``@``."""
 
     base: Private
 
 
 @dataclass(eq=False, slots=True)
 class Condition(Symbol):
-    """A comparison with hidden noise: ``form < 0`` (or ``<= 0``) over symbols, not decided yet."""
+    """An undecided comparison with hidden noise: ``form < 0`` if ``strict``, otherwise ``form <= 0``."""
 
     form: Any
     strict: bool
@@ -152,41 +159,41 @@ class Condition(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Uniform(Symbol):
-    """``rng.random(...)``: uniform on [0, 1), of use only in one comparison with a public number."""
+    """A draw of ``rng.random(...)``, uniform on [0, 1), usable in one comparison with a probability."""
 
     number: int
     shape: Shape
     samples: Samples
     used: bool = False
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
 class Coin(Symbol):
-    """Independent coins with probability ``p``, one for each entry."""
+    """Independent coins of probability ``p``, one per entry."""
 
     uniform: Uniform
     p: Fraction
     shape: Shape
     samples: Samples
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
 class Choice(Symbol):
-    """Uniform whole numbers below ``limit``, one for each entry."""
+    """Uniform integers in [0, ``limit``), one per entry."""
 
     number: int
     limit: int
     shape: Shape
     samples: Samples
     used: bool = False
-    seen: Any = None
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)
 class Response(Symbol):
-    """Randomised answers of each record, not shown yet."""
+    """The randomised response of each record, not published yet."""
 
     base: Private
     keep: Fraction
@@ -197,13 +204,13 @@ class Response(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Ranked(Symbol):
-    """``argsort`` of noisy scores: its ends may be released."""
+    """The ``argsort`` of noisy scores, of which the first or last positions may be released."""
 
     scores: Noisy
 
 
 class Entries(Symbol):
-    """An array written entry by entry: a list of scalars, and the kind of numbers that it holds."""
+    """An array written entry by entry, as a list of scalars and the kind of its numbers."""
 
     __slots__ = ("items", "kind")
 
@@ -213,8 +220,11 @@ class Entries(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Array(Symbol):
-    """An array as a place in memory: ``content`` is an ndarray or a symbol with a shape. ``shared``: others
-    may share its memory, so that it is not changed in place."""
+    """An array as a place in memory.
+
+    ``content`` is an ndarray or a symbol with a shape. If ``shared`` is true, other arrays may share its
+    memory, so it must not be changed in place.
+    """
 
     content: Any
     shared: bool = False
@@ -222,19 +232,19 @@ class Array(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A module, builtin or type that the interpreter treats itself."""
+    """A module, builtin or type that the interpreter handles itself."""
 
     name: str
     real: Any
 
 
 class Generator(Symbol):
-    """Stands for a numpy.random.Generator."""
+    """A placeholder for a ``numpy.random.Generator``."""
 
     __slots__ = ()
 
 
 class Coins(Symbol):
-    """Stands for dpaudit's coins."""
+    """A placeholder for dpaudit's coins."""
 
     __slots__ = ()

@@ -1,8 +1,8 @@
-"""Programs that are not private, or must not be followed, and a few private ones that are tempting to break.
+"""Programs that are not private, or must not be followed, and a few private programs with unusual code.
 
-Each was found by somebody who tried to make a proof say something false. ``HOSTILE`` lists them: the function, the
-claim, the declaration of its data. None of them may be verified. ``FINE`` are private; verified or refused, both are
-right. The functions are read by the prover and are not for use.
+Each was found by a reviewer who tried to get a false claim verified. ``HOSTILE`` lists the functions with their
+claims and data. None of them may be verified. ``FINE`` lists private programs, which may be verified or refused.
+The prover only reads these functions. They are not for use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["FINE", "HOSTILE", "Hostile"]
 
 
 class Hostile(NamedTuple):
-    """One program, what is claimed of it, and its data."""
+    """One program with its claim and its data."""
 
     function: Callable[..., Any]
     claim: PrivacyClaim
@@ -922,7 +922,7 @@ def default_gen(d, rng, g=np.random.default_rng(1)):
     return lap(rng, d.sum()) if g.random() < 0.999999 else d.sum()
 
 
-# What the first attack on the present engine found.
+# Programs found by the first review of the present engine.
 
 
 @bad(BITS4)
@@ -1009,7 +1009,7 @@ def _kept(coins, data, k=1):
 bad(BITS4)(functools.partial(_kept, k=10))
 
 
-# What the second attack found: state that is live in CPython, behind a rare branch.
+# Programs found by the second review: state that CPython keeps, behind a rare branch.
 
 
 @bad(BITS4)
@@ -1101,7 +1101,7 @@ def division_by_a_count(coins, data):
     coins.release(np.clip(data.sum() * (1 / k), 0, 1), Laplace(scale=2), site="s")
 
 
-# One record, which the neighbour does not have: an empty array has no mean, no least entry and no first one.
+# One record, which the neighbour lacks: an empty array has no mean, no minimum and no first entry.
 LAST_ONE = (
     (Records(Interval(0, 1), size=1), PureDP(epsilon=9, adjacency="add-remove")),
     (Records(Interval(0, 1), size=2, group=2), PureDP(epsilon=9, adjacency="add-remove", unit="user")),
@@ -1154,7 +1154,7 @@ def rows_of_none(data, rng):
     return data.reshape(1, -1).max(axis=1)[0] + rng.laplace(scale=100)
 
 
-# The place of the largest noisy score as a distribution of its own.
+# The position of the largest noisy score as a distribution.
 
 
 @bad(ROW)
@@ -1176,7 +1176,7 @@ def distribution_whose_scores_are_read(coins, data):
 def distribution_of_scores_that_become_zero(coins, data):
     scores = data.sum(axis=0)
     distribution = NoisyArgmax(scores, Laplace(scale=1))
-    scores *= 0  # the distribution has a copy
+    scores *= 0  # the distribution holds a copy
     return coins.observe(distribution, site="place")
 
 

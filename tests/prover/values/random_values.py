@@ -1,9 +1,8 @@
 """Random programs over the steps of private values, on random neighbouring data.
 
 Every step of ``dpaudit.kernel.values`` is derived by its rule and computed by numpy on pairs of
-neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact
-of the rule does not hold on the data, and where random releases cost more on a pair than ``most_expensive``
-says.
+neighbouring datasets. ``Fuzz.program`` raises ``WrongRuleError`` if a bound, shape, type, guard or fact of a
+rule does not hold on the data, or if random releases cost more on a pair than ``most_expensive`` derives.
 """
 
 from __future__ import annotations
@@ -29,19 +28,22 @@ __all__ = ["PAIRS", "Fuzz", "Pair", "Value", "WrongRuleError"]
 
 PAIRS = 40
 TOLERANCE = 1e-7
-#: Larger values are left out: rounding would be taken for a wrong rule.
+#: Larger values are excluded, because rounding would look like a wrong rule.
 LARGEST = 1e6
 KINDS = {"b": np.dtype(bool), "i": np.dtype(np.int64), "f": np.dtype(np.float64)}
 
 
 class WrongRuleError(Exception):
-    """A rule says what does not hold on real data."""
+    """A rule states a bound that real data violate."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring data sets: ``sizes`` of both, positions of the changed records (of the added ones in
-    the second, under add-remove), and the outcomes, which are equal on both sides."""
+    """Two neighbouring datasets.
+
+    They have ``sizes``, the positions of the changed records (under add-remove, of the records added in the
+    second dataset), and the outcomes, which are equal on both sides.
+    """
 
     number: int
     sizes: tuple[int, int]
@@ -49,7 +51,7 @@ class Pair:
     outcomes: tuple[Fraction, ...]
 
     def value(self, expression: Any) -> Fraction:
-        """The value of a public expression."""
+        """Return the value of a public expression."""
         kind, *parts = expression
         if kind == "number":
             return Fraction(parts[0])
@@ -72,7 +74,7 @@ class Pair:
         }[kind]()
 
     def at(self, bound: Poly, side: int) -> float:
-        """A polynomial in N and in public expressions."""
+        """Return the value of a polynomial in N and in public expressions."""
         if bound.number is not None:
             return float(bound.number)
         known = {
@@ -85,20 +87,20 @@ class Pair:
         return tuple(n if isinstance(n, int) else int(self.at(n, side)) for n in shape)
 
     def place(self, n: int) -> int:
-        """A public position among n."""
+        """Return a public position among n."""
         return int(abs(self.outcomes[0]) * 8) % n
 
 
 @dataclass(frozen=True)
 class Value:
-    """One step: its number, what its rule says, and its value on both sides of each pair."""
+    """One step: its number, its derived bounds, and its value on both sides of each pair."""
 
     node: int
     info: Info
     samples: list[tuple[Any, Any]]
 
 
-# What numpy or Python computes.
+# Reference values computed by numpy or Python.
 
 
 def python_number(*values: Any) -> bool:
@@ -125,7 +127,7 @@ def _typed(value: Any, p: dict[str, Any]) -> Any:
 
 
 def _rounding(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    # Rounding first to 9 digits gives back the real number where a float missed it.
+    # Rounding to 9 digits first restores the real number if a float missed it.
     return lambda p, pair, side, a: _typed(function(np.round(np.asarray(a, dtype=float), 9)), p)
 
 
@@ -250,15 +252,15 @@ COMPUTED: dict[str, Callable[..., Any]] = {
 COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]]
 
 
-#: Several steps that chance would seldom make.
+#: Patterns of several steps, which rarely occur by chance.
 PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks")
 
-#: Operations that are tried for their own sake; the others come with them.
+#: Operations that are tried separately. The other operations occur along with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
 
 
 def positions(aligned: Any, rows: int) -> list[int]:
-    """Which record stands in each row (leading axes in C order)."""
+    """Return the record of each row, with leading axes in C order."""
     if len(aligned) == 3 and all(part is None or type(part) is int for part in aligned):
         first, _, by = aligned
         return [first + by * row for row in range(rows)]
@@ -279,8 +281,11 @@ def depends(support: Any, record: int) -> bool:
 
 
 class Fuzz:
-    """Random programs from one seed. ``focus``: operations and patterns that are tried more often; the
-    adjacency, the group and the form of the data may be given."""
+    """Random programs from one seed.
+
+    Operations and patterns in ``focus`` are tried more often. The adjacency, the group and the form of the
+    data may be fixed.
+    """
 
     def __init__(
         self,
@@ -328,7 +333,7 @@ class Fuzz:
             self.column()
 
     def column(self) -> None:
-        """One declared column of the records."""
+        """Return one declared column of the records."""
         r = self.r
         inner: tuple[int, ...] = r.choice([(), (), (), (1,), (2,), (3,), (3,), (2, 2)])
         forms = ["interval", "interval", "integers", "bits", "truth", "ball", "ball", "half", "free"]
@@ -412,7 +417,7 @@ class Fuzz:
     def step(
         self, op: str, parts: Sequence[Value], params: dict[str, Any], samples: Any = None
     ) -> Value | None:
-        """Derive and compute one step and compare; ``None`` where the numbers are too large to compare."""
+        """Derive, compute and compare one step. Return ``None`` if the numbers are too large to compare."""
         ids = [part.node for part in parts]
         info = derive(self.s, op, ids, [part.info for part in parts], params)
         if samples is None:
@@ -444,14 +449,14 @@ class Fuzz:
         return value
 
     def wrong(self, op: str, ids: Any, params: Any, info: Info, what: str) -> WrongRuleError:
-        said = {name: getattr(info, name) for name in Info.__dataclass_fields__}
+        derived = {name: getattr(info, name) for name in Info.__dataclass_fields__}
         steps = "\n".join(f"  {k}: {node}" for k, node in enumerate(self.nodes))
         s = self.s
         where = f"{s.adjacency} size={s.size} at_least={s.at_least} group={s.group}"
-        return WrongRuleError(f"{op} {ids} {params}: {what}\n{where}\n{said}\n{steps}")
+        return WrongRuleError(f"{op} {ids} {params}: {what}\n{where}\n{derived}\n{steps}")
 
     def check(self, op: str, ids: list[int], params: dict[str, Any], value: Value) -> bool:
-        """Raise if the rule does not hold; return whether some number is too large to compare."""
+        """Raise if the rule does not hold, and return whether a number is too large to compare."""
         info = value.info
 
         def no(what: str) -> WrongRuleError:
@@ -493,7 +498,7 @@ class Fuzz:
         return False
 
     def limits(self, bound: Bound, pairs: Sequence[Pair], side: int) -> Any:
-        """The bound for each pair, with room for rounding; ``None``: unbounded."""
+        """Return the bound for each pair, with slack for rounding, or ``None`` if unbounded."""
         if bound is None:
             return None
         if bound.number is not None:
@@ -509,13 +514,13 @@ class Fuzz:
         return found, TOLERANCE * np.maximum(1, np.abs(found))
 
     def symbol(self, name: str, side: int) -> Any:
-        """The values of a symbol in all pairs."""
+        """Return the values of a symbol in all pairs."""
         if (name, side) not in self._symbols:
             self._symbols[name, side] = np.array([pair.at(Poly.symbol(name), side) for pair in self.pairs])
         return self._symbols[name, side]
 
     def _above(self, found: Any, bound: Bound, pairs: Sequence[Pair], side: int = 0) -> Any:
-        """The first number of ``found`` (one for each pair) that is above the bound, or None."""
+        """Return the first number of ``found`` (one per pair) that is above the bound, or None."""
         limit = self.limits(bound, pairs, side)
         if limit is None:
             return None
@@ -559,7 +564,7 @@ class Fuzz:
                 raise no(f"{name}: {over}")
 
     def _rows(self, info: Info, pairs: Sequence[Pair], a: Any, b: Any, no: Any) -> None:
-        """Rows of unchanged records are equal, those of changed ones move by at most the bounds."""
+        """Require equal rows for unchanged records, and changes within the bounds for the others."""
         lead = math.prod(a.shape[1 : 1 + info.records])
         rows = (b - a).reshape(len(pairs), lead, math.prod(a.shape[1 + info.records :]))
         if not rows.size:
@@ -575,7 +580,7 @@ class Fuzz:
         self._moves(info, pairs, rows, no)
 
     def _added_rows(self, info: Info, pairs: Sequence[Pair], a: Any, b: Any, no: Any) -> None:
-        """The rows of the records that both sides have are equal."""
+        """Require equal rows for the records that both sides share."""
         for k, pair in enumerate(pairs):
             left = np.delete(b[k], pair.changed, axis=0)
             if left.shape != a[k].shape or (left.size and np.abs(left - a[k]).max() > TOLERANCE):
@@ -633,7 +638,7 @@ class Fuzz:
                     if (info.records > 0) != (u.info.records > 0) or v.shape[: info.records] != a.shape[
                         : info.records
                     ]:
-                        continue  # such a fact is of no use
+                        continue  # this fact has no consequence to check
                     lead = math.prod(v.shape[: info.records])
                     if not v.size or not a.size:
                         continue
@@ -678,7 +683,7 @@ class Fuzz:
     # Programs.
 
     def some(self, holds: Callable[[Info], bool] = lambda info: True) -> Value:
-        """A value of the pool, a late one more often."""
+        """Return a value of the pool, with a preference for late ones."""
         fits = [value for value in self.pool if holds(value.info)]
         if not fits:
             raise RefusedStepError("no such value")
@@ -733,7 +738,7 @@ class Fuzz:
         return [op, self.expression(depth + 1), self.expression(depth + 1)]
 
     def public(self) -> Value:
-        """A public number, or a public vector of which nothing is known."""
+        """Return a public number, or an unknown public vector."""
         r = self.r
         if r.random() < 0.25:
             k = r.randint(1, 3)
@@ -756,7 +761,7 @@ class Fuzz:
         return found
 
     def fitting(self, a: Value) -> Value:
-        """A second operand for an operation entry by entry."""
+        """Return a second operand for an elementwise operation."""
         r = self.r
         way = r.random()
         if way < 0.35:
@@ -786,7 +791,7 @@ class Fuzz:
         return tuple(sorted(self.r.sample(every, self.r.randint(min(1, len(every)), len(every)))))
 
     def attempt(self, op: str) -> Value | None:
-        """One step of the operation on random operands, or ``RefusedStepError`` where the rule refuses."""
+        """Apply the operation to random operands. Raises ``RefusedStepError`` if the rule refuses."""
         r = self.r
         if op == "data":
             self.column()
@@ -980,13 +985,13 @@ class Fuzz:
         m = self.constant(np.array(entries).reshape(lines, k))
         return self.step("matrix", [m, v], {"over": over, "vector": vector})
 
-    # Patterns of several steps, which chance would seldom make.
+    # Patterns of several steps, which rarely occur by chance.
 
     def pattern(self) -> None:
         getattr(self, f"p_{self.r.choice(PATTERNS)}")()
 
     def p_guard(self) -> None:
-        """Sums of rows that are 0 unless a column is in an interval."""
+        """Sum rows that are 0 unless a column is in an interval."""
         r = self.r
         column = self.some(lambda info: info.records == 1 and len(info.shape) == 1)
         for _ in range(r.randint(1, 3)):
@@ -1004,7 +1009,7 @@ class Fuzz:
             self.ready("sum", [mask], {"axes": (0,)})
 
     def p_clip(self) -> None:
-        """Rows scaled into a ball."""
+        """Scale rows into a ball."""
         r = self.r
         u = self.some(lambda info: len(info.shape) == info.records + 1)
         p, keep = r.choice(["1", "2", "inf"]), bool(u.info.records)
@@ -1062,7 +1067,7 @@ class Fuzz:
         self.ready("sum", [hits], {"axes": (0,)})
 
     def p_scores(self) -> None:
-        """Scores, perhaps less a common number, as those of a choice."""
+        """Use scores, possibly minus a common number, for a choice."""
         if self.r.random() < 0.5:
             self.p_hits()
         a = self.some(lambda info: len(info.shape) == 1 and not info.records)
@@ -1074,7 +1079,7 @@ class Fuzz:
         self.ready("softmax", [e, self.ready("sum", [e], {"axes": (0,)})], {})
 
     def p_limits(self) -> None:
-        """A value clipped at public numbers."""
+        """Clip a value at public numbers."""
         a = self.some(lambda info: info.kind != "b")
         low, high = self.public(), self.public()
         b = self.ready("maximum", [a, low], {}) if self.r.random() < 0.7 else a
@@ -1089,7 +1094,7 @@ class Fuzz:
         self.ready("sum", [blocks], {"axes": (self.r.randint(0, 1),)})
 
     def program(self, steps: int = 12) -> None:
-        """One random program: every step is compared, and then the cost of random releases."""
+        """Run one random program, and compare every step and the cost of random releases."""
         r = self.r
         self.begin()
         for _ in range(4 * steps):
@@ -1120,7 +1125,7 @@ class Fuzz:
         return scale_of(self.s, r.choice(ways))
 
     def release(self) -> None:
-        """The cost of random releases against the largest one over the pairs."""
+        """Compare the cost of random releases with the largest cost over the pairs."""
         r = self.r
         releases: list[dict[str, Any]] = []
         draws: list[Drawn] = []
@@ -1162,7 +1167,7 @@ class Fuzz:
     def one(
         self, value: Value, number: int
     ) -> list[tuple[dict[str, Any], Drawn | None, Callable[[Pair], tuple[float, float]]]]:
-        """The releases of one value: all of it, entry by entry, its largest entries, or answers."""
+        """Return releases of one value: all of it, single entries, largest entries, or randomised answers."""
         r, info = self.r, value.info
         if "softmax" in info.facts:
             scores = self.all[info.facts["softmax"]]
@@ -1275,7 +1280,7 @@ def _noise_loss(
 
 
 def _chosen(value: Value, pair: Pair, b: float, count: int) -> float:
-    """The largest log ratio of the places of the ``count`` largest scores under Gumbel noise of scale b."""
+    """Return the largest log ratio of the ``count`` largest positions, for Gumbel noise of scale b."""
     tables = []
     for one in value.samples[pair.number]:
         scores = np.asarray(one, dtype=float) / b
@@ -1291,7 +1296,7 @@ def _chosen(value: Value, pair: Pair, b: float, count: int) -> float:
 
 
 def _larger_of_two(value: Value, pair: Pair, b: float, distribution: str) -> float:
-    """The largest log ratio of the place of the larger of two scores; 0 for more scores (not computed)."""
+    """Return the largest log ratio for the larger of two scores, or 0 for more scores (not computed)."""
     logs = []
     for one in value.samples[pair.number]:
         scores = np.asarray(one, dtype=float) / b

@@ -1,4 +1,4 @@
-"""`audit`: a proof first, then an attack, and one result with both bounds."""
+"""`audit` tries a proof, then an attack, and returns one result with both bounds."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ def noisy_sum(data, rng):
 
 
 def bare_sum(data, rng):
-    """The sum itself, beside a draw that nobody sees."""
+    """The exact sum, with a draw that is not used."""
     rng.laplace(scale=1.0)
     return data.sum()
 
 
 def test_proof_and_attack_give_both_bounds():
-    """A proved claim shows its upper bound, and a lower bound below it."""
+    """A verified claim has its upper bound, and a lower bound below it."""
     found = audit(noisy_sum, PureDP(epsilon=1), data=DATA)
     assert found.verdict is VerdictKind.VERIFIED
     assert found.upper == 1
@@ -34,7 +34,7 @@ def test_proof_and_attack_give_both_bounds():
 
 
 def test_a_wrong_program_is_refuted():
-    """Runs refute a sum without noise; raise_if_refuted raises."""
+    """Runs refute a sum without noise, and raise_if_refuted raises."""
     found = audit(bare_sum, PureDP(epsilon=1), data=DATA)
     assert found.verdict is VerdictKind.REFUTED
     with pytest.raises(RefutedError):
@@ -42,7 +42,7 @@ def test_a_wrong_program_is_refuted():
 
 
 def test_a_proof_is_kept_where_no_run_could_refute():
-    """A claim beyond what runs can refute is still proved; the result says that nothing attacked."""
+    """A claim that runs cannot refute is still proved, and the result states that there was no attack."""
     found = audit(noisy_sum, PureDP(epsilon=50), data=DATA)
     assert (found.verdict, found.attack) == (VerdictKind.VERIFIED, None)
     assert found.not_attacked
@@ -50,14 +50,14 @@ def test_a_proof_is_kept_where_no_run_could_refute():
 
 
 def test_no_proof_and_no_attack_is_inconclusive():
-    """A sum without noise under a claim that no run could refute is neither verified nor an error."""
+    """A sum without noise under a claim that runs cannot refute is inconclusive, not an error."""
     found = audit(bare_sum, PureDP(epsilon=50), data=DATA)
     assert (found.verdict, found.attack) == (VerdictKind.INCONCLUSIVE, None)
     assert found.not_attacked
 
 
 def test_without_attack_there_is_only_the_proof():
-    """`attack=False` runs nothing, and says nothing of why."""
+    """`attack=False` runs nothing and gives no reason."""
     found = audit(noisy_sum, ApproxDP(epsilon=1, delta="1/1000"), data=DATA, attack=False)
     assert (found.verdict, found.attack, found.not_attacked) == (VerdictKind.VERIFIED, None, "")
 
@@ -73,7 +73,7 @@ def test_a_contradiction_is_a_bug_of_ours(monkeypatch):
 
 
 def one_place(data, rng):
-    """Noise for a change of 1 in each record but the eighth."""
+    """Noise for a change of 1 in each record except the eighth."""
     return np.clip(data, 0, 1).sum() + 4 * data[7] + rng.laplace(scale=1.0)
 
 
@@ -83,7 +83,7 @@ def one_window(data, rng):
 
 
 def one_branch(data, rng):
-    """A path that is taken often releases the last record again, nearly bare."""
+    """A frequent path releases the last record again, with little noise."""
     first = data.sum() + rng.laplace(scale=4.0)
     if first > 2:
         return first, data[9] + rng.laplace(scale=0.25)
@@ -91,14 +91,14 @@ def one_branch(data, rng):
 
 
 def released_then_refused(data, rng):
-    """Wrong at the last place, and then something that no rule follows."""
+    """A wrong release of the last record, followed by an operation without a rule."""
     shown = 5 * data[9] + rng.laplace(scale=1.0)
     return shown, float(np.round(shown, 40)) + float(np.fft.fft(np.ones(4))[0].real)
 
 
 @pytest.mark.parametrize("program", [one_place, one_window, one_branch, released_then_refused])
 def test_the_attack_aims_at_what_the_proof_found_expensive(program):
-    """No corner pair of the first record shows these; the release of the most expensive path does."""
+    """The aim at the most expensive path refutes programs that no corner pair of the first record does."""
     found = audit(program, PureDP(epsilon=1), data=Records(Interval(0, 1), size=10))
     assert found.verdict is VerdictKind.REFUTED
     assert found.aim.startswith("test_audit.py:")
@@ -106,12 +106,12 @@ def test_the_attack_aims_at_what_the_proof_found_expensive(program):
 
 
 def test_a_proved_claim_is_attacked_at_corners():
-    """Nothing is aimed at where nothing is too expensive."""
+    """There is no aim if no release is too expensive."""
     assert audit(noisy_sum, PureDP(epsilon=1), data=DATA).aim == ""
 
 
 def test_a_domain_of_one_value_is_proved_and_not_attacked():
-    """Without a pair of different neighbours the proof stands; the result says that nothing attacked."""
+    """Without different neighbours the proof stands, and the result states that there was no attack."""
     found = audit(noisy_sum, PureDP(epsilon=1), data=Records(Interval(0, 0), size=3))
     assert (found.verdict, found.upper) == (VerdictKind.VERIFIED, 0)
     assert found.not_attacked
@@ -135,11 +135,11 @@ def shape_of_one(data, rng):
 
 @pytest.mark.parametrize("program", [first_sum, second_mean, noisy_sum_of_one, shape_of_one])
 def test_numbers_of_a_list_have_no_methods_of_numpy(program):
-    """Items of a list are Python numbers: a method or attribute of numpy is refused, with its name."""
+    """Items of a list are Python numbers, so numpy methods and attributes are refused by name."""
     data = Records(Interval(0, 1), size=5, container="list")
     proof = prove_values(program, PureDP(epsilon=1), data=data)
     assert proof.verdict == "inconclusive"
-    assert "of a Python number" in proof.reason
+    assert "a Python number has no attribute" in proof.reason
 
 
 def hardly_any_noise(data, rng):
@@ -147,7 +147,7 @@ def hardly_any_noise(data, rng):
 
 
 def test_a_bound_above_all_floats_is_printed():
-    """A derived bound of 1e+320 is a bound like any other."""
+    """A derived bound of 1e+320 can be printed."""
     proof = prove_values(hardly_any_noise, PureDP(epsilon=1), data=Records(Interval(0, 1), size=5))
     assert proof.verdict == "inconclusive"
     assert "1e+320" in str(proof)

@@ -1,4 +1,4 @@
-"""Proofs of ordinary numpy functions as evidence: their scope in words, rows of suites, and the rounding."""
+"""Proofs of ordinary numpy functions as evidence: scope, suite rows and rounding."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ DECLARATIONS: list[Records | Table] = [
 
 
 def test_different_declarations_have_different_words() -> None:
-    """A scope is compared by its words alone."""
+    """Different declarations have different words, because scopes are compared by words alone."""
     words = [data.words for data in DECLARATIONS]
     assert len(set(words)) == len(words)
     assert Records(UNIT, size=3).words == "numbers in [0, 1], 3 records"
@@ -80,7 +80,7 @@ def test_different_declarations_have_different_words() -> None:
 
 @pytest.mark.parametrize("data", DECLARATIONS, ids=lambda data: data.words)
 def test_the_kernel_derives_the_words_of_every_declaration(data: Records | Table) -> None:
-    """A certificate over each of them is checked; its declaration survives JSON."""
+    """The certificate for each declaration is checked, and its declaration survives JSON."""
 
     def nothing(data: Any, rng: Any) -> float:
         return float(rng.laplace(scale=1))
@@ -92,7 +92,7 @@ def test_the_kernel_derives_the_words_of_every_declaration(data: Records | Table
 
 
 def test_a_known_number_of_records_has_no_least_number() -> None:
-    """Otherwise a proof for five records or more would be said to be about three."""
+    """Otherwise a proof for five or more records would be reported for three."""
     with pytest.raises(InvalidParameterError, match="at_least"):
         Records(UNIT, size=3, at_least=5)
 
@@ -127,7 +127,7 @@ CASES: dict[str, tuple[Proving, Fraction | float, str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_type_of_claim_is_verified_in_its_scope(name: str) -> None:
-    """The bound is the known one, the scope the declaration, and evidence survives JSON."""
+    """The bound is the known one, the scope is the declaration, and evidence survives JSON."""
     proving, bound, adjacency = CASES[name]
     (proof,) = proving.outcome().evidence
     assert isinstance(proof, ProgramProof)
@@ -153,7 +153,7 @@ def test_each_type_of_claim_is_verified_in_its_scope(name: str) -> None:
     ],
 )
 def test_a_claim_about_other_data_is_not_verified(claim: PureDP, verdict: str) -> None:
-    """A proof for some data says nothing of all data."""
+    """A proof for some data does not verify a claim for all data."""
     proving = Proving(program=noisy_sum, epsilon=1, data=Records(UNIT, size=3))
     assert judge(claim, proving.outcome().evidence).verdict == verdict
 
@@ -162,7 +162,7 @@ def test_a_claim_about_other_data_is_not_verified(claim: PureDP, verdict: str) -
     ("excess", "verdict"), [(ROUNDING, "verified"), (ROUNDING * Fraction(1001, 1000), "inconclusive")]
 )
 def test_a_bound_may_exceed_the_claim_by_the_rounding_and_no_more(excess: Fraction, verdict: str) -> None:
-    """Constants such as 1 / eps are rounded; the assumption says by how much."""
+    """Constants such as 1 / eps are rounded, by at most the tolerance in the assumption."""
     proving = Proving(program=noisy_sum, epsilon=1 / (1 + excess), data=Records(UNIT))
     (proof,) = proving.outcome().evidence
     assert isinstance(proof, ProgramProof)
@@ -173,7 +173,7 @@ def test_a_bound_may_exceed_the_claim_by_the_rounding_and_no_more(excess: Fracti
 
 
 def test_the_rounding_is_for_private_values_alone() -> None:
-    """A proof of any other kind that is above the claim does not prove it."""
+    """A proof of another kind with a bound above the claim does not prove it."""
     claim = PureDP(epsilon=1 / (1 + ROUNDING / 2), domain="all")
     other = ProgramProof(
         quantity="epsilon", bound=Fraction(1), scope="all", body={"proof": "another"}, assumptions=()
@@ -193,13 +193,13 @@ def test_the_rounding_is_for_private_values_alone() -> None:
     ids=["records", "symbols", "no adjacency", "a list"],
 )
 def test_the_adjacency_fits_the_data(options: dict[str, Any]) -> None:
-    """Symbols have their own, records that of the claim."""
+    """Symbols have an adjacency, and records use the adjacency of the claim."""
     with pytest.raises(InvalidParameterError):
         Proving(program=noisy_sum, epsilon=1, **options)
 
 
 def test_a_digest_is_that_of_the_record() -> None:
-    """The same for one program, another for another program or other data."""
+    """The digest is equal for the same program and differs for another program or other data."""
     one = Proving(program=noisy_sum, epsilon=1, data=Records(UNIT))
     digests = {
         one.digest(),
@@ -218,7 +218,7 @@ def audit_of(program: Any, **options: Any) -> PrivacyAudit:
 
 
 def outcome_of(audit: PrivacyAudit, **options: Any) -> tuple[Any, Any, str]:
-    """The claim, the outcome and the digest of a privacy row."""
+    """Return the claim, the outcome and the digest of a privacy row."""
     rows = Group("Rows")
 
     @privacy(rows, "row", "here", accounting="", **options)
@@ -235,7 +235,7 @@ def outcome_of(audit: PrivacyAudit, **options: Any) -> tuple[Any, Any, str]:
 
 
 def test_a_privacy_row_is_verified_by_a_proof_of_its_own_program() -> None:
-    """Without any declared site: the claim is then about the declared data."""
+    """Without declared sites, the claim covers the declared data."""
     data = Records(UNIT, size=3)
     claim, outcome, digest = outcome_of(audit_of(released_sum), prove=data)
     assert claim.domain == data.words
@@ -248,7 +248,7 @@ def test_a_privacy_row_is_verified_by_a_proof_of_its_own_program() -> None:
 
 
 def test_a_privacy_row_with_too_little_noise_is_refuted() -> None:
-    """The replays and the proof agree at 2."""
+    """The replays and the proof agree on the bound 2."""
     claim, outcome, _ = outcome_of(audit_of(half_the_noise), prove=Records(UNIT, size=3))
     found = judge(claim, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
     assert found.verdict == "refuted"
@@ -257,7 +257,7 @@ def test_a_privacy_row_with_too_little_noise_is_refuted() -> None:
 
 
 def test_a_row_with_a_domain_of_its_own_is_not_verified_for_less() -> None:
-    """The proof is for three records; without sites there is no certificate for any number of them."""
+    """The proof covers three records, and without sites no certificate covers every number of records."""
     audit = audit_of(released_sum, domain=Numbers(0, 1))
     claim, outcome, _ = outcome_of(audit, prove=Records(UNIT, size=3))
     assert claim.domain == str(Numbers(0, 1))
@@ -266,7 +266,7 @@ def test_a_row_with_a_domain_of_its_own_is_not_verified_for_less() -> None:
 
 
 def test_pairs_outside_the_declaration_are_a_broken_harness() -> None:
-    """A witness on other data contradicts the proof: nothing is verified."""
+    """A witness on other data contradicts the proof, so nothing is verified."""
     pair = Neighbours("far", np.array([0.0, 0.0, 0.0]), np.array([5.0, 0.0, 0.0]))
     audit = audit_of(released_sum, neighbours=lambda run: [pair])
     claim, outcome, _ = outcome_of(audit, prove=Records(UNIT, size=3))
@@ -274,14 +274,14 @@ def test_pairs_outside_the_declaration_are_a_broken_harness() -> None:
 
 
 def test_claims_of_other_types_have_no_proof_here() -> None:
-    """Each claim that is taken is one that the kernel knows."""
+    """The kernel knows every accepted claim."""
     assert {PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP} == {
         type(case[0].claim) for case in CASES.values()
     }
 
 
 def judged(program: Any, data: Any, **claim: Any) -> tuple[Any, Any]:
-    """The claim of an audit that has a program, a claim and data only, and its verdict."""
+    """Return the claim and verdict of an audit with only a program, a claim and data."""
     audit = PrivacyAudit(claim=PureDP(**{"epsilon": 1, **claim}), program=program, data=data)
     claimed, outcome, _ = outcome_of(audit)
     return claimed, judge(claimed, outcome.evidence, unmet=outcome.unmet, alpha=0.05)
@@ -299,7 +299,7 @@ DECLARED: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("data", "claim"), DECLARED)
 def test_an_audit_needs_program_claim_and_data_only(data: Any, claim: dict[str, Any]) -> None:
-    """Pairs, the words of the domain and a proof follow from the declaration."""
+    """The declaration determines the pairs, the words of the domain and a proof."""
     claimed, found = judged(released_sum, data, **claim)
     assert claimed.domain == data.words
     assert (found.verdict.value, found.upper) == ("verified", claimed.bound)
@@ -307,7 +307,7 @@ def test_an_audit_needs_program_claim_and_data_only(data: Any, claim: dict[str, 
 
 @pytest.mark.parametrize(("data", "claim"), DECLARED)
 def test_derived_pairs_refute_too_little_noise(data: Any, claim: dict[str, Any]) -> None:
-    """Replays on the pairs of the declaration reach twice the claim, with nothing else declared."""
+    """Replays on the derived pairs reach twice the claim, with no other declaration."""
     claimed, found = judged(half_the_noise, data, **claim)
     assert found.verdict == "refuted"
     assert found.lower > claimed.bound
@@ -318,7 +318,7 @@ def of_the_last(coins: Any, data: Any) -> Any:
 
 
 def slipping(coins: Any, data: Any) -> Any:
-    """Right only as long as no entry is above a half; nobody can follow a branch on data."""
+    """Private only if no entry is above a half, and not followed because it branches on data."""
     total = data.sum() if data.max() <= 0.5 else 5 * data.sum()
     return coins.release(total, Laplace(scale=1), site="sum")
 
@@ -332,7 +332,7 @@ def not_followed(coins: Any, data: Any) -> Any:
 
 
 def test_an_audit_of_data_verifies_nothing_without_a_proof() -> None:
-    """Wrong programs are refuted by the derived pairs; one that is private and not followed stays open."""
+    """Derived pairs refute wrong programs, and a private program that is not followed is inconclusive."""
     for program in (of_the_last, slipping):
         assert judged(program, Records(UNIT, size=6))[1].verdict == "refuted"
     assert judged(not_followed, Records(UNIT, size=3))[1].verdict == "inconclusive"
@@ -350,7 +350,7 @@ def test_an_audit_of_data_verifies_nothing_without_a_proof() -> None:
     ],
 )
 def test_what_contradicts_the_declaration_is_refused(options: dict[str, Any]) -> None:
-    """Pairs or a domain beside it, a claim about other data or another unit, and no data at all."""
+    """Extra pairs or domains, claims about other data or units, and missing data are refused."""
     about = {"claim": PureDP(epsilon=1), "data": Records(UNIT, size=3), **options}
     with pytest.raises(InvalidParameterError):
         PrivacyAudit(program=released_sum, **about)

@@ -1,4 +1,4 @@
-"""The rules of private values against numpy: random programs on random neighbouring data.
+"""Compare the rules of private values with numpy on random programs and random neighbouring data.
 
 ``DPAUDIT_FUZZ_SECONDS=600 pytest tests/prover/values/test_fuzz.py`` runs for ten minutes from other seeds.
 """
@@ -20,7 +20,7 @@ PROGRAMS = 30  # in each part
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rules_hold_on_random_neighbours(part: int) -> None:
-    """Range, change, norms, shape, type, rises, guard, support and facts of each step, and total costs."""
+    """The derived properties of each step and the total costs hold on random programs."""
     for seed in range(part * PROGRAMS, (part + 1) * PROGRAMS):
         Fuzz(seed).program()
 
@@ -28,13 +28,13 @@ def test_rules_hold_on_random_neighbours(part: int) -> None:
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 @pytest.mark.parametrize("pattern", ["guard", "slices", "hits", "scores", "clip"])
 def test_costs_hold_on_random_neighbours(adjacency: str, pattern: str) -> None:
-    """Guards, disjoint supports, entries one by one and choices of the largest, for each adjacency."""
+    """Guards, disjoint supports, single entries and choices of the largest hold for each adjacency."""
     for seed in range(4):
         Fuzz(seed, (pattern,), adjacency=adjacency).program()
 
 
 def test_every_rule_is_tried() -> None:
-    """Each operation of ``RULES`` is computed by numpy here, and random programs reach it."""
+    """Random programs reach each operation of ``RULES``, and numpy computes it."""
     tried: Counter[str] = Counter()
     assert set(COMPUTED) | {"data", "const", "public"} == set(RULES)
     for k, op in enumerate(RULES):
@@ -50,7 +50,7 @@ def test_every_rule_is_tried() -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.skipif("DPAUDIT_FUZZ_SECONDS" not in os.environ, reason="a longer run: set DPAUDIT_FUZZ_SECONDS")
 def test_rules_hold_on_many_random_neighbours() -> None:
-    """The same from other seeds, for as long as is asked."""
+    """The rules hold for other seeds, within a configurable time."""
     end = time.monotonic() + float(os.environ["DPAUDIT_FUZZ_SECONDS"])
     seed = int(os.environ.get("DPAUDIT_FUZZ_SEED", "1000000"))
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Rules that are changed on purpose: random programs show each of them to be wrong.
+"""Deliberately wrong rules (mutants), each of which random programs must detect.
 
 A mutant replaces a piece of a rule's source. Each rule of ``RULES`` has one, and so have the parts that all rules
 share (norm inequalities, groups, supports, guards, costs).
@@ -28,8 +28,10 @@ E, A, B, C = elementwise, arrays, info, releases
 
 @dataclass(frozen=True)
 class Mutant:
-    """``old`` becomes ``new`` at its first place after ``def after``. ``ops``: the rules that take it, or for
-    shared parts the names of the functions that do."""
+    """A mutant that replaces ``old`` by ``new`` at its first occurrence after ``def after``.
+
+    ``ops`` names the mutated rules, or for shared parts the functions to replace.
+    """
 
     ops: tuple[str, ...]
     module: Any
@@ -44,7 +46,7 @@ class Mutant:
         return f"{'+'.join(self.ops)}: {self.after}: {self.new}"
 
     def changed(self) -> dict[str, Any]:
-        """The module with the change."""
+        """Return the namespace of the mutated module."""
         source = inspect.getsource(self.module)
         head, mark, tail = source.partition(f"def {self.after}(")
         assert mark, f"no function {self.after}"
@@ -76,7 +78,7 @@ MUTANTS = [
     one("sum", A, "_sum_inside", "change2=times(m, i.change2)", "change2=i.change2"),
     one("sum", A, "_sum_inside", "norm2=times(m, i.norm2)", "norm2=i.norm2"),
     one("sum", A, "_sum_inside", "s.smallest(high, i.norm1)", "s.smallest(high, i.norm2)", form="ball"),
-    one("max", A, "extreme", 'need(s.at_most(1, m), f"{op} of what may be empty")', "pass", "max", "rows"),
+    one("max", A, "extreme", 'need(s.at_most(1, m), f"{op}() requires a nonempty array")', "pass", "max", "rows"),
     one("max", A, "extreme", "change2=None", "change=times(Fraction(1, 2), i.change)"),
     one("min", A, "extreme", "change2=None", "change=times(Fraction(1, 2), i.change)"),
     one("any", A, "truth", "moves: Bound = None if i.private else ZERO", "moves = ZERO"),
@@ -119,7 +121,7 @@ MUTANTS = [
     one("mul", E, "multiply", "fact[0] == node and", "", "clip"),
     one("mul", E, "multiply", "and nonnegative(s, v) for", "for", "sum", "mul", **ADD_REMOVE),
     one("div", E, "divide", "times(inv * inv, top, b.change)", "ZERO"),
-    one("div", E, "divide", 'need(least is not None and least < 0, "a division', 'need(least is not None, "a division'),
+    one("div", E, "divide", 'need(least is not None and least < 0, "the divisor', 'need(least is not None, "the divisor'),
     one("mod", E, "modulo", "low=ZERO, high=", "change=ZERO, change1=ZERO, change2=ZERO, low=ZERO, high="),
     one("neg", E, "negative", "rises=False", "rises=i.rises", "neg", "sum", **ADD_REMOVE),
     one("neg", E, "negative", "low=None if i.high is None else -i.high", "low=i.low"),
@@ -155,13 +157,13 @@ MUTANTS = [
     one("ne", E, "compare", '"eq": (number', '"ne": (number', "guard", "ne"),
 ]  # fmt: skip
 
-#: Parts that rules share: the functions that are replaced, wherever they are used.
+#: Mutants of functions that rules share. They are replaced in every module that uses them.
 SHARED = [
     Mutant(("fit",), B, "fit", "2 if nonnegative(s, info) else 4", "2", ("gram",), (("form", "ball"),)),
     Mutant(("fit",), B, "fit", "times(2, top)", "top"),
     Mutant(("fit",), B, "fit", "times(m, change, change)", "times(change, change)"),
     Mutant(("flat",), B, "flat", "change2=times(g, info.change2)", "change2=info.change2", ("add",), tuple(PAIR.items())),
-    Mutant(("flat",), B, "flat", 'need(not s.length_is_private, "rows', 'need(True, "rows', ("max", "order"), tuple(ADD_REMOVE.items())),
+    Mutant(("flat",), B, "flat", 'need(not s.length_is_private, "records', 'need(True, "records', ("max", "order"), tuple(ADD_REMOVE.items())),
     Mutant(("disjoint",), B, "disjoint", "return not any(_meet(a, b) for a in left for b in right)", "return True", ("slices", "add"), (("adjacency", "replace-one"),)),
     Mutant(("union",), B, "union", "(near[0], stop, 1)", "(near[0], near[1], 1)", ("slices", "add"), (("adjacency", "replace-one"),)),
     Mutant(("squared_sum", "add_changes"), B, "squared_sum", "a + b + 2 * upper_root(a * b)", "a + b", ("add", "sum"), (("form", "ball"),)),
@@ -174,17 +176,17 @@ SHARED = [
     Mutant(("_one_by_one", "cost_of"), C, "_one_by_one", "1 / (2 * number * number) if", "1 / (4 * number * number) if", ("hits",)),
     Mutant(("_picked", "cost_of"), C, "_picked", "(1 if rises else 2)", "1", ("hits", "scores"), (("adjacency", "replace-one"),)),
     Mutant(("_response", "cost_of"), C, "_response", "each * (count or 0)", "each", ("cast",), (("form", "bits"),)),
-    Mutant(("_by_position", "dearest"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
-    Mutant(("_touches", "dearest"), C, "_touches", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
-    Mutant(("_by_value", "dearest"), C, "_by_value", "pairs = hit if single else {a | b for a in hit for b in hit}", "pairs = hit", ("guard",), (("adjacency", "replace-one"),)),
-    Mutant(("_inside", "dearest"), C, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("_by_position", "most_expensive"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
+    Mutant(("_affects", "most_expensive"), C, "_affects", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
+    Mutant(("_by_value", "most_expensive"), C, "_by_value", "pairs = hit if single else {a | b for a in hit for b in hit}", "pairs = hit", ("guard",), (("adjacency", "replace-one"),)),
+    Mutant(("_inside", "most_expensive"), C, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
 ]  # fmt: skip
 
 USERS = [f"dpaudit.kernel.values.{name}" for name in ("info", "elementwise", "arrays", "releases")]
 
 
 def caught(mutant: Mutant) -> int | None:
-    """How many programs it takes to show that the mutant is wrong; ``None``: more than the budget."""
+    """Return the number of programs needed to detect the mutant, or ``None`` above the budget."""
     for seed in range(BUDGET):
         try:
             Fuzz(seed, mutant.focus, **dict(mutant.data)).program(8)
@@ -195,7 +197,7 @@ def caught(mutant: Mutant) -> int | None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random programs find the change of the rule within the budget."""
+    """Random programs detect the mutated rule within the budget."""
     space = mutant.changed()
     changed = {**space.get("ELEMENTWISE", {}), **space.get("ARRAYS", {})}
     for op in mutant.ops:
@@ -205,7 +207,7 @@ def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("mutant", SHARED, ids=lambda mutant: mutant.name)
 def test_a_wrong_shared_part_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random programs find the change of a function that many rules use."""
+    """Random programs detect a mutated function that many rules share."""
     space = mutant.changed()
     for name in mutant.ops:
         for user in [importlib.import_module(path) for path in USERS] + [random_values]:
@@ -215,7 +217,7 @@ def test_a_wrong_shared_part_is_found(mutant: Mutant, monkeypatch: pytest.Monkey
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """No rule is without a mutant."""
+    """Every rule has a mutant."""
     assert _ops(MUTANTS) == set(RULES)
 
 

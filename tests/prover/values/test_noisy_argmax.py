@@ -1,4 +1,4 @@
-"""The place of the largest noisy score as a distribution, in proofs of numpy functions."""
+"""The position of the largest noisy score as a distribution, in proofs of numpy functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def exponential(data: Any, rng: Any) -> Any:
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 @pytest.mark.parametrize("by_numpy", [laplace, gumbel, exponential])
 def test_the_distribution_costs_what_the_argmax_of_noisy_scores_costs(by_numpy: Any, adjacency: str) -> None:
-    """Two ways to write one mechanism have one bound."""
+    """Two versions of the same mechanism have the same bound."""
     claim: Any = PureDP(epsilon=1, adjacency=adjacency)
     distribution = by_distribution(DISTRIBUTIONS[by_numpy.__name__](scale=3))
     found = [prove_values(program, claim, data=DATA) for program in (distribution, by_numpy)]
@@ -51,7 +51,7 @@ def test_the_distribution_costs_what_the_argmax_of_noisy_scores_costs(by_numpy: 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("family", DISTRIBUTIONS)
 def test_the_exact_distribution_of_random_neighbours_is_within_the_bound(family: str, adjacency: str) -> None:
-    """Exact log ratios of the distribution itself, on random pairs, against the proved bound."""
+    """Exact log ratios of the distribution on random pairs do not exceed the proved bound."""
     noise, claim = DISTRIBUTIONS[family](scale=Fraction(1, 2)), PureDP(epsilon=9, adjacency=adjacency)  # type: ignore[arg-type]
     bound = prove_values(by_distribution(noise), claim, data=DATA).bound
     assert bound is not None

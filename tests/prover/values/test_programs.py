@@ -1,5 +1,4 @@
-"""Ordinary numpy programs: the right ones are proved, at one size and at every size, and no wrong version
-is."""
+"""Correct numpy programs are proved, for one size and for every size, and wrong versions are not."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ CASES = [
 
 @pytest.mark.parametrize(("program", "size"), CASES)
 def test_right_programs_are_proved_and_wrong_ones_are_not(program: Program, size: str) -> None:
-    """The verdict, and for a proof that the kernel derives the same bound from the certificate alone."""
+    """The verdict is right, and the kernel derives the same bound from the certificate alone."""
     proof = prove_values(program.function, program.claim, data=program.sizes[size], seconds=120)
     assert (proof.verdict == "verified") == program.right, proof.reason
     if program.right:

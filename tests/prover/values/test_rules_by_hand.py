@@ -1,7 +1,7 @@
-"""Exact bounds of rules, derived by hand, and by a second route: all neighbours with records at the corners.
+"""Exact bounds of rules, derived by hand and checked on all neighbours with records at the corners.
 
-Each case is a short program on one declared column. ``says`` holds the bounds of its last step, derived by hand
-(the reason stands beside it). ``attained`` names those that some neighbours reach exactly: they are found by
+Each case is a short program on one declared column. ``says`` holds the bounds of its last step, derived by
+hand (a comment gives the reason). ``attained`` names the bounds that some neighbours attain exactly, found by
 trying all pairs of data with records at the given corners.
 """
 
@@ -191,7 +191,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_bounds_by_hand(case: Case) -> None:
-    """The last step has exactly the bounds that are derived by hand."""
+    """The last step has exactly the bounds derived by hand."""
     found = infos(Setting(**case.setting), case.declared, case.steps)[-1]
     assert {name: getattr(found, name) for name in case.says} == case.says
 
@@ -200,7 +200,7 @@ def test_bounds_by_hand(case: Case) -> None:
     "case", [case for case in CASES if case.setting.get("size")], ids=lambda case: case.name
 )
 def test_bounds_are_those_of_all_neighbours(case: Case) -> None:
-    """No neighbours at the corners exceed a bound, and some reach those that are tight."""
+    """Neighbours at the corners never exceed a bound, and attain the tight bounds."""
     s = Setting(**case.setting)
     last = infos(s, case.declared, case.steps)[-1]
     most: dict[str, float] = {}
@@ -256,12 +256,12 @@ def computed(s: Setting, case: Case, x: Any) -> Any:
 
 
 def test_every_rule_has_a_case() -> None:
-    """No rule is without a bound by hand; ``softmax`` is below."""
+    """Every rule except ``softmax``, which is tested below, has a bound derived by hand."""
     assert {"data", *(op for case in CASES for op, _, _ in case.steps)} == set(RULES) - {"softmax"}
 
 
 def test_softmax_is_of_use_in_a_choice_only() -> None:
-    """exp(v) / exp(v).sum() is in [0, 1], knows v, and takes part in nothing else."""
+    """exp(v) / exp(v).sum() is in [0, 1], refers to v, and cannot be used in other steps."""
     s = Setting(size=3)
     steps = [
         ("exp", (0,), {}),
@@ -299,14 +299,14 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Step], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_steps(name: str) -> None:
-    """A step whose conditions do not hold has no bounds."""
+    """A step whose conditions do not hold is refused."""
     declared, steps, setting = REFUSED[name]
     with pytest.raises(RefusedStepError):
         infos(Setting(**setting), declared, steps)
 
 
 def test_running_sums_below_an_outcome() -> None:
-    """min(x, o) with an outcome o of any sign has no sum that is known to be at most 0."""
+    """The sum of min(x, o) with an outcome o of any sign is not bounded by 0."""
     s = Setting(size=3)
     outcome: Step = ("public", (), {"expression": ["outcome", 0], "shape": (), "kind": "f", "python": True})
     found = infos(s, data(None, None), [outcome, ("minimum", (0, 1), {}), ("cumsum", (2,), {})])
@@ -315,7 +315,7 @@ def test_running_sums_below_an_outcome() -> None:
 
 
 def test_the_sign_of_a_python_number_is_numpys() -> None:
-    """np.sign(2) is an int64, which wraps around: it must not count as Python's int."""
+    """np.sign(2) is an int64, which may overflow, so it must not count as a Python int."""
     found = infos(Setting(size=3), UNIT, [number(2, "i"), ("sign", (1,), {})])
     assert (found[1].python, found[2].python) == (True, False)
     assert type(np.sign(2)) is np.int64

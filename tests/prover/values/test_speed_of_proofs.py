@@ -1,4 +1,4 @@
-"""Large constants and long explorations: exact forms and shortcuts give the bounds of the plain ones."""
+"""Fast forms of large constants and long explorations give the same bounds as the plain forms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def proved() -> ValuesProof:
 
 
 def test_a_matrix_of_a_million_entries_is_verified(proved: ValuesProof) -> None:
-    """The bound is that of the check, at most the largest L1 norm of a row times the change of the sum."""
+    """The bound equals the checked bound: at most the largest row L1 norm times the change of the sum."""
     row = Fraction(int(np.rint(np.abs(MATRIX) * 1000).sum(axis=1).max()), 1000)
     assert proved.verdict == "verified"
     assert proved.bound is not None
@@ -49,7 +49,7 @@ def test_a_matrix_of_a_million_entries_is_verified(proved: ValuesProof) -> None:
 
 
 def test_both_forms_of_constants_have_the_same_bounds() -> None:
-    """A matrix as exact texts, and as whole numbers over one denominator: equal bounds of its products."""
+    """A matrix of exact strings and a matrix of integers over one denominator give equal bounds."""
     s, entries = Setting(), MATRIX[:30, :40].ravel().tolist()
     whole = " ".join(str(int(Fraction(repr(x)) * 1000)) for x in entries)
     forms: list[Any] = [[str(Fraction(repr(x))) for x in entries], {"numerators": whole, "over": 1000}]
@@ -87,7 +87,7 @@ NUMBERS: dict[str, list[float]] = {
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_a_large_array_holds_the_decimals_that_it_prints_as(kind: str) -> None:
-    """Whole numbers over one denominator are the decimals of ``repr``, entry by entry."""
+    """Integers over one denominator equal the decimals of ``repr`` in every entry."""
     values = np.tile(NUMBERS[kind], FEW_ENTRIES)
 
     def program(data: Any, rng: Any) -> Any:
@@ -121,7 +121,7 @@ def test_a_large_array_holds_the_decimals_that_it_prints_as(kind: str) -> None:
     ],
 )
 def test_malformed_constants_are_refused(written: Any) -> None:
-    """Only whole numbers with one space between two, over a positive integer, and as many as the shape."""
+    """Numerators must be integers separated by single spaces, one per entry, over a positive integer."""
     params = {"values": written, "shape": (2,), "kind": "f", "python": False}
     with pytest.raises(
         (RefusedStepError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -130,7 +130,7 @@ def test_malformed_constants_are_refused(written: Any) -> None:
 
 
 def test_malformed_constants_are_refused_by_the_check(proved: ValuesProof) -> None:
-    """The checker's own error, whatever is malformed."""
+    """The checker raises ValuesProofError for a malformed constant."""
     assert proved.certificate is not None
     certificate = copy.deepcopy(proved.certificate)
     [const] = [node for node in certificate["nodes"] if node[0] == "const" and len(node[2]["shape"]) == 2]
@@ -139,7 +139,7 @@ def test_malformed_constants_are_refused_by_the_check(proved: ValuesProof) -> No
         check(certificate)
 
 
-#: Verified with hidden noise alone; not verified; verified without; of several releases a path.
+#: Programs that need hidden noise, do not verify, verify without it, or have several releases per path.
 ORDERS = ("svt", "svt_w3", "svt_gap_threshold", "noisy_max_loop", "noisy_max", "two_looks", "bandit_w1")
 BRANCHING = [one for one in PROGRAMS if one.name in ORDERS]
 
@@ -148,17 +148,17 @@ BRANCHING = [one for one in PROGRAMS if one.name in ORDERS]
 def test_the_order_of_attempts_changes_no_verdict_and_no_bound(
     program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Putting released noise off, where its first path is too dear, gives what exploring it first gives."""
+    """Deferring an attempt whose first path is too expensive does not change the result."""
     data = next(iter(program.sizes.values()))
     found = prove_values(program.function, program.claim, data=data)
-    monkeypatch.setattr(proving._Attempt, "_require_a_chance", lambda self, path: None)
+    monkeypatch.setattr(proving._Attempt, "_defer_if_too_expensive", lambda self, path: None)
     plain = prove_values(program.function, program.claim, data=data)
     assert (found.verdict, found.bound, found.reason) == (plain.verdict, plain.bound, plain.reason)
     assert found.certificate == plain.certificate
 
 
 def test_steps_are_counted_over_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit on steps is on the whole exploration, so that no clock decides what is proved."""
+    """The limit on steps applies to the whole exploration, so the verdict does not depend on speed."""
     [svt] = [one for one in PROGRAMS if one.name == "svt_long"]
     data = next(iter(svt.sizes.values()))
     monkeypatch.setattr("dpaudit.prover.values.run.MAX_STEPS", 1_000)
