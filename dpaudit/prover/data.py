@@ -101,7 +101,7 @@ class Symbols:
         return [tuple(flat[i : i + self.width]) for i in range(0, len(flat), self.width)]
 
     def domain(self) -> dict[str, Row]:
-        """Return the domain's constraints by name: ``x3>`` is the lower bound of ``x3``, ``x3<`` the upper."""
+        """Return the domain's constraints by name: ``x3>`` is the lower bound of ``x3``, ``x3<`` the other."""
         rows: dict[str, Row] = {}
         for name in self.names:
             if self.low is not None:

@@ -372,7 +372,7 @@ class Walk:
 
 
 def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
-    """Rewrite a row over integers as ``sum <= whole number`` with coprime coefficients, never strict (G12)."""
+    """Rewrite a row over integers as ``sum <= whole number``: coprime coefficients, never strict (G12)."""
     if not row.form.terms or not integers.issuperset(row.form.terms):
         return row
     whole = Form(row.form.terms).coprime()

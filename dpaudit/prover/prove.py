@@ -189,8 +189,8 @@ def _required(claim: PureDP | GaussianClaim, data: Any, adjacency: Any) -> tuple
     kinds = (PureDP, *GAUSSIAN_CLAIMS)
     if not isinstance(claim, kinds) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
         raise InvalidParameterError(
-            f"claim must be one of {', '.join(kind.__name__ for kind in kinds)} in the public view over ideal "
-            f"numbers, got {claim!r}. An audit supports other claims.",
+            f"claim must be one of {', '.join(kind.__name__ for kind in kinds)} in the public view over "
+            f"ideal numbers, got {claim!r}. An audit supports other claims.",
             code="E-CLAIM-NOT-PROVABLE",
         )
     if claim.adjacency is not Adjacency.REPLACE_ONE or claim.unit is not Unit.EVENT:
@@ -252,7 +252,7 @@ class _Search:
         self.regions: dict[int, Merged | None] = {}
 
     def proof(self) -> Proof:
-        """Return verified with a checked certificate, else refuted with a checked witness, else inconclusive."""
+        """Return verified by a checked certificate, else refuted by a checked witness, else inconclusive."""
         cells: list[dict[str, Any]] = []
         failed: list[int] = []
         for similar in similar_paths(self.explored.paths):
@@ -301,7 +301,7 @@ class _Search:
         return parts
 
     def _merged(self, members: Sequence[int]) -> Merged | None:
-        """Return the common region of these paths (cached). One path gives its closed region with few rows."""
+        """Return the common region of these paths (cached), or None. One path has its own closed region."""
         key = members[0]
         if key not in self.regions:
             self.regions[key] = merge(self.explored, members, self.data.domain())
@@ -377,7 +377,7 @@ class _Search:
         return {**found.to_json(loss), "form": "transcript", "body": body}
 
     def _cells(self, members: Sequence[int]) -> tuple[Fraction, list[dict[str, Any]]] | None:
-        """Return the cheaper of two partitions of equal paths, with its cost: merged, or path by path (G9)."""
+        """Return the cost and cells of the cheaper partition of equal paths: merged or path by path (G9)."""
         paths = self.explored.paths
         merged = self._merged(members) if len(members) > 1 else None
         best: tuple[Fraction, list[dict[str, Any]]] | None = None

@@ -156,7 +156,7 @@ def _global(name: str, function: FunctionType) -> Iterator[FunctionType]:
 
 
 def _is_builtin(value: Any, name: str) -> bool:
-    """Return whether ``value`` is the interpreter's builtin ``name``: a C function or class of ``builtins``."""
+    """Return whether ``value`` is the builtin ``name``: a C function or a C class of ``builtins``."""
     if type(value) is type and not value.__flags__ & _MADE_IN_PYTHON:
         return (value.__module__, value.__name__) == ("builtins", name)
     return _is_function_of(builtins, value, name)

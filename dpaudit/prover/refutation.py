@@ -79,7 +79,7 @@ class Ray:
     infinite: bool
 
     def loss(self, data: Symbols) -> Fraction | float:
-        """Return the least loss that the multipliers alone prove for the ray. It is 0 if they prove nothing."""
+        """Return the least loss that the multipliers alone prove for the ray, or 0 if they prove nothing."""
         if not _stays(self.start, self.change, data) or not _possible(self.paths[0], self.point, self.start):
             return 0.0
         values = []
@@ -273,7 +273,7 @@ def _multipliers(
 def _cancelling(
     program: _Program, change: Change
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
-    """Return multipliers that cancel all noise and leave a positive gain: they contradict the changed rows."""
+    """Return multipliers that cancel all noise and leave a positive gain, by a contradiction, or None."""
     noise = set(program.scales)
     forms: dict[str, Form] = {}
     for i, form in enumerate(program.rows):

@@ -49,7 +49,7 @@ def similar_paths(paths: Sequence[Path]) -> list[list[int]]:
 
 
 def patterns(paths: Sequence[Path], members: Sequence[int]) -> list[list[int]]:
-    """Group the ``members`` that show, draw and fork literally the same (G4, G6). Return lists of positions."""
+    """Group the ``members`` that show, draw and fork literally the same (G4, G6), as lists of positions."""
     return _grouped(members, lambda i: paths[i].events)
 
 

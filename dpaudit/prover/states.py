@@ -222,7 +222,7 @@ def _widened(place: Place, shape: Shape, wide: set[Place]) -> Shape:
 
 def _not_wide(place: Place, what: str) -> RefusedError:
     return RefusedError(
-        f"the prover cannot follow this program: the local {place[0]!r} has too many values to follow each of "
-        f"them, and {what}.",
+        f"the prover cannot follow this program: the local {place[0]!r} has too many values to follow each "
+        f"of them, and {what}.",
         code="E-STATE-TOO-WIDE",
     )

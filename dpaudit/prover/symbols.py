@@ -67,7 +67,7 @@ class Follower(Protocol):
         """Return the answer, of ``answers`` answers, of the public question ``key`` on this path."""
 
     def place_of(self, code: CodeType) -> int:
-        """Return the number of a declared function (``post``) among the functions of this run, by its code."""
+        """Return the number of a declared function (``post``) among those of this run, by its code."""
         raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
@@ -284,7 +284,7 @@ class Private(Symbolic):
     __rtruediv__ = _refusing("a divisor")
 
     def _below(self, other: object, sign: int, *, strict: bool) -> bool:
-        """Return whether sign * (self - other) is below 0. Infinities are decided at once: data are finite."""
+        """Return whether sign * (self - other) is below 0. Data are finite, so infinities are decided."""
         if type(other) is float and math.isinf(other):
             return (other > 0) == (sign > 0)
         form, origin = self._other(other, "compared with")
