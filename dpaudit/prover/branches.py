@@ -55,7 +55,7 @@ def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | s
     try:
         paths = routes(tree, DISTRIBUTION[quantity])
         if len(data.boxes) * len(paths) ** 2 > MAX_TRIED:
-            return f"the data decide among {len(paths)} paths, too many to examine in pairs (prove fewer records)."
+            return f"the data decide among {len(paths)} paths, too many for pairs. Prove fewer records."
         for k, box in enumerate(data.boxes):
             for i, p in enumerate(paths):
                 for j, q in enumerate(paths):

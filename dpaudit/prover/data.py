@@ -101,7 +101,7 @@ class Symbols:
         return [tuple(flat[i : i + self.width]) for i in range(0, len(flat), self.width)]
 
     def domain(self) -> dict[str, Row]:
-        """Return the domain's constraints by name: ``x3>`` is the lower bound of ``x3``, ``x3<`` the other."""
+        """Return the domain's constraints by name: ``x3>`` for the lower bound, ``x3<`` for the upper."""
         rows: dict[str, Row] = {}
         for name in self.names:
             if self.low is not None:

@@ -17,6 +17,7 @@ from dpaudit.distributions import Bernoulli, Categorical, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.reading import BUILTINS, require_readable
 from dpaudit.prover.symbols import RefusedError
+from tests.errors import raises
 
 
 def proved(program: Callable[..., Any], *, bits: bool = False, size: Any = 2) -> Any:
@@ -59,7 +60,7 @@ def test_a_replaced_builtin_is_refused(monkeypatch: pytest.MonkeyPatch, other: A
     """Whatever it is named, and wherever it comes from."""
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "max", other)
-        with pytest.raises(RefusedError, match="max"):
+        with raises(RefusedError, code="E-CODE-BUILTIN", match="max"):
             require_readable(takes_the_maximum)
     require_readable(takes_the_maximum)
 
@@ -68,7 +69,7 @@ def test_a_replaced_function_of_math_is_refused(monkeypatch: pytest.MonkeyPatch)
     """The module is the same object, and its contents are not."""
     with monkeypatch.context() as patched:
         patched.setattr(math, "floor", lambda value: 0)
-        with pytest.raises(RefusedError, match="math"):
+        with raises(RefusedError, code="E-CODE-MODULE", match="math"):
             require_readable(rounds_down)
     require_readable(rounds_down)
 

@@ -14,6 +14,7 @@ from dpaudit.prover import EVERY, EachMoves, Symbols, opcodes, prove
 from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
+from tests.errors import raises
 from tests.prover.frames import needs_frames
 
 
@@ -46,7 +47,7 @@ def spread(coins: Any, data: Any) -> bool:
 @pytest.mark.parametrize(
     ("program", "data", "adjacency", "why"),
     [
-        (idle, Symbols(2), EachMoves(), "does nothing"),
+        (idle, Symbols(2), EachMoves(), "endless loop"),
         (counts, Symbols(2), EachMoves(), "more than 1000000 lines"),
         pytest.param(
             counts_in_its_loop, Symbols(EVERY), EachMoves(), "more than 1000000 lines", marks=needs_frames
@@ -92,7 +93,7 @@ def test_what_traces_already_stays() -> None:
             sum([1, 2])
         assert sys.gettrace() is tracer
         sys.settrace(None)
-        with pytest.raises(RefusedError), of_limited_length(2):
+        with raises(RefusedError, code="E-RUN-TOO-LONG"), of_limited_length(2):
             counts(None, None)
         assert sys.gettrace() is None
     finally:

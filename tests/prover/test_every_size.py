@@ -183,11 +183,11 @@ def test_refusals_name_the_place() -> None:
         for i, value in enumerate(data):
             coins.reveal(value if i > 5 else 0, site="shown")
 
-    said = proved(hidden_position)
-    assert said.verdict == "inconclusive"
-    assert said.bound is None
-    assert "something else than a loop of the program" in said.reason
-    assert str(hidden_position.__code__.co_firstlineno + 1) in said.reason
+    refused = proved(hidden_position)
+    assert refused.verdict == "inconclusive"
+    assert refused.bound is None
+    assert "not iterated by a loop" in refused.reason
+    assert str(hidden_position.__code__.co_firstlineno + 1) in refused.reason
 
 
 def test_a_tracer_changes_nothing() -> None:

@@ -16,12 +16,13 @@ from scipy.special import ndtr
 from dpaudit.coins import Coins
 from dpaudit.coins.prover import GaussianCoins
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import SERVER
 from dpaudit.distributions import Gaussian
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols, explore, prove
 from dpaudit.prover.gaussian import GaussianWalk
 from dpaudit.prover.whole_program import explore_program
+from tests.errors import raises
 from tests.prover.hostile.gaussian import REFUSED
 
 UNIT = Symbols(2, low=0, high=1)
@@ -198,19 +199,27 @@ def test_an_audience_other_than_the_public_is_refused() -> None:
     def secret(coins: Any, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=1), site="a", to=SERVER)
 
-    with pytest.raises(RefusedError, match="'a' is shown to others"):
+    with raises(RefusedError, code="E-PROGRAM-NOT-FOLLOWED", match="'a'"):
         explore_program(secret, UNIT, coins=GaussianCoins, walk_class=GaussianWalk)
 
 
 def test_no_pure_claim_holds_and_no_other_kind_is_taken() -> None:
     """A Gaussian has no epsilon alone; Rényi claims and data of every size have no proof of this kind."""
     assert of(one_sum, PureDP(epsilon=50)).bound is None
-    with pytest.raises(InvalidParameterError, match="PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP"):
+    with raises(
+        InvalidParameterError,
+        code="E-CLAIM-NOT-PROVABLE",
+        match="PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP",
+    ):
         of(one_sum, RenyiDP(order=2, epsilon=1))
-    with pytest.raises(InvalidParameterError, match="every size"):
+    with raises(InvalidParameterError, code="E-CLAIM-EVERY-SIZE"):
         of(one_sum, data=Symbols(EVERY, low=0, high=1))
-    for change in ({"adjacency": "add-remove"}, {"unit": "user"}, {"model": "as_run"}):
-        with pytest.raises(DpauditError):
+    for change, code in (
+        ({"adjacency": "add-remove"}, "E-CLAIM-NOT-REPLACE-ONE"),
+        ({"unit": "user"}, "E-CLAIM-NOT-REPLACE-ONE"),
+        ({"model": "as_run"}, "E-CLAIM-NOT-PROVABLE"),
+    ):
+        with raises(InvalidParameterError, code=code):
             of(one_sum, ZeroConcentratedDP(rho=1, **change))
 
 
@@ -225,7 +234,7 @@ def test_what_is_too_long_to_write_is_inconclusive() -> None:
 
     found = of(huge)
     assert (found.verdict, found.bound) == ("inconclusive", None)
-    assert "checker refuses" in found.reason
+    assert "checker rejects" in found.reason
 
 
 # mu and delta.

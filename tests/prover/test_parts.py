@@ -19,6 +19,7 @@ from dpaudit.prover.explore import tightened
 from dpaudit.prover.forms import Form, Row, symbol
 from dpaudit.prover.linear import contradiction
 from dpaudit.prover.whole_program import explore_program
+from tests.errors import raises
 
 X, Y = symbol("x0"), symbol("n0")
 ONE = Fraction(1)
@@ -103,7 +104,7 @@ def test_post_explores_its_choices_and_refuses_private_values() -> None:
     refused = prove(picks_by_data, PureDP(epsilon=1), data=Symbols(2), adjacency=OneReplaced(by=1))
     assert "private" in refused.reason
     assert post(larger, 3, 2, choices=(0, 1)) == 0
-    with pytest.raises(InvalidParameterError, match="choices"):
+    with raises(InvalidParameterError, code="E-POST-RESULT"):
         post(larger, 3, 2, choices=("0",))
 
 
@@ -140,8 +141,8 @@ def test_a_ray_refutes_and_its_loss_is_the_closed_form() -> None:
     assert (proof.verdict, proof.witness["loss"]) == ("refuted", "2")
     ends = [float(Fraction(proof.witness["start"]["x0"])) * 2]
     ends.append(ends[0] + 2 * proof.witness["steps"] * float(proof.witness["change"]["x0"]))
-    said = proof.witness["outcome"][0] == "('bool:True',)"
-    first, last = (ss.laplace.logsf(0, loc=x) if said else ss.laplace.logcdf(0, loc=x) for x in ends)
+    yes = proof.witness["outcome"][0] == "('bool:True',)"
+    first, last = (ss.laplace.logsf(0, loc=x) if yes else ss.laplace.logcdf(0, loc=x) for x in ends)
     assert abs(first - last) > 1.9 * proof.witness["steps"]  # so one of the steps loses more than 1.9
     assert math.log(0.5 * math.exp(-2 * 3)) - math.log(0.5 * math.exp(-2 * 4)) == pytest.approx(2)
     inside = prove(above, PureDP(epsilon="19/10"), data=Symbols(1, low=0, high=1), adjacency=OneReplaced())
@@ -194,11 +195,11 @@ def test_a_shown_gap_is_solved_for_a_draw() -> None:
 
 def test_wrong_questions_are_refused() -> None:
     """Claims on another quantity, data of every size where a size is needed, backward bounds."""
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-BOUNDS-ORDER"):
         Symbols(2, low=1, high=0)
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-SIZE-NOT-FIXED"):
         _ = Symbols(EVERY).numbers
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-DATA-UNBOUNDED"):
         OneReplaced().pieces(Symbols(2))
 
 
