@@ -147,7 +147,7 @@ def lost(p: float, q: float, integers: bool) -> float:
 class Result:
     """The verdict and bound of one program, and the largest loss that was found, with its event."""
 
-    said: str
+    verdict: str
     bound: Any
     loss: float
     where: Any
@@ -158,7 +158,7 @@ class Result:
         return self.bound is not None and self.loss > float(self.bound) * (1 + SLACK) + SLACK
 
 
-def asked(made: Generated, claim: str) -> Any:
+def proof_of(made: Generated, claim: str) -> Any:
     import dpaudit.prover as prover
 
     ends = {"low": 0, "high": 1} if made.unit else {}
@@ -171,7 +171,7 @@ def examine(seed: int, *, pairs: int = 4, claim: str = "1") -> Result:
     """Prove program ``seed`` and search for a larger loss."""
     made = generate(seed)
     try:
-        proof = asked(made, claim)
+        proof = proof_of(made, claim)
     except DpauditError as error:
         return Result("refusal", None, 0.0, None, str(error))
     if proof.bound is None or proof.bound == math.inf:
@@ -184,20 +184,20 @@ def examine(seed: int, *, pairs: int = 4, claim: str = "1") -> Result:
 
 def run(programs: int, seed: int) -> tuple[Counter[str], list[int]]:
     """Return counts by verdict, and the seeds of programs with a false bound."""
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     false = []
     for number in range(seed * 1_000_000, seed * 1_000_000 + programs):
         result = examine(number)
-        said[result.said] += 1
-        said["with a bound"] += result.bound is not None
-        said["bound attained within 10 %"] += result.bound is not None and result.loss > 0.9 * float(
+        counts[result.verdict] += 1
+        counts["with a bound"] += result.bound is not None
+        counts["bound attained within 10%"] += result.bound is not None and result.loss > 0.9 * float(
             result.bound
         )
         if result.false:
             false.append(number)
-            said_of_it = f"bound {result.bound}, loss {result.loss} at {result.where}"
-            sys.stdout.write(f"FALSE: program {number}: {said_of_it}\n{generate(number).source}\n")
-    return said, false
+            text = f"bound {result.bound}, loss {result.loss} at {result.where}"
+            sys.stdout.write(f"FALSE: program {number}: {text}\n{generate(number).source}\n")
+    return counts, false
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -208,9 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     np.seterr(all="ignore")
     begun = time.perf_counter()
-    said, false = run(options.programs, options.seed)
+    counts, false = run(options.programs, options.seed)
     sys.stdout.write(
-        f"{options.programs} programs, {time.perf_counter() - begun:.0f} s: {dict(said)}; "
+        f"{options.programs} programs, {time.perf_counter() - begun:.0f} s: {dict(counts)}; "
         f"false: {len(false)}\n"
     )
     return 1 if false else 0

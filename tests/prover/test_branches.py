@@ -107,11 +107,11 @@ def test_gaussian_noise_on_branches_has_a_rho_and_a_delta() -> None:
     delta = prove(clipped, ApproxDP(epsilon=1, delta="1/10"), data=data, adjacency=OneReplaced())
     assert delta.verdict == "verified"
     for mu, verdict in ((Fraction(1, 2), "verified"), (Fraction(49, 100), "inconclusive")):
-        asked = prove(clipped, GaussianDP(mu=mu), data=data, adjacency=OneReplaced())
-        assert (asked.verdict, float(asked.bound or 0)) == (verdict, pytest.approx(1 / 2))
+        other = prove(clipped, GaussianDP(mu=mu), data=data, adjacency=OneReplaced())
+        assert (other.verdict, float(other.bound or 0)) == (verdict, pytest.approx(1 / 2))
 
 
-def test_what_pairs_do_not_bound_is_said() -> None:
+def test_pairs_without_a_bound_are_inconclusive() -> None:
     """Too many paths and different releases are inconclusive with a reason."""
 
     def scale(coins: Any, data: Any) -> None:

@@ -118,9 +118,9 @@ def _one_question(written: dict[str, Any]) -> None:
 
 FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "another kind": lambda c: c.update(proof="program, own regions"),
-    "asked for rho": lambda c: c.update(claim={"rho": "9"}),
-    "asked for mu": lambda c: c.update(claim={"mu": "9"}),
-    "asked for both": lambda c: c.update(claim={"epsilon": "9", "rho": "9"}),
+    "claims rho": lambda c: c.update(claim={"rho": "9"}),
+    "claims mu": lambda c: c.update(claim={"mu": "9"}),
+    "claims both": lambda c: c.update(claim={"epsilon": "9", "rho": "9"}),
     "a float claim": lambda c: c.update(claim={"epsilon": 9.0}),
     "a pair left out": lambda c: c["pairs"].pop(bounded(c)[0]),
     "a pair apart left out": lambda c: c["pairs"].pop(apart(c)[0]),

@@ -1,4 +1,4 @@
-"""`prove` on declared data: the same proofs as on symbols, and nothing that the symbols do not say."""
+"""Test `prove` on declared data against proofs on symbols."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ CASES: list[tuple[Any, Any, Records, Symbols, str]] = [
 def test_a_declaration_is_proved_as_its_symbols_are(
     program: Any, claim: Any, data: Records, symbols: Symbols, verdict: str
 ) -> None:
-    """Verdict, bound, scope and certificate are those of the symbols with one record replaced."""
+    """Declared data have the verdict, bound, scope and certificate of their symbols."""
     found = prove(program, claim, data=data)
     same = prove(program, claim, data=symbols, adjacency=OneReplaced())
     assert found.verdict == verdict
@@ -118,6 +118,6 @@ def test_data_and_claims_that_symbols_cannot_express_are_refused(options: dict[s
 
 
 def test_a_list_of_rows_holds_tuples() -> None:
-    """As the prover hands them over, so that the sampled program gets what the proof is about."""
+    """Sampled rows are tuples, as in a proof."""
     pair = next(iter(listed(Interval(0, 1), size=2, width=2).pairs()))
     assert pair.left == [(0.0, 0.0), (0.0, 0.0)]

@@ -27,7 +27,7 @@ def refused(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_noise(coins: Coins, data: Any) -> None:
     """Two variances on two sides of 1/2: no bound at all, since the outcome tells them apart."""
     if data[0] > 0.5:
@@ -36,20 +36,20 @@ def data_choose_the_noise(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=100), site="a")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_to_release_again(coins: Coins, data: Any) -> None:
     coins.release(data[0], Gaussian(sigma=1), site="a")
     if data[0] > 0.5:
         coins.release(0, Gaussian(sigma=1), site="b")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_a_word(coins: Coins, data: Any) -> None:
     coins.release(data[0], Gaussian(sigma=1), site="a")
     coins.reveal("high" if data[1] > 0.5 else "low", site="word")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_question(coins: Coins, data: Any) -> None:
     """The answers to two questions are two things, whatever the outcome is, and so may be the noise."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
@@ -59,7 +59,7 @@ def data_choose_the_question(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=8), site="b")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_declared_function(coins: Coins, data: Any) -> None:
     """Two functions of one name answer differently, and their answers choose the noise."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
@@ -78,7 +78,7 @@ def an_outcome_against_a_record(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=9), site="b")
 
 
-@refused("only one of them is followed")
+@refused("outcomes in released values")
 def data_decide_and_an_outcome_stands_in_a_value(coins: Coins, data: Any) -> None:
     """Pairs of paths do not follow outcomes inside values."""
     seen = coins.release(min(data[0], 1), Gaussian(sigma=1), site="a")

@@ -9,10 +9,10 @@ import pytest
 from dpaudit.core.claims import PureDP
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, Row
 
-__all__ = ["of_row"]
+__all__ = ["proof_of_row"]
 
 
-def of_row(row: Row) -> Any:
+def proof_of_row(row: Row) -> Any:
     """Return the proof, or raise what ``prove`` raises. Skip the test if there is no prover."""
     prover = pytest.importorskip("dpaudit.prover")
     size = prover.EVERY if row.every else len(row.left)
