@@ -291,7 +291,7 @@ class Walk:
 
     def refuse(self, what: str) -> NoReturn:
         """Record a refusal and raise it, so that no program can swallow it (H2)."""
-        error = RefusedError(f"the prover cannot follow this program: {what}.")
+        error = RefusedError(f"the prover cannot follow this program: {what}.", code="E-PROGRAM-NOT-FOLLOWED")
         self.refused = self.refused or error
         raise error
 

@@ -75,9 +75,9 @@ def loop_places(program: Callable[..., Any]) -> LoopPlaces:
     code: CodeType = program.__code__
     for flag, what in _FLAGS.items():
         if code.co_flags & flag:
-            raise _refusal(code, what, None, refusal="E-CODE-SIGNATURE")
+            raise _refusal(code, what, None, code="E-CODE-SIGNATURE")
     if code.co_argcount < 2 or code.co_kwonlyargcount:
-        raise _refusal(code, "must be callable as program(coins, data)", None, refusal="E-CODE-SIGNATURE")
+        raise _refusal(code, "must be callable as program(coins, data)", None, code="E-CODE-SIGNATURE")
     for nested in _nested(code):
         _require_plain(nested, code)
     instructions = list(dis.get_instructions(code))
@@ -98,15 +98,15 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def _require_plain(code: CodeType, program: CodeType) -> None:
     """Require condition H2 of the program or of code inside it."""
     if code.co_exceptiontable:
-        raise _refusal(code, "has a handler (try or with)", None, refusal="E-CODE-CONSTRUCT")
+        raise _refusal(code, "has a handler (try or with)", None, code="E-CODE-CONSTRUCT")
     if code is not program and code.co_name != "<listcomp>":
         text = f"is inner code of {program.co_name} (only list comprehensions are allowed)"
-        raise _refusal(code, text, None, refusal="E-CODE-NESTED")
+        raise _refusal(code, text, None, code="E-CODE-NESTED")
     for here in dis.get_instructions(code):
         line = here.positions.lineno if here.positions else None
         if here.opname in ("STORE_DEREF", "DELETE_DEREF") and here.argval in program.co_freevars:
             text = f"stores to the name {here.argval!r} of the enclosing function"
-            raise _refusal(code, text, line, refusal="E-CODE-OUTER-STORE")
+            raise _refusal(code, text, line, code="E-CODE-OUTER-STORE")
 
 
 def _outermost(instructions: list[dis.Instruction]) -> Iterator[int]:
@@ -129,9 +129,9 @@ def _outermost(instructions: list[dis.Instruction]) -> Iterator[int]:
             yield here.offset
 
 
-def _refusal(code: CodeType, what: str, line: int | None, *, refusal: str) -> RefusedError:
-    place = f"line {line} of {code.co_qualname}" if line else code.co_qualname
+def _refusal(part: CodeType, what: str, line: int | None, *, code: str) -> RefusedError:
+    place = f"line {line} of {part.co_qualname}" if line else part.co_qualname
     return RefusedError(
         f"{place} {what}. A proof for every size follows one plain function with one loop over its data.",
-        code=refusal,
+        code=code,
     )

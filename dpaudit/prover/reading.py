@@ -105,7 +105,7 @@ def _functions_named(function: FunctionType) -> Iterator[FunctionType]:
     for value in held:
         yield from _allowed(value, function, "a default or a value of the enclosing function")
     if vars(function):
-        raise _refusal(function, "has attributes", None, code="E-CODE-ATTRIBUTE")
+        raise _refusal(function, "has attributes", None, code="E-CODE-FUNCTION-ATTRIBUTES")
     _require_ordinary_names(function)
     for code in _nested(function.__code__):
         for name in _check(code, function):
