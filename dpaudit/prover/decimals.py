@@ -27,7 +27,8 @@ _NAMES = {"float", "pow", "math"}
 
 
 class DecimalFloat(float):
-    """A float that refuses arithmetic that rounds, which is when the decimals have another result."""
+    """A float that refuses arithmetic whose result differs from the result of the decimals, because it
+    rounds."""
 
     __slots__ = ()
     __hash__ = float.__hash__

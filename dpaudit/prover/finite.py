@@ -37,8 +37,10 @@ Distributions = dict[tuple[int, ...], dict[tuple[Any, ...], Fraction]]
 
 
 class _FiniteCoins(ProvingCoins):
-    """Coins that also observe finite outcomes whose distribution depends on the data, which are plain numbers
-    here."""
+    """Coins that also observe finite outcomes.
+
+    Their distribution may depend on the data, which are plain numbers.
+    """
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)

@@ -74,7 +74,7 @@ def coin_between_two_scales(coins: Coins, data: Any) -> None:
 
 @hostile("A", [0, 0], [1, 0], [Within(high=-1)], 4.99)
 def coin_between_two_orders_of_releases(coins: Coins, data: Any) -> None:
-    """The released values are equal, but the order of the noise differs: 5, not 1/100."""
+    """A hidden coin chooses which record is released: 5 is true, not 1/100."""
     if coins.draw(Laplace(scale=100), site="coin") >= 0:
         coins.release(data[0], Laplace(scale="1/5"), site="shown")
     else:

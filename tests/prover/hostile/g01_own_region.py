@@ -38,7 +38,7 @@ def window_that_closes(coins: Coins, data: Any) -> None:
 
 @hostile("G1", [0], [1], ["in"], 0.688)
 def two_windows_onto_one(coins: Coins, data: Any) -> None:
-    """Two windows of width 1 map onto one window if x > 0, although no shift costs anything."""
+    """Two windows of width 1 for x <= 0 and one for x > 0: without any shift cost, two map onto one."""
     noise = coins.draw(Laplace(scale=100), site="noise")
     if 0 < noise < 1 or (data[0] <= 0 and 1 <= noise < 2):
         coins.reveal("in", site="shown")

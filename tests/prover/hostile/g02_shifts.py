@@ -36,7 +36,7 @@ def shows_noise_and_sum(coins: Coins, data: Any) -> None:
 
 @hostile("G2", [0], [1], ["neg", "one"], 0.65)
 def shift_by_a_hidden_sign(coins: Coins, data: Any) -> None:
-    """A shift that depends on a hidden sign of n folds the line: it is shown whether n is within x of 1."""
+    """A shift that depends on the sign of hidden noise would fold the line."""
     noise = coins.draw(Laplace(scale=10), site="noise")
     coins.reveal("neg" if noise < 3 else "pos", site="sign")
     coins.reveal("one" if noise > data[0] + 1 else "other", site="shown")

@@ -36,7 +36,7 @@ def cancelled_strictly_below(coins: Coins, data: Any) -> None:
 
 @hostile("G5", [0], [1], ["no"])
 def below_itself(coins: Coins, data: Any) -> None:
-    """0 < 0 was once taken as true, so that the branch with the record was confused with the other."""
+    """0 < 0 was once taken as true, so that one of the two branches was dropped."""
     noise = coins.draw(Laplace(scale=1), site="noise")
     if noise < noise or data[0] > 0:
         coins.reveal("yes", site="shown")

@@ -66,7 +66,7 @@ def record_chooses_to_release(coins: Coins, data: Any) -> None:
 
 @hostile("G11", [0], [1], [Within(high=0), Within(high=0)], 1.9, adjacency=ONE_REPLACED, low=0, high=1)
 def charged_to_one_of_two(coins: Coins, data: Any) -> None:
-    """The record changes its sum, and both releases change."""
+    """One change of the record changes both releases."""
     coins.release(1 if data[0] > 0 else 0, Laplace(scale=1), site="one")
     coins.release(0 if data[0] <= 0 else 1, Laplace(scale=1), site="two")
 

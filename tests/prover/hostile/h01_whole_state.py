@@ -26,7 +26,7 @@ def counts_on_a_function(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def counts_in_a_default(coins: Coins, data: Any, used: Any = None) -> None:
-    """A default may share a list of the frame, which is always short in a single step."""
+    """A default could share a list of the frame. The list grows, but is short in every single step."""
     used = [] if used is None else used
     for record in data:
         if len(used) < 5:

@@ -17,7 +17,7 @@ ONE: dict[str, Any] = {"adjacency": ONE_REPLACED, "low": 0, "high": 1}
 
 @hostile("H3", [0], [1], [Within(low=1), Within(0, 0)], every=True)
 def raw_in_the_first_of_two_loops(coins: Coins, data: Any) -> None:
-    """With two loops in two branches, a step of the second from a state of the first shows nothing raw."""
+    """Two loops in two branches: a step of the second, from a state of the first, would show nothing raw."""
     if coins.release(0, Laplace(scale=1), site="coin") > 0:
         for record in data:
             coins.reveal(record + 0, site="shown")
