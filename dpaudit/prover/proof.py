@@ -9,7 +9,7 @@ from typing import Any
 
 from dpaudit.kernel.claim_t0 import ASSUMED
 
-__all__ = ["Bound", "Proof", "rounded_apart", "too_large"]
+__all__ = ["Bound", "Proof", "too_large", "with_rounding_hint"]
 
 Bound = Fraction | float
 #: The largest number of characters of a reason that are printed.
@@ -64,7 +64,7 @@ class Proof:
         return "\n  ".join(lines)
 
 
-def rounded_apart(proof: Proof, claimed: Fraction) -> Proof:
+def with_rounding_hint(proof: Proof, claimed: Fraction) -> Proof:
     """Add a hint to a proof whose bound exceeds the claim by no more than the rounding of a float."""
     bound = proof.bound
     if not isinstance(bound, Fraction) or not claimed < bound <= claimed * (1 + ROUNDING):

@@ -33,7 +33,7 @@ from dpaudit.prover.explore import Explored, Path
 from dpaudit.prover.finite import bounds, distribution_of, largest_ratio, trees
 from dpaudit.prover.forms import ZERO, Form, Row
 from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, prove_gaussian
-from dpaudit.prover.proof import Bound, Proof, rounded_apart, too_large
+from dpaudit.prover.proof import Bound, Proof, too_large, with_rounding_hint
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
 from dpaudit.prover.regions import Merged, merge, patterns, similar_paths
@@ -97,7 +97,7 @@ def prove(
     scope = scope_in_words(data.to_json(), adjacency.to_json(data))
     if not isinstance(claim, PureDP):
         return prove_gaussian(program, claim, data, adjacency, scope)
-    return rounded_apart(_pure(program, claim, data, adjacency, scope), claim.bound)
+    return with_rounding_hint(_pure(program, claim, data, adjacency, scope), claim.bound)
 
 
 def _pure(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:

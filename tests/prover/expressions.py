@@ -21,7 +21,7 @@ from dpaudit.prover.symbols import Private, Public, RefusedError
 
 __all__ = ["Difference", "differences", "statements"]
 
-#: What the names stand for: two private values and an outcome, as integers, floats or fractions.
+#: The values of the names: two private values and an outcome, as integers, floats or fractions.
 VALUES: tuple[dict[str, Any], ...] = (
     {"x": 3, "y": -2, "o": 5},
     {"x": 0.5, "y": 0.5, "o": -1.0},
@@ -302,7 +302,7 @@ def differences(pieces: Iterator[str], *, enough: int = 100) -> tuple[int, int, 
             private = {name: Private(symbol(name), follower) for name in ("x", "y")}
             try:
                 result = _run(code, {**private, "o": Public("o", follower)})
-            except Exception:  # inconclusive, whatever it is
+            except Exception:  # any exception is inconclusive
                 continue
             if follower.refused is not None:
                 continue

@@ -30,11 +30,11 @@ from tests.prover.random_programs import Generated, generate
 
 __all__ = ["Result", "examine", "losses", "main", "on_the_ray", "run"]
 
-#: What integration may be off by, in ln P.
+#: The largest error of the integration, in ln P.
 SLACK = 1e-5
-#: Events of smaller probability are left aside.
+#: Events of smaller probability are ignored.
 LEAST = 1e-60
-#: What the oracle leaves out of integer draws, at most: added to the smaller probability.
+#: The largest mass of integer draws that the oracle leaves out. It is added to the smaller probability.
 LEFT_OUT = 1e-11
 
 
@@ -122,7 +122,7 @@ def on_the_ray(made: Generated, witness: dict[str, Any], rng: random.Random, cla
         [Fraction(witness[key].get(f"x{i}", "0")) for i in range(made.size)] for key in ("start", "change")
     )
     program, worst = made.program(), -math.inf
-    for step in (20, 19, 0, 21, 5, 39, 40, 1, 2, 3, 4, 6, 7, 8):  # an outcome that ends does so early
+    for step in (20, 19, 0, 21, 5, 39, 40, 1, 2, 3, 4, 6, 7, 8):  # outcomes end early
         left = [x + step * d for x, d in zip(start, change, strict=True)]
         right = [x + d for x, d in zip(left, change, strict=True)]
         one, two = oracle.paths(program, left), oracle.paths(program, right)

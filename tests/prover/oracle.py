@@ -30,7 +30,7 @@ from tests.prover.masses import Floats, Noise, TooWideError, polytope_mass
 
 __all__ = ["ANY", "Form", "OracleCoins", "Path", "UnfollowedError", "Within", "loss", "paths", "probability"]
 
-#: Longest path, in decisions, and the largest number of paths.
+#: The largest numbers of decisions on a path, and of paths.
 _DEPTH, _PATHS = 60, 20_000
 
 
@@ -74,7 +74,7 @@ class Form:
             return other
         if isinstance(other, int | float | Fraction):
             return Form(self.run, {}, exact(other))
-        raise UnfollowedError(f"a form met {other!r}")
+        raise UnfollowedError(f"a form was combined with {other!r}")
 
     def _plus(self, other: Any, sign: int) -> Form:
         that = self._lift(other)

@@ -54,7 +54,7 @@ def test_right_and_wrong_programs_are_in_the_set() -> None:
     assert len({row.name for row in PROVED_PROGRAMS}) == len(PROVED_PROGRAMS)
 
 
-#: Events that show a loss: the name of a program, two inputs, what is shown, and the loss at least.
+#: Events with a loss: the name of a program, two inputs, the output, and a lower bound of the loss.
 EVENTS: tuple[tuple[str, list[Any], list[Any], list[Any], float], ...] = (
     ("SVT", [40] * 3 + [-40], [41] * 3 + [-41], [False] * 3 + [True], 0.97),
     ("SVT, scales 4 and 4/3", [20] * 3 + [-20], [21] * 3 + [-21], [False] * 3 + [True], 1.7499),

@@ -85,7 +85,7 @@ def test_a_branch_where_noise_meets_what_was_shown_is_no_null_set() -> None:
         ["compare", {"x0": "1", "n0": "1"}, False, 3, 6],
         ["compare", {"x0": "-1", "n0": "-1"}, False, 4, 5],
     )
-    assert step_t0.check(certificate).epsilon == 1  # where noise meets a constant, it is one
+    assert step_t0.check(certificate).epsilon == 1  # with a constant, it is a null set
 
 
 def test_a_key_that_stands_twice_is_no_certificate(

@@ -180,13 +180,13 @@ def sum_and_differences(coins: Any, data: Any) -> None:
     coins.release(sum(data[:half]) - sum(data[half:]), Gaussian(sigma=1), site="difference")
 
 
-# What is not followed.
+# Programs that are not followed.
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_hostile_programs_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that the rule does not cover have no bound, and a reason that names the cause."""
-    monkeypatch.setattr(explore, "MAX_DECISIONS", 60)  # the endless one ends soon
+    monkeypatch.setattr(explore, "MAX_DECISIONS", 60)  # so that the endless program stops early
     program, words = REFUSED[name]
     found = of(program)
     assert (found.verdict, found.bound) == ("inconclusive", None)

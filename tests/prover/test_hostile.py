@@ -17,7 +17,7 @@ from tests.prover import oracle, prove_row
 from tests.prover.hostile.every import ALL
 from tests.prover.hostile.row import EACH, ONE_REPLACED, ONE_WAY, Row
 
-#: What the oracle's integration may be off by.
+#: The largest error of the oracle's integration.
 SLACK = 1e-6
 
 

@@ -130,7 +130,7 @@ def test_the_tree_of_a_declared_function_is_the_same_in_every_process() -> None:
         exec("\n".join([*lines, *(f"    {line}" for line in body)]), names)
         return names["program"]
 
-    programs = [made(), made()]  # both alive, so at two places
+    programs = [made(), made()]  # both are alive, so that their addresses differ
     trees = [written_tree(explore_program(program, Symbols(1))) for program in programs]
     assert trees[0] == trees[1]
     assert sum(node[0] == "fork" for node in trees[0]) == 3  # the third question is the first one

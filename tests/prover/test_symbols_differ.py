@@ -10,7 +10,7 @@ import pytest
 from dpaudit.prover.symbols import Private, Public, Symbolic
 from tests.prover.expressions import differences, statements
 
-#: Special methods of Python's own machinery, which no operation on a value looks for.
+#: Special methods of Python that no operation on a value uses.
 MACHINERY = {"__module__", "__doc__", "__slots__", "__init__", "__copy__", "__deepcopy__"}
 MACHINERY |= {"__annotations__", "__getattr__", "__setattr__", "__delattr__"}
 
