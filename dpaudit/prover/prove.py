@@ -171,9 +171,14 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
         "form": "program-distributions",
         "body": {"view": View.of(PUBLIC).to_json(), **{name: proof[name] for name in finite_t0.FIELDS}},
     }
-    reason = (
-        f"the output {where[2]} is {ratio} times as likely on {where[0]} as on {where[1]}." if where else ""
-    )
+    reason = ""
+    if where:
+        left, right, shown = where
+        reason = (
+            f"the output {shown} is possible on {left} and impossible on {right}."
+            if ratio == math.inf
+            else f"the output {shown} is {ratio} times as likely on {left} as on {right}."
+        )
     return Proof(
         verdict=verdict,
         bound=above,

@@ -144,11 +144,11 @@ def refuted(
         if found is not None and found[0] > above:
             start = {name: str(value) for name, value in found[1].items()}
             moved = {name: str(value) for name, value in change.items()}
-            pair = f"the data {data_text(found[1])} and the neighbour with {_change_text(change)}"
+            here, there = f"the data {data_text(found[1])}", f"the neighbour with {_change_text(change)}"
             reason = (
-                f"the output distinguishes {pair} with certainty."
+                f"the output distinguishes {here} from {there} with certainty."
                 if found[0] == math.inf
-                else f"the privacy loss of large shown numbers is {found[0]} between {pair}."
+                else f"the privacy loss of large shown numbers is {found[0]} between {here} and {there}."
             )
             witness = {"kind": "straight", "loss": str(found[0]), "start": start, "change": moved}
             return {**witness, "reason": reason}, None
