@@ -29,7 +29,7 @@ LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "ra
 
 @dataclass(frozen=True)
 class Leak:
-    """A difference between the runs on two inputs that no noise hides, at position ``index`` of the recording.
+    """A difference between the runs on two inputs that no noise hides, at position ``index``.
 
     ``refutes`` is true if an adversary who sees the site distinguishes the two inputs with certainty, given
     the common prefix. A different audience, a channel instead of a release, or a hidden draw that appears or

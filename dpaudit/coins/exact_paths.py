@@ -49,7 +49,7 @@ class ExactPaths:
         self._count = 0
 
     def add(self, key: str, path: Sequence[Share] | None) -> None:
-        """Add a path to the transcript ``key``. ``path`` holds its shares, or is ``None`` if one is unknown."""
+        """Add a path to the transcript ``key``, by its shares, or by ``None`` if one is unknown."""
         self._count += 1
         if path is None or self._count > MAX_PATHS:
             self._paths = None

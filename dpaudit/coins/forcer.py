@@ -131,7 +131,7 @@ class Forcer(Recorder):
         return counts[site] - 1
 
     def _possible(self, distribution: Distribution, site: str, chosen: Any) -> Any:
-        """Return a chosen outcome within its box. Raise ``ImpossibleHistoryError`` if it has probability 0."""
+        """Return a chosen outcome in its box, or raise ``ImpossibleHistoryError`` if its probability is 0."""
         if distribution.base_measure is BaseMeasure.LEBESGUE:
             # Large floats are sparse, and the box must hold many of them.
             radius = np.maximum(self.radius, 2.0**-30 * np.abs(chosen))
