@@ -116,42 +116,50 @@ class Distribution(ABC):
 
     def cdf(self, x: Any) -> NDArray[np.float64]:
         """P(X <= x), in floats, elementwise."""
-        raise NotTractableError(f"{self.name} has no cdf here; use sampling.")
+        raise NotTractableError(f"{self.name} has no cdf. Use sampling.", code="E-CDF-MISSING")
 
     def sf(self, x: Any) -> NDArray[np.float64]:
         """P(X > x), in floats, elementwise, accurate in the tail."""
-        raise NotTractableError(f"{self.name} has no survival function here; use sampling.")
+        raise NotTractableError(
+            f"{self.name} has no survival function. Use sampling.", code="E-SURVIVAL-MISSING"
+        )
 
     def ppf(self, q: Any) -> NDArray[Any]:
         """Smallest x with P(X <= x) >= q, elementwise: the map that replays a hidden draw from its
         uniform."""
-        raise NotTractableError(f"{self.name} has no inverse cdf here; draw it visibly or sum it out.")
+        raise NotTractableError(
+            f"{self.name} has no inverse cdf. Draw it visibly or sum over its outcomes.",
+            code="E-QUANTILE-MISSING",
+        )
 
     def cdf_ball(self, x: Any) -> arb:
         """An ``arb`` that contains P(X <= x)."""
-        raise NotTractableError(f"{self.name} has no certified cdf here; bound it by hand or sample.")
+        raise NotTractableError(
+            f"{self.name} has no certified cdf. Bound it by hand or use sampling.", code="E-CDF-BALL-MISSING"
+        )
 
     def sf_ball(self, x: Any) -> arb:
         """An ``arb`` that contains P(X > x), with a small relative radius in the tail."""
         raise NotTractableError(
-            f"{self.name} has no certified survival function here; bound it by hand or sample."
+            f"{self.name} has no certified survival function. Bound it by hand or use sampling.",
+            code="E-SURVIVAL-BALL-MISSING",
         )
 
     def log_mgf_ball(self, t: Argument) -> arb:
         """An ``arb`` that contains log E exp(t X); ``+inf`` where the expectation is infinite."""
         raise NotTractableError(
-            f"{self.name} has no moment generating function here; use another tail bound."
+            f"{self.name} has no moment generating function. Use another tail bound.", code="E-MGF-MISSING"
         )
 
     def mean(self) -> float:
-        raise NotTractableError(f"{self.name} has no mean here.")
+        raise NotTractableError(f"{self.name} has no mean.", code="E-MEAN-MISSING")
 
     def variance(self) -> float:
-        raise NotTractableError(f"{self.name} has no variance here.")
+        raise NotTractableError(f"{self.name} has no variance.", code="E-VARIANCE-MISSING")
 
     @property
     def support(self) -> Support:
-        raise NotTractableError(f"{self.name} has no interval support.")
+        raise NotTractableError(f"{self.name} has no interval as its support.", code="E-SUPPORT-MISSING")
 
     @property
     def log_concave(self) -> LogConcavity:
@@ -164,7 +172,8 @@ class Distribution(ABC):
         ``tail``; with ``tail=0`` it raises ``NotTractableError``, as does a distribution with a density.
         """
         raise NotTractableError(
-            f"{self.name} cannot be enumerated; enumerate it as a given outcome, or sample."
+            f"{self.name} cannot be enumerated. Pass its outcome as given, or use sampling.",
+            code="E-ATOMS-MISSING",
         )
 
     def shift(self, offset: Any) -> Distribution:
@@ -191,7 +200,7 @@ def register(name: str) -> Callable[[L], L]:
     def decorate(cls: L) -> L:
         if name in _REGISTRY:
             raise InvalidParameterError(
-                f"a distribution's name must be unique, {name!r} is taken; choose another."
+                f"the name of a distribution must be unique, but {name!r} is taken.", code="E-NAME-TAKEN"
             )
         cls.name = name
         _REGISTRY[name] = cls
@@ -207,7 +216,7 @@ def distribution_from_json(data: dict[str, Any]) -> Distribution:
     kind = data.get("law") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
-            f"a distribution must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+            f"a distribution must be one of {sorted(_REGISTRY)}, got {kind!r}.", code="E-DISTRIBUTION-UNKNOWN"
         )
     refuse_floats(data, name="a distribution in a file")
     distribution = _REGISTRY[kind].from_json(data)

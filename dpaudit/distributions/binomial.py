@@ -172,7 +172,7 @@ class Binomial(_Successes):
         number = parameter(trials, name="trials")
         if number.denominator != 1 or not 0 <= number <= _MOST_TRIALS:
             raise InvalidParameterError(
-                f"trials must be an integer from 0 to 2^53, got {number}; pass such a count."
+                f"trials must be an integer from 0 to 2^53, got {number}.", code="E-TRIALS-RANGE"
             )
         object.__setattr__(self, "trials", int(number))
         object.__setattr__(self, "p", probability(parameter(p, name="p"), name="p"))

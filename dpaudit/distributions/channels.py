@@ -101,7 +101,9 @@ def register_kernel(name: str) -> Callable[[K], K]:
 
     def decorate(cls: K) -> K:
         if name in _REGISTRY:
-            raise InvalidParameterError(f"a kernel's name must be unique, {name!r} is taken; choose another.")
+            raise InvalidParameterError(
+                f"the name of a kernel must be unique, but {name!r} is taken.", code="E-NAME-TAKEN"
+            )
         cls.name = name
         _REGISTRY[name] = cls
         return cls
@@ -115,7 +117,7 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
     kind = data.get("kernel") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
-            f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+            f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}.", code="E-KERNEL-UNKNOWN"
         )
     refuse_floats(data, name="a kernel in a file")
     kernel = _REGISTRY[kind].from_json(data)
@@ -129,15 +131,16 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
 def expect_keys(data: dict[str, Any], keys: set[str]) -> None:
     if data.keys() != keys | {"kernel"}:
         raise InvalidParameterError(
-            f"a kernel must have exactly the keys {sorted(keys)}, got {sorted(data)}; re-create the file."
+            f"a kernel must have exactly the keys {sorted(keys)}, got {sorted(data)}.", code="E-KERNEL-FIELDS"
         )
 
 
 def same_length(queries: Sequence[Any], outcomes: Sequence[Any]) -> int:
     if len(queries) != len(outcomes):
         raise InvalidParameterError(
-            f"a session must have one answer for each query, got {len(queries)} queries and {len(outcomes)} "
-            f"answers."
+            f"a session must have one answer for each query, got {len(queries)} queries and "
+            f"{len(outcomes)} answers.",
+            code="E-SESSION-LENGTH",
         )
     return len(queries)
 
@@ -145,5 +148,7 @@ def same_length(queries: Sequence[Any], outcomes: Sequence[Any]) -> int:
 def queried_numbers(value: Any) -> NDArray[np.float64]:
     array = np.asarray(value, dtype=np.float64)
     if not np.isfinite(array).all():
-        raise InvalidParameterError(f"a query must be a finite number, got {value!r}; check the data.")
+        raise InvalidParameterError(
+            f"a query must be a finite number, got {value!r}.", code="E-QUERY-NOT-FINITE"
+        )
     return array

@@ -117,8 +117,9 @@ class Gaussian(_Density):
             squared = positive_parameter(variance, name="variance")
         else:
             raise InvalidParameterError(
-                f"a Gaussian must have sigma or variance, got sigma={sigma!r} and variance={variance!r}; "
-                "give one."
+                f"a Gaussian must have either sigma or variance, got sigma={sigma!r} and "
+                f"variance={variance!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         object.__setattr__(self, "sigma2", squared)
 

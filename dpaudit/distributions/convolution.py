@@ -77,21 +77,23 @@ class ConvolvedIntegers(LatticeDistribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...]) -> None:
         if not groups:
             raise InvalidParameterError(
-                "a sum must have at least one part, got none; use PointMass(0) for an empty sum."
+                "a sum must have at least one part, got none. Use PointMass(0) for an empty sum.",
+                code="E-PARTS-MISSING",
             )
         for distribution, _ in groups:
             if not isinstance(distribution, LatticeDistribution) or not distribution.support.finite:
                 raise NotTractableError(
-                    "an exact convolution needs finitely many integer outcomes, got "
-                    f"{distribution!r}; sum distributions of "
-                    f"one family, or sample."
+                    f"an exact convolution requires finitely many integer outcomes, got {distribution!r}. "
+                    "Sum distributions of one family, or use sampling.",
+                    code="E-OUTCOMES-NOT-FINITE",
                 )
         object.__setattr__(self, "groups", groups)
         low, high = self._ends
         if high - low >= _WIDEST:
             raise NotTractableError(
-                f"an exact convolution may have at most {_WIDEST} outcomes, got {high - low + 1}; sample "
-                f"instead."
+                f"an exact convolution may have at most {_WIDEST} outcomes, got {high - low + 1}. Use "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
 
     def __hash__(self) -> int:
@@ -118,8 +120,8 @@ class ConvolvedIntegers(LatticeDistribution):
         parts = data.get("parts")
         if data.keys() != {"law", "parts"} or not isinstance(parts, list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a list of parts, got {str(data)[:60]}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have a list of parts, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(parts))
@@ -214,9 +216,8 @@ def read_groups(parts: Any) -> tuple[tuple[Distribution, int], ...]:
             or item[1] < 1
         ):
             raise InvalidParameterError(
-                f"a part must be a distribution and how many times it occurs, got {str(item)[:60]}; "
-                "re-create the "
-                f"file."
+                f"a part must be a pair of a distribution and its multiplicity, got {str(item)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         groups.append((distribution_from_json(item[0]), item[1]))
     return tuple(groups)
@@ -288,8 +289,9 @@ def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distributi
             return values
         working *= 2
     raise UndecidedError(
-        f"the smallest probability of {what!r} must be enclosed within {working} bits, got {min(values)}; "
-        f"sample instead."
+        f"the smallest probability of {what!r} cannot be enclosed to {bits} bits, got {min(values)}. Use "
+        "sampling.",
+        code="E-PRECISION-LIMIT",
     )
 
 

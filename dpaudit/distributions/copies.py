@@ -23,8 +23,8 @@ def trailing(x: Any, batch_shape: tuple[int, ...]) -> NDArray[Any]:
     array = np.asarray(x)
     if array.shape[max(array.ndim - len(batch_shape), 0) :] != batch_shape:
         raise InvalidParameterError(
-            f"outcomes of this distribution must have shape (..., *{batch_shape}), got {array.shape}; "
-            "pass one number for each copy."
+            f"outcomes of this distribution must have shape (..., *{batch_shape}), got {array.shape}.",
+            code="E-OUTCOME-SHAPE",
         )
     return array
 
@@ -34,7 +34,7 @@ def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
     array = np.asarray(x)
     if array.shape != batch_shape:
         raise InvalidParameterError(
-            f"one outcome must have shape {batch_shape}, got {array.shape}; pass them one by one."
+            f"one outcome must have shape {batch_shape}, got {array.shape}.", code="E-OUTCOME-SHAPE"
         )
     return list(array.ravel().tolist())
 

@@ -61,21 +61,22 @@ class CountVector(Distribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...], outcomes: int) -> None:
         if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
             raise InvalidParameterError(
-                f"outcomes must be a whole number from 1 up, got {outcomes!r}; pass the size of the alphabet."
+                f"outcomes must be an integer, 1 or more, got {outcomes!r}.", code="E-SYMBOLS-RANGE"
             )
         if not groups:
-            raise InvalidParameterError("counts need at least one user, got none; leave the site out.")
+            raise InvalidParameterError("counts require at least one user, got none.", code="E-USERS-MISSING")
         for distribution, _ in groups:
             if distribution.batch_shape or distribution.event_ndim:
                 raise NotTractableError(
                     "counts have an exact distribution only for scalar distributions on symbols, got "
-                    f"{distribution!r}; sample instead."
+                    f"{distribution!r}. Use sampling.",
+                    code="E-DISTRIBUTION-NOT-SCALAR",
                 )
             ends = distribution.support
             if not ends.finite or (ends.lower or 0) < 0 or (ends.upper or 0) >= outcomes:
                 raise InvalidParameterError(
-                    f"every user's outcomes must be in 0..{outcomes - 1}, got {distribution!r}; pass "
-                    "more outcomes."
+                    f"every user's outcomes must be in 0..{outcomes - 1}, got {distribution!r}.",
+                    code="E-OUTCOME-RANGE",
                 )
         object.__setattr__(self, "outcomes", int(outcomes))
         # The largest group goes last: it keeps its closed form.
@@ -103,7 +104,8 @@ class CountVector(Distribution):
         counts = np.asarray(x)
         if counts.ndim == 0 or counts.shape[-1] != self.outcomes:
             raise InvalidParameterError(
-                f"an outcome must have {self.outcomes} counts on its last axis, got shape {counts.shape}."
+                f"an outcome must have {self.outcomes} counts on its last axis, got shape {counts.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         rows = counts.reshape(-1, self.outcomes)
         possible = (
@@ -127,10 +129,10 @@ class CountVector(Distribution):
         """All count vectors of the users outside the largest group, with their log-probabilities."""
         k, smaller = self.outcomes, self.users - self.groups[-1][1]
         if math.comb(smaller + k - 1, k - 1) > _VECTORS:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         found = _vectors_of(self.groups[:-1], k)
         if found is None:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         return found
 
     def _by_polynomial(self, rows: Vectors, possible: NDArray[np.bool_]) -> Floats:
@@ -150,7 +152,7 @@ class CountVector(Distribution):
         """
         base = self.users + 1
         if base ** (self.outcomes - 1) > _DEGREE:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         key = self._key(counts)
         if self._gaps and _generating_support(self)[key] == 0:
             return arb(0)
@@ -168,7 +170,7 @@ class CountVector(Distribution):
         counts = np.asarray(x)
         if counts.shape != (self.outcomes,):
             raise InvalidParameterError(
-                f"one outcome must have shape ({self.outcomes},), got {counts.shape}; pass one count vector."
+                f"one outcome must have shape ({self.outcomes},), got {counts.shape}.", code="E-OUTCOME-SHAPE"
             )
         possible = bool(((counts >= 0) & (np.floor(counts) == counts) & (counts <= self.users)).all())
         if not possible or counts.sum() != self.users:
@@ -200,9 +202,9 @@ class CountVector(Distribution):
         own = _compositions(times, self.outcomes)
         if len(own) * len(table) > _BALL_PAIRS:
             raise NotTractableError(
-                f"an enclosure for {self.users} users with {len(self.groups)} different distributions "
-                "has too many "
-                f"terms; use fewer distinct distributions."
+                f"an enclosure for {self.users} users with {len(self.groups)} different distributions has "
+                "too many terms. Use fewer distinct distributions.",
+                code="E-TERMS-TOO-MANY",
             )
         chances = [distribution.logp_ball(j).exp() for j in range(self.outcomes)]
         weights = [(tuple(row), _multinomial_ball(tuple(row), times, chances)) for row in own.tolist()]
@@ -265,8 +267,8 @@ class CountVector(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "outcomes", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have outcomes and groups, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have outcomes and groups, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(data["groups"]), data["outcomes"])
@@ -335,7 +337,8 @@ def _compositions(total: int, parts: int) -> Vectors:
     if count > _VECTORS:
         raise NotTractableError(
             f"a group of {total} equal users has {count} count vectors on {parts} symbols, more than "
-            f"{_VECTORS}; sample instead."
+            f"{_VECTORS}. Use sampling.",
+            code="E-TERMS-TOO-MANY",
         )
     # The last axis of a vector is what the others leave: extend one coordinate at a time.
     prefixes, left = np.zeros((1, 0), dtype=np.int64), np.array([total])

@@ -139,8 +139,9 @@ def _to_int64(values: Integers) -> NDArray[np.int64]:
         return values.astype(np.int64)
     except OverflowError as error:
         raise InvalidParameterError(
-            "an integer distribution's scale must leave its samples inside 64 bits, got a larger one; "
-            "use a coarser unit."
+            "the samples of an integer distribution must fit in 64 bits, got a larger one. Use a coarser "
+            "unit.",
+            code="E-SAMPLE-TOO-LARGE",
         ) from error
 
 

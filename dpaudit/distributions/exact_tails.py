@@ -42,5 +42,5 @@ def _sum_above(first: LatticeDistribution, second: LatticeDistribution, k: int, 
 def _wholes(threshold: arb) -> tuple[int, int]:
     """The floors of both ends of a finite ball."""
     if not threshold.is_finite():
-        raise UndecidedError(f"a threshold must be finite, got {threshold}; move the parameters.")
+        raise UndecidedError(f"a threshold must be finite, got {threshold}.", code="E-THRESHOLD-NOT-FINITE")
     return integer(threshold.lower().floor()), integer(threshold.upper().floor())

@@ -31,12 +31,14 @@ def _common_weights(numbers: Sequence[ExactLike], name: str) -> tuple[int, ...]:
     """The smallest integers in the proportions of the exact numbers given."""
     if isinstance(numbers, str) or not isinstance(numbers, Sequence | np.ndarray) or len(numbers) == 0:
         raise InvalidParameterError(
-            f"{name} must be a non-empty sequence of exact numbers, got {numbers!r:.60}; pass a list."
+            f"{name} must be a non-empty sequence of exact numbers, got {numbers!r:.60}.",
+            code="E-WEIGHTS-TYPE",
         )
     fractions = [parameter(number, name=f"{name}[{i}]") for i, number in enumerate(numbers)]
     if min(fractions) < 0 or max(fractions) == 0:
         raise InvalidParameterError(
-            f"{name} must be non-negative and not all 0, got a minimum of {min(fractions)}; correct the list."
+            f"{name} must be non-negative and not all 0, got a minimum of {min(fractions)}.",
+            code="E-WEIGHTS-RANGE",
         )
     bottom = math.lcm(*(f.denominator for f in fractions))
     integers = [f.numerator * (bottom // f.denominator) for f in fractions]
@@ -62,7 +64,8 @@ class Categorical(LatticeDistribution):
     ) -> None:
         if (probabilities is None) == (weights is None):
             raise InvalidParameterError(
-                "a Categorical must have probabilities or weights, got both or none; give one."
+                "a Categorical must have either probabilities or weights, got both or neither.",
+                code="E-PARAMETER-CHOICE",
             )
         if weights is not None:
             kept = _common_weights(weights, "weights")
@@ -71,7 +74,8 @@ class Categorical(LatticeDistribution):
             total = sum(parameter(p, name="probabilities") for p in probabilities or ())
             if total != 1:
                 raise InvalidParameterError(
-                    f"probabilities must sum to exactly 1, got {total}; pass them as weights=."
+                    f"probabilities must sum to exactly 1, got {total}. Use weights= for other sums.",
+                    code="E-PROBABILITIES-SUM",
                 )
         object.__setattr__(self, "weights", kept)
 
@@ -106,8 +110,8 @@ class Categorical(LatticeDistribution):
             or not all(isinstance(w, str) for w in weights)
         ):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a list of weights as strings, got {str(data)[:60]}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have a list of weights as strings, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(weights=weights)
 

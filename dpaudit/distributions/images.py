@@ -102,14 +102,14 @@ class SumMod(Image):
             or not 1 <= self.modulus <= 2**52
         ):
             raise InvalidParameterError(
-                f"modulus must be an integer from 1 to 2^52, got {self.modulus!r}; choose another group."
+                f"modulus must be an integer from 1 to 2^52, got {self.modulus!r}.", code="E-MODULUS-RANGE"
             )
 
     def apply(self, parts: Any) -> NDArray[np.int64]:
         array = _users_first(parts)
         if not (np.floor(array) == array).all():
             raise InvalidParameterError(
-                "outcomes in Z_m must be integers, got fractions; scale and round them."
+                "outcomes in Z_m must be integers, got fractions.", code="E-OUTCOME-NOT-INTEGER"
             )
         total = np.zeros(array.shape[1:], dtype=np.int64)
         for part in array:  # reduced at every step: no sum leaves int64
@@ -136,15 +136,14 @@ class Counts(Image):
     def __post_init__(self) -> None:
         if isinstance(self.outcomes, bool) or not isinstance(self.outcomes, int) or self.outcomes < 1:
             raise InvalidParameterError(
-                f"outcomes must be a whole number from 1 up, got {self.outcomes!r}; pass the size of the "
-                f"alphabet."
+                f"outcomes must be an integer, 1 or more, got {self.outcomes!r}.", code="E-SYMBOLS-RANGE"
             )
 
     def apply(self, parts: Any) -> NDArray[np.int64]:
         symbols = _users_first(parts)
         if not np.isin(symbols, np.arange(self.outcomes)).all():
             raise InvalidParameterError(
-                f"counted outcomes must be in 0..{self.outcomes - 1}, got others; pass a larger alphabet."
+                f"counted outcomes must be in 0..{self.outcomes - 1}, got others.", code="E-OUTCOME-RANGE"
             )
         return np.stack([(symbols == j).sum(axis=0, dtype=np.int64) for j in range(self.outcomes)], axis=-1)
 
@@ -171,8 +170,8 @@ class Shuffle(Image):
     def __post_init__(self) -> None:
         if isinstance(self.row_ndim, bool) or self.row_ndim not in (None, 0, 1):
             raise InvalidParameterError(
-                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}; flatten the "
-                f"messages."
+                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}.",
+                code="E-ROW-NDIM-RANGE",
             )
 
     def apply(self, parts: Any) -> NDArray[Any]:
@@ -180,8 +179,9 @@ class Shuffle(Image):
         rows = self.row_ndim if self.row_ndim is not None else array.ndim - 1
         if rows > 1 or array.ndim < 1 + rows:
             raise InvalidParameterError(
-                f"messages must be numbers or vectors, got parts of shape {array.shape}; give row_ndim "
-                f"where other axes come first."
+                f"messages must be numbers or vectors, got parts of shape {array.shape}. Pass row_ndim if "
+                "other axes come first.",
+                code="E-MESSAGE-SHAPE",
             )
         return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - rows), rows)
 
@@ -208,20 +208,20 @@ def image_from_json(data: dict[str, Any]) -> Image:
     kind = data.get("image") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _IMAGES:
         raise InvalidParameterError(
-            f"an image must be one of {sorted(_IMAGES)}, got {kind!r}; re-create the file."
+            f"an image must be one of {sorted(_IMAGES)}, got {kind!r}.", code="E-IMAGE-UNKNOWN"
         )
     try:
         return _IMAGES[kind](**{key: value for key, value in data.items() if key != "image"})
     except TypeError as error:
         raise InvalidParameterError(
-            f"the image {kind!r} does not take {sorted(data)}; re-create the file."
+            f"the image {kind!r} does not have the fields {sorted(data)}.", code="E-IMAGE-FIELDS"
         ) from error
 
 
 def _some(distributions: Sequence[Distribution]) -> Sequence[Distribution]:
     if len(distributions) == 0:
         raise InvalidParameterError(
-            "an aggregate needs at least one user, got none; leave the site out when nobody takes part."
+            "an aggregate requires at least one user, got none.", code="E-USERS-MISSING"
         )
     return distributions
 
@@ -230,7 +230,7 @@ def _users_first(parts: Any) -> NDArray[Any]:
     array = np.asarray(parts)
     if array.ndim == 0 or array.shape[0] == 0:
         raise InvalidParameterError(
-            f"parts must have the users on their first axis, got shape {array.shape}; stack them."
+            f"parts must have the users on the first axis, got shape {array.shape}.", code="E-PARTS-SHAPE"
         )
     return array
 
@@ -263,7 +263,7 @@ def _peel(distributions: Sequence[Distribution]) -> tuple[list[Distribution], Fr
     shapes = {distribution.batch_shape for distribution in distinct.values()}
     if len(shapes) > 1:
         raise InvalidParameterError(
-            f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
+            f"the outcomes of all users must have one shape, got {sorted(shapes)}.", code="E-OUTCOME-SHAPE"
         )
     parts = {key: _part(distribution) for key, distribution in distinct.items()}
     keys = [*map(identity, distributions)]
@@ -278,14 +278,14 @@ def _part(distribution: Distribution) -> tuple[Distribution | None, Any]:
     have."""
     if distribution.event_ndim:
         raise NotTractableError(
-            "a sum has an exact distribution only for numbers and vectors of independent numbers, "
-            f"got {distribution!r}; "
-            "sample."
+            "a sum has an exact distribution only for numbers and vectors of independent numbers, got "
+            f"{distribution!r}. Use sampling.",
+            code="E-DISTRIBUTION-NOT-SCALAR",
         )
     if isinstance(distribution, PointMass):
         if isinstance(distribution.value, str):
             raise InvalidParameterError(
-                f"outcomes must be numbers to be summed, got {distribution.value!r}; encode them."
+                f"summed outcomes must be numbers, got {distribution.value!r}.", code="E-OUTCOME-NOT-NUMBER"
             )
         return None, distribution.value
     return (
@@ -322,12 +322,13 @@ def _whole(offset: Fraction | NDArray[Any]) -> Any:
     if isinstance(offset, Fraction):
         if offset.denominator != 1:
             raise InvalidParameterError(
-                f"outcomes in Z_m must be integers, got a total shift of {offset}; scale and round the data."
+                f"outcomes in Z_m must be integers, got a total shift of {offset}.",
+                code="E-OUTCOME-NOT-INTEGER",
             )
         return int(offset)
     if not (np.floor(offset) == offset).all():
         raise InvalidParameterError(
-            "outcomes in Z_m must be integers, got fractional shifts; scale and round the data."
+            "outcomes in Z_m must be integers, got fractional shifts.", code="E-OUTCOME-NOT-INTEGER"
         )
     return offset.astype(np.int64)
 
@@ -343,9 +344,9 @@ def _sum_of(bases: list[Distribution]) -> Distribution:
         products = [base for base in bases if isinstance(base, Product)]
         if len(products) < len(bases):
             raise NotTractableError(
-                "vectors of different distributions and of one distribution are not summed together "
-                "here; use Product for "
-                "all users."
+                "vectors with different distributions cannot be summed with vectors of one distribution. "
+                "Use Product for all users.",
+                code="E-SUM-NO-CLOSED-FORM",
             )
         return Product(
             [
@@ -361,9 +362,9 @@ def _sum_of(bases: list[Distribution]) -> Distribution:
     if all(isinstance(base, LatticeDistribution) and base.support.finite for base in bases):
         return ConvolvedIntegers(bases)
     raise NotTractableError(
-        f"the sum of {len(bases)} distributions of kind {', '.join(kinds)} has no closed form here; "
-        "sample, or "
-        f"certify it from its parts."
+        f"the sum of {len(bases)} distributions of kind {', '.join(kinds)} has no closed form. Use "
+        "sampling, or certify it from its parts.",
+        code="E-SUM-NO-CLOSED-FORM",
     )
 
 

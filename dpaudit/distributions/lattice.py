@@ -127,9 +127,8 @@ class LatticeDistribution(ScalarDistribution):
         ends = self.support
         if (ends.lower is None and np.any(q == 0)) or (ends.upper is None and np.any(q == 1)):
             raise InvalidParameterError(
-                f"q must be strictly inside (0, 1) at an infinite end of the support of {self!r}, "
-                f"got 0 or 1; "
-                f"draw the uniform from the open interval."
+                f"q must be in (0, 1) for infinite ends of the support of {self!r}, got 0 or 1.",
+                code="E-LEVEL-RANGE",
             )
         few = q.size <= _FEW_LEVELS
         found = _remembered(self, q.shape, q.tobytes()) if few else self._between_ends(q)
@@ -199,7 +198,8 @@ class LatticeDistribution(ScalarDistribution):
             return iter(self._likeliest(tail))
         if ends.lower is None or ends.upper is None:
             raise NotTractableError(
-                f"{self!r} has infinitely many outcomes; pass a tail mass above 0 to leave out."
+                f"{self!r} has infinitely many outcomes. Pass a positive tail mass to leave out.",
+                code="E-OUTCOMES-NOT-FINITE",
             )
         pairs = ((k, self._pmf_ball(k)) for k in range(int(ends.lower), int(ends.upper) + 1))
         return ((k, p) for k, p in pairs if not p.is_zero())
@@ -209,7 +209,7 @@ class LatticeDistribution(ScalarDistribution):
         out.
         """
         if not tail < 1:
-            raise InvalidParameterError(f"tail must be below 1, got {tail}; pass the mass to leave out.")
+            raise InvalidParameterError(f"tail must be below 1, got {tail}.", code="E-TAIL-RANGE")
         edge = np.array(tail / 8)
         window = np.arange(float(self._lower_quantile(edge)), float(self._upper_quantile(edge)) + 1)
         order = window[np.argsort(-self._log_pmf(window), kind="stable")]
@@ -223,7 +223,8 @@ class LatticeDistribution(ScalarDistribution):
                 if upper(left) <= tail:
                     return found
         raise NotTractableError(
-            f"the mass left out must be provably at most {tail}, got {left}; pass a larger tail."
+            f"the mass left out cannot be proved to be at most {tail}, got {left}. Pass a larger tail.",
+            code="E-TAIL-TOO-SMALL",
         )
 
 

@@ -70,10 +70,12 @@ class ShuffledMultiset(Distribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...], row_ndim: int) -> None:
         if isinstance(row_ndim, bool) or row_ndim not in (0, 1):
             raise InvalidParameterError(
-                f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}; flatten the messages."
+                f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}.", code="E-ROW-NDIM-RANGE"
             )
         if not groups:
-            raise InvalidParameterError("a shuffler needs at least one user, got none; leave the site out.")
+            raise InvalidParameterError(
+                "a shuffler requires at least one user, got none.", code="E-USERS-MISSING"
+            )
         shapes, measures = (
             {distribution.batch_shape for distribution, _ in groups},
             {distribution.base_measure for distribution, _ in groups},
@@ -81,25 +83,25 @@ class ShuffledMultiset(Distribution):
         if any(distribution.event_ndim for distribution, _ in groups):
             raise NotTractableError(
                 "messages must be numbers or vectors of independent numbers, got a structured "
-                "distribution; sample "
-                "instead."
+                "distribution. Use sampling.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         if len(shapes) != 1 or len(measures) != 1:
             raise InvalidParameterError(
-                "all messages must have one shape and one kind of distribution, got shapes "
-                f"{sorted(shapes)} and "
-                f"{sorted(m.value for m in measures)}."
+                f"all messages must have one shape and one base measure, got shapes {sorted(shapes)} and "
+                f"measures {sorted(m.value for m in measures)}.",
+                code="E-MESSAGES-DIFFER",
             )
         if len(next(iter(shapes))) < row_ndim:
             raise InvalidParameterError(
-                "messages must be vectors for row_ndim=1, got numbers; use row_ndim=0."
+                "messages must be vectors for row_ndim=1, got numbers.", code="E-MESSAGE-SHAPE"
             )
         states = math.prod(times + 1 for _, times in groups)
         if states > _STATES:
             raise NotTractableError(
-                f"the distribution of a shuffled multiset is summed over at most {_STATES} states, "
-                f"got {states} "
-                f"({len(groups)} different distributions); use fewer distinct distributions, or sample."
+                f"a shuffled multiset may have at most {_STATES} states, got {states} from {len(groups)} "
+                "different distributions. Use fewer distinct distributions, or sampling.",
+                code="E-TERMS-TOO-MANY",
             )
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "row_ndim", int(row_ndim))
@@ -129,7 +131,7 @@ class ShuffledMultiset(Distribution):
         wanted = (self.users, *self._message_shape)
         if rows.shape[max(rows.ndim - len(wanted), 0) :] != wanted:
             raise InvalidParameterError(
-                f"an outcome must have shape (..., *{wanted}), got {rows.shape}; pass the sorted messages."
+                f"an outcome must have shape (..., *{wanted}), got {rows.shape}.", code="E-OUTCOME-SHAPE"
             )
         users_first = np.moveaxis(rows, -1 - self.row_ndim, 0)
         logs = []
@@ -184,7 +186,8 @@ class ShuffledMultiset(Distribution):
         if self.batch_shape or rows.shape != (self.users, *self._message_shape):
             raise InvalidParameterError(
                 f"one outcome must have shape {(self.users, *self._message_shape)} without replicates, got "
-                f"{rows.shape}; pass one multiset."
+                f"{rows.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         if not np.array_equal(canonical_rows(rows, self.row_ndim), rows):
             return arb.neg_inf()
@@ -215,13 +218,16 @@ class ShuffledMultiset(Distribution):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         if self.base_measure is not BaseMeasure.COUNTING or self.batch_shape:
             raise NotTractableError(
-                "only one multiset of discrete messages can be enumerated; enumerate it as a given "
-                "outcome, or sample."
+                "only a single multiset of discrete messages can be enumerated. Pass its outcome as "
+                "given, or use sampling.",
+                code="E-ATOMS-MISSING",
             )
         values = sorted({_key(value) for distribution, _ in self.groups for value, _ in distribution.atoms()})
         if math.comb(self.users + len(values) - 1, self.users) > _MULTISETS:
             raise NotTractableError(
-                f"at most {_MULTISETS} multisets are enumerated, got more; use Counts for symbols, or sample."
+                f"at most {_MULTISETS} multisets can be enumerated, got more. Use Counts for symbols, or "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
         multisets = (
             np.array(choice) for choice in itertools.combinations_with_replacement(values, self.users)
@@ -243,8 +249,8 @@ class ShuffledMultiset(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "row_ndim", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have row_ndim and groups, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have row_ndim and groups, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(data["groups"]), data["row_ndim"])

@@ -43,12 +43,14 @@ class NoisyMaximum(Distribution):
     def __init__(self, scores: Sequence[ExactLike | float] | NDArray[Any], noise: Distribution) -> None:
         kept = tuple(_exact_score(q) for q in scores)
         if not kept:
-            raise InvalidParameterError("scores must have at least one candidate, got none; pass the scores.")
+            raise InvalidParameterError(
+                "scores must have at least one candidate, got none.", code="E-SCORES-SHAPE"
+            )
         if not isinstance(noise, ScalarDistribution) or noise.base_measure is not BaseMeasure.LEBESGUE:
             raise InvalidParameterError(
-                f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
-                "Gaussian, Gumbel or "
-                "Exponential."
+                "noise must be a continuous scalar distribution, such as Laplace or Gaussian, got "
+                f"{noise!r}.",
+                code="E-NOISE-NOT-CONTINUOUS",
             )
         object.__setattr__(self, "scores", kept)
         object.__setattr__(self, "noise", noise)
@@ -130,8 +132,8 @@ class NoisyMaximum(Distribution):
         ):
             raise InvalidParameterError(
                 f"a {cls.name} distribution must have scores, exact strings, and noise, got "
-                f"{str(data)[:60]}; "
-                "re-create the file."
+                f"{str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(scores, distribution_from_json(data["noise"]))
 

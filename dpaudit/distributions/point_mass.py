@@ -41,16 +41,18 @@ class PointMass(Distribution):
         array = np.array(value)
         if array.dtype.kind not in "biufU" and not isinstance(value, int | Fraction):
             raise InvalidParameterError(
-                "a point mass must be a number, a string or an array of numbers, "
-                f"got {type(value).__name__}; convert it."
+                "a point mass must be a number, a string or an array of numbers, got "
+                f"{type(value).__name__}.",
+                code="E-POINT-MASS-TYPE",
             )
         if array.ndim and array.dtype.kind == "U":
             raise InvalidParameterError(
-                "an array of a point mass must hold numbers, got strings; encode them as integers."
+                "an array of a point mass must hold numbers, got strings.", code="E-POINT-MASS-TYPE"
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InvalidParameterError(
-                "a point mass must be comparable with itself, got NaN; reveal another marker."
+                "the value of a point mass must not be NaN, because NaN is not equal to itself.",
+                code="E-OUTCOME-NAN",
             )
         array.flags.writeable = False
         object.__setattr__(self, "value", array if array.ndim else array.item())
@@ -81,8 +83,8 @@ class PointMass(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "value"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a value and no more, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have only a value, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(decode_value(data["value"]))
 
@@ -103,13 +105,15 @@ class PointMass(Distribution):
 
     def _numbers(self) -> NDArray[Any]:
         if isinstance(self.value, str):
-            raise NotTractableError(f"a string has no order here, got {self!r}; reveal a number.")
+            raise NotTractableError(f"strings have no order, got {self!r}.", code="E-ORDER-MISSING")
         return self._array
 
     def _number(self) -> Fraction:
         if self.batch_shape or isinstance(self.value, str) or not np.isfinite(float(self.value)):
             raise NotTractableError(
-                f"only a single finite number has this, got {self!r}; ask entry by entry."
+                f"this is defined only for a single finite number, got {self!r}. Evaluate each entry by "
+                "itself.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         return dyadic(self.value)
 

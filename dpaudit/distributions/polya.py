@@ -47,17 +47,15 @@ class Polya(LatticeDistribution):
     ) -> None:
         if (log_ratio is None) == (ratio is None):
             raise InvalidParameterError(
-                f"a Polya distribution must have log_ratio or ratio, got log_ratio={log_ratio!r} and "
-                f"ratio={ratio!r}; "
-                "give one."
+                f"a Polya distribution must have either log_ratio or ratio, got log_ratio={log_ratio!r} "
+                f"and ratio={ratio!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         object.__setattr__(self, "shape", positive_parameter(shape, name="shape"))
         exponent = None if log_ratio is None else positive_parameter(log_ratio, name="log_ratio")
         base = None if ratio is None else parameter(ratio, name="ratio")
         if base is not None and not 0 < base < 1:
-            raise InvalidParameterError(
-                f"ratio must be strictly between 0 and 1, got {base}; pass such a number."
-            )
+            raise InvalidParameterError(f"ratio must be in (0, 1), got {base}.", code="E-RATIO-RANGE")
         object.__setattr__(self, "log_ratio", exponent)
         object.__setattr__(self, "ratio", base)
 

@@ -41,7 +41,7 @@ class Product(Distribution):
         kept = tuple(distributions)
         if not kept:
             raise InvalidParameterError(
-                "a product must have at least one distribution, got an empty list; leave the site out."
+                "a product must have at least one distribution, got an empty list.", code="E-PARTS-MISSING"
             )
         for distribution in kept:
             if (
@@ -50,8 +50,8 @@ class Product(Distribution):
                 or distribution.batch_shape
             ):
                 raise InvalidParameterError(
-                    "each coordinate of a product must be a scalar distribution, got "
-                    f"{distribution!r}; split it."
+                    f"each coordinate of a product must be a scalar distribution, got {distribution!r}.",
+                    code="E-DISTRIBUTION-NOT-SCALAR",
                 )
         counting = all(distribution.base_measure is BaseMeasure.COUNTING for distribution in kept)
         object.__setattr__(self, "distributions", kept)
@@ -129,8 +129,8 @@ class Product(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "laws"} or not isinstance(data["laws"], list):
             raise InvalidParameterError(
-                f"a product distribution must have a list of distributions, got {sorted(data)}; "
-                "re-create the file."
+                f"a product distribution must have a list of distributions, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls([distribution_from_json(distribution) for distribution in data["laws"]])
 

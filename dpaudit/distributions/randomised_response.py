@@ -55,26 +55,27 @@ class RandomisedResponse(LatticeDistribution):
     ) -> None:
         if (epsilon is None) == (keep is None):
             raise InvalidParameterError(
-                f"randomised response must have epsilon or keep, got epsilon={epsilon!r} and keep={keep!r}; "
-                "give one."
+                f"randomised response must have either epsilon or keep, got epsilon={epsilon!r} and "
+                f"keep={keep!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         k, true = parameter(symbols, name="symbols"), parameter(truth, name="truth")
         if k.denominator != 1 or not 2 <= k <= 2**31:
             raise InvalidParameterError(
-                f"symbols must be an integer from 2 to 2^31, got {k}; pass the size of the alphabet."
+                f"symbols must be an integer from 2 to 2^31, got {k}.", code="E-SYMBOLS-RANGE"
             )
         if true.denominator != 1 or not 0 <= true < k:
             raise InvalidParameterError(
-                f"truth must be an integer from 0 to {k - 1}, got {true}; pass the index of the true symbol."
+                f"truth must be an integer from 0 to {k - 1}, got {true}.", code="E-TRUTH-RANGE"
             )
         budget = None if epsilon is None else parameter(epsilon, name="epsilon")
         if budget is not None and not 0 <= budget <= 2**10:
             raise InvalidParameterError(
-                f"epsilon must be from 0 to 2^10, got {budget}; pass the local budget."
+                f"epsilon must be in [0, 2^10], got {budget}.", code="E-EPSILON-RANGE"
             )
         share = None if keep is None else parameter(keep, name="keep")
         if share is not None and not 0 <= share <= 1:
-            raise InvalidParameterError(f"keep must be in [0, 1], got {share}; pass a probability.")
+            raise InvalidParameterError(f"keep must be in [0, 1], got {share}.", code="E-KEEP-RANGE")
         for name, value in (("symbols", int(k)), ("truth", int(true)), ("epsilon", budget), ("keep", share)):
             object.__setattr__(self, name, value)
 

@@ -45,9 +45,10 @@ def parameter(value: ExactLike, *, name: str) -> Fraction:
     """Return one exact number. Raises ``InvalidParameterError`` for arrays and what ``exact`` refuses."""
     if isinstance(value, np.ndarray | list | tuple):
         raise InvalidParameterError(
-            f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}; "
-            "use Product([...]) for coordinates of different distributions, or .shift(array) for "
-            "independent copies."
+            f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}. Use "
+            "Product([...]) for coordinates with different distributions, or .shift(array) for "
+            "independent copies.",
+            code="E-PARAMETER-NOT-SCALAR",
         )
     return exact(value, name=name)
 
@@ -58,7 +59,7 @@ def positive_parameter(value: ExactLike, *, name: str) -> Fraction:
     if not _SMALLEST <= number <= _LARGEST:
         shown = str(number) if len(str(number)) < 40 else f"a number of {len(str(number))} digits"
         raise InvalidParameterError(
-            f"{name} must be greater than 0, from 2^-480 to 2^480, got {shown}; rescale it."
+            f"{name} must be in [2^-480, 2^480], got {shown}.", code="E-PARAMETER-RANGE"
         )
     return number
 
@@ -72,20 +73,18 @@ def outcomes(x: Any) -> Floats:
         array = np.array([_as_float(item) for item in array.ravel()], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise InvalidParameterError(
-            f"an outcome must be a real number, got dtype {array.dtype}; convert it to numbers."
+            f"an outcome must be a real number, got dtype {array.dtype}.", code="E-OUTCOME-NOT-NUMBER"
         )
     floats = array.astype(np.float64, copy=False)
     if array.dtype.kind == "f" and np.isnan(floats).any():
-        raise InvalidParameterError(
-            "an outcome must be a number, got NaN; check the data and the mechanism's output."
-        )
+        raise InvalidParameterError("an outcome must be a number, got NaN.", code="E-OUTCOME-NAN")
     return floats
 
 
 def _as_float(item: Any) -> float:
     if not isinstance(item, int | float | Fraction | np.number | np.bool_):
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {type(item).__name__}; convert it to numbers."
+            f"an outcome must be a real number, got {type(item).__name__}.", code="E-OUTCOME-NOT-NUMBER"
         )
     try:
         return float(item)
@@ -93,7 +92,7 @@ def _as_float(item: Any) -> float:
         return np.inf if item > 0 else -np.inf  # beyond the floats: their log-density is -inf in floats too
     except TypeError as error:
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {item!r}; convert it to numbers."
+            f"an outcome must be a real number, got {item!r}.", code="E-OUTCOME-NOT-NUMBER"
         ) from error
 
 
@@ -107,8 +106,8 @@ def one_outcome(x: Any) -> Fraction | None:
         return dyadic(x)
     if not isinstance(x, float | np.floating):
         raise InvalidParameterError(
-            f"one outcome must be one real number, got {type(x).__name__} of shape {np.shape(x)}; "
-            "pass its entries one by one."
+            f"one outcome must be one real number, got {type(x).__name__} of shape {np.shape(x)}.",
+            code="E-OUTCOME-NOT-NUMBER",
         )
     return None if np.isinf(x) else dyadic(x)
 
@@ -118,7 +117,7 @@ def levels(q: Any) -> Floats:
     array = outcomes(q)
     if not np.all((array >= 0) & (array <= 1)):
         raise InvalidParameterError(
-            f"q must be in [0, 1], got values from {array.min()} to {array.max()}; pass a probability."
+            f"q must be in [0, 1], got values from {array.min()} to {array.max()}.", code="E-LEVEL-RANGE"
         )
     return array
 
@@ -214,14 +213,15 @@ class ScalarDistribution(Distribution):
         given = {key: value for key, value in data.items() if key != "law"}
         if not any(given.keys() == set(form) for form in cls.forms):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have the keys {' or '.join(map(str, cls.forms))}, "
-                f"got {sorted(given)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have the keys {' or '.join(map(str, cls.forms))}, got "
+                f"{sorted(given)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         for key, value in given.items():
             if not isinstance(value, str | int):
                 raise InvalidParameterError(
-                    f"{key} must be an exact string, got {type(value).__name__}; re-create the file."
+                    f"{key} must be an exact string, got {type(value).__name__}.",
+                    code="E-DISTRIBUTION-FIELDS",
                 )
         return cls(**given)
 

@@ -52,15 +52,14 @@ class NoisyArgmax(Distribution):
     def __init__(self, scores: NDArray[Any] | Sequence[Any], noise: Distribution) -> None:
         if noise.base_measure is not BaseMeasure.LEBESGUE:
             raise NotTractableError(
-                f"the argmax distribution needs noise without ties, got the discrete {noise.name}; "
-                "use continuous "
-                f"noise, or enumerate the noisy scores with your own tie rule."
+                f"the argmax distribution requires noise without ties, got the discrete {noise.name}. Use "
+                "continuous noise, or enumerate the noisy scores with your own tie rule.",
+                code="E-NOISE-NOT-CONTINUOUS",
             )
         if noise.event_ndim != 0 or noise.batch_shape != ():
             raise InvalidParameterError(
-                f"noise must be one scalar distribution, got batch shape {noise.batch_shape}; pass it "
-                "without an "
-                f"array shift."
+                f"noise must be one scalar distribution, got batch shape {noise.batch_shape}.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         object.__setattr__(self, "scores", _read_scores(scores))
         object.__setattr__(self, "noise", noise)
@@ -136,8 +135,9 @@ class NoisyArgmax(Distribution):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[int, arb]]:
         if self.batch_shape:
             raise NotTractableError(
-                f"only one argmax can be enumerated, got a batch of shape {self.batch_shape}; enumerate its "
-                f"entries."
+                f"only a single argmax can be enumerated, got a batch of shape {self.batch_shape}. "
+                "Enumerate its entries.",
+                code="E-ATOMS-MISSING",
             )
         scores = [dyadic(q) for q in self.scores]
         known: dict[Fraction, arb] = {}
@@ -158,7 +158,7 @@ class NoisyArgmax(Distribution):
     def ppf(self, q: Any) -> NDArray[np.int64]:
         level = np.asarray(q, dtype=np.float64)
         if not np.all((level >= 0) & (level <= 1)):
-            raise InvalidParameterError(f"q must be in [0, 1], got {level!r}; pass a probability.")
+            raise InvalidParameterError(f"q must be in [0, 1], got {level!r}.", code="E-LEVEL-RANGE")
         passed = np.cumsum(self._table(), axis=-1)[..., :-1] < level[..., None]
         return np.asarray(passed.sum(axis=-1), dtype=np.int64)
 
@@ -179,15 +179,14 @@ class NoisyArgmax(Distribution):
     def from_json(cls, data: dict[str, Any]) -> NoisyArgmax:
         if data.keys() != {"law", "scores", "noise"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have the keys scores and noise, got {sorted(data)}; "
-                "re-create the "
-                f"file."
+                f"a {cls.name} distribution must have the keys scores and noise, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         raw = data["scores"]
         scores = raw if isinstance(raw, list) else decode_value(raw)
         if not isinstance(scores, list | np.ndarray):
             raise InvalidParameterError(
-                f"scores must be a list or an array, got {scores!r}; re-create the file."
+                f"scores must be a list or an array, got {scores!r}.", code="E-DISTRIBUTION-FIELDS"
             )
         return cls(scores=scores, noise=distribution_from_json(data["noise"]))
 
@@ -208,30 +207,34 @@ def _read_scores(scores: NDArray[Any] | Sequence[Any]) -> NDArray[Any]:
     array = scores.copy() if isinstance(scores, np.ndarray) else _from_list(list(scores))
     if array.ndim == 0 or array.shape[-1] == 0:
         raise InvalidParameterError(
-            f"scores must have at least one candidate on the last axis, got shape {array.shape}; pass (..., "
-            f"K)."
+            f"scores must have shape (..., K) with at least one candidate, got shape {array.shape}.",
+            code="E-SCORES-SHAPE",
         )
     if array.dtype == object:
         if array.ndim != 1:
             raise InvalidParameterError(
-                f"scores made of exact objects must be one list, got shape {array.shape}; pass floats for "
-                f"batches."
+                f"scores made of exact objects must be one list, got shape {array.shape}. Use floats for "
+                "batches.",
+                code="E-SCORES-SHAPE",
             )
         array = _from_list(array.tolist())
     elif array.dtype.kind in "biu":
         if array.size and (array.max() > 2**62 or array.min() < -(2**62)):
             raise InvalidParameterError(
-                "integer scores must be within ±2^62, got a larger one; rescale them."
+                "integer scores must be within ±2^62, got a larger one.", code="E-SCORES-RANGE"
             )
         array = array.astype(np.int64)
     elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64)
     else:
         raise InvalidParameterError(
-            f"scores must be integers, floats or exact numbers, got dtype {array.dtype}; convert them."
+            f"scores must be integers, floats or exact numbers, got dtype {array.dtype}.",
+            code="E-SCORES-TYPE",
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InvalidParameterError("scores must be finite, got NaN or an infinity; check the data.")
+        raise InvalidParameterError(
+            "scores must be finite, got NaN or an infinity.", code="E-SCORES-NOT-FINITE"
+        )
     array.setflags(write=False)
     return array
 

@@ -63,9 +63,9 @@ def require_level_distributions(level: Distribution, noise: Distribution) -> Non
     exponential = isinstance(level, Laplace | Exponential) and isinstance(noise, Laplace | Exponential)
     if not exponential and not (isinstance(level, Gaussian) and isinstance(noise, Gaussian)):
         raise NotTractableError(
-            "a joint distribution with a shared random level needs noise that is all Laplace or "
-            "exponential, or all "
-            f"Gaussian, got {level.name} and {noise.name}; use such noise, or sample."
+            "a joint distribution with a shared random level requires noise that is all Laplace or "
+            f"exponential, or all Gaussian, got {level.name} and {noise.name}. Use such noise, or sampling.",
+            code="E-NOISE-NOT-SUPPORTED",
         )
 
 
@@ -73,8 +73,9 @@ def require_top(level: Distribution) -> None:
     """Refuse a level that is cut off at a top and has no route here, with ``NotTractableError``."""
     if not isinstance(level, Laplace | Exponential):
         raise NotTractableError(
-            f"a level that is known to lie below a number must be Laplace or exponential, got {level.name}; "
-            f"use such noise, or sample."
+            f"a level that is known to be below a number must be Laplace or exponential, got {level.name}. "
+            "Use such noise, or sampling.",
+            code="E-NOISE-NOT-SUPPORTED",
         )
 
 

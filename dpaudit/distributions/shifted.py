@@ -55,27 +55,32 @@ def _read_offset(offset: Any) -> Offset:
     if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
         if not isinstance(number, Fraction | int | float):
-            raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
+            raise InvalidParameterError(
+                f"an offset must be a real number, got {number!r}.", code="E-OFFSET-TYPE"
+            )
         exactly = dyadic(number)
         if not abs(exactly.numerator) < _LARGEST_NUMBER * exactly.denominator:
             raise InvalidParameterError(
-                "an offset must be below 2^1000, got a larger one; use a coarser unit."
+                "an offset must be below 2^1000, got a larger one.", code="E-OFFSET-RANGE"
             )
         return exactly
     if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
         received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
         raise InvalidParameterError(
-            "what noise is added to must be an int, Fraction, float or an array of integers or floats, got "
-            f"{received}; convert it, a list by np.array."
+            f"an offset must be an int, Fraction, float, or array of integers or floats, got {received}. "
+            "Convert a list by np.array.",
+            code="E-OFFSET-TYPE",
         )
     if offset.dtype.kind == "f":
         kept = offset.astype(np.float64) + 0.0  # a copy, and -0.0 becomes 0.0: equal offsets have equal bytes
         if not np.isfinite(kept).all():
-            raise InvalidParameterError("an offset must be finite, got NaN or an infinity; check the data.")
+            raise InvalidParameterError(
+                "an offset must be finite, got NaN or an infinity.", code="E-OFFSET-NOT-FINITE"
+            )
     else:
         if offset.size and not -_LARGEST_INTEGER < int(offset.min()) <= int(offset.max()) < _LARGEST_INTEGER:
             raise InvalidParameterError(
-                "an integer offset must be below 2^62, got a larger one; use a coarser unit."
+                "an integer offset must be below 2^62, got a larger one.", code="E-OFFSET-RANGE"
             )
         kept = offset.astype(np.int64)
     kept.flags.writeable = False
@@ -100,7 +105,9 @@ class Shifted(Distribution):
     def __init__(self, base: Distribution, offset: Any) -> None:
         if base.event_ndim:
             raise InvalidParameterError(
-                f"only scalar outcomes can be shifted, got {base!r}; shift the parts instead."
+                f"only distributions with scalar outcomes can be shifted, got {base!r}. Shift its parts "
+                "instead.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         kept = _read_offset(offset)
         if isinstance(kept, np.ndarray):
@@ -110,7 +117,7 @@ class Shifted(Distribution):
             and abs(kept.numerator) >= _LARGEST_INTEGER * kept.denominator
         ):
             raise InvalidParameterError(
-                f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit."
+                f"an offset on a lattice must be below 2^62, got {kept}.", code="E-OFFSET-RANGE"
             )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "offset", kept)
@@ -162,7 +169,8 @@ class Shifted(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "offset"}:
             raise InvalidParameterError(
-                f"a shifted distribution must have base and offset, got {sorted(data)}; re-create the file."
+                f"a shifted distribution must have base and offset, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         offset = data["offset"]
         return cls(
@@ -191,10 +199,10 @@ class Shifted(Distribution):
             _sum_error(draws, moved, total)
         ):
             raise InvalidParameterError(
-                f"an outcome of {self.base!r} plus its offset must be a float exactly, "
-                f"got a sum that rounds; "
-                "scale the data to integers, or round it to a multiple of a power of 1/2, "
-                "before noise on a lattice is added."
+                f"the sum of an outcome of {self.base!r} and its offset must be a float exactly, got a sum "
+                "that rounds. Before adding noise on a lattice, scale the data to integers, or round to a "
+                "multiple of a power of 1/2.",
+                code="E-SUM-ROUNDS",
             )
         return np.asarray(total)
 
@@ -245,8 +253,9 @@ class Shifted(Distribution):
     def _scalar(self) -> Fraction:
         if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
             raise NotTractableError(
-                f"only a scalar distribution has this, got copies of shape {self.batch_shape}; ask "
-                "entry by entry."
+                f"this is defined only for a scalar distribution, got copies of shape {self.batch_shape}. "
+                "Evaluate each entry by itself.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         return self.offset
 
@@ -283,7 +292,9 @@ class Shifted(Distribution):
             return joint_atoms(parts, self.batch_shape, tail)
         if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
             raise NotTractableError(
-                f"a shift of coordinates is not enumerated here, got {self!r}; shift each coordinate."
+                f"a shift of coordinates cannot be enumerated, got {self!r}. Shift each coordinate by "
+                "itself.",
+                code="E-ATOMS-MISSING",
             )
         offset = self.offset
         return ((_outcome(dyadic(value) + offset), p) for value, p in self.base.atoms(tail=tail))
@@ -299,7 +310,7 @@ def _minus(value: Any, offset: Any) -> Any:
         return float(value)
     if not isinstance(value, int | float | Fraction | np.number | np.bool_):
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {type(value).__name__}; convert it."
+            f"an outcome must be a real number, got {type(value).__name__}.", code="E-OUTCOME-NOT-NUMBER"
         )
     return dyadic(value) - dyadic(offset)
 

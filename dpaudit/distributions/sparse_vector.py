@@ -77,26 +77,29 @@ class AboveThreshold(Kernel):
     ) -> None:
         if threshold_noise is None and query_noise is None:
             raise InvalidParameterError(
-                "a noisy comparison must have noise, got none; give threshold_noise or query_noise."
+                "a noisy comparison must have threshold_noise or query_noise, got neither.",
+                code="E-NOISE-MISSING",
             )
         if max_positives is not None and (
             isinstance(max_positives, bool) or not isinstance(max_positives, int) or max_positives < 1
         ):
             raise InvalidParameterError(
-                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}.",
+                code="E-MAX-POSITIVES-RANGE",
             )
         for noise in (threshold_noise, query_noise):
             if noise is not None and (
                 noise.base_measure is not BaseMeasure.LEBESGUE or noise.batch_shape or noise.event_ndim
             ):
                 raise InvalidParameterError(
-                    f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
-                    "Exponential or "
-                    f"Gaussian."
+                    "noise must be a continuous scalar distribution, such as Laplace or Gaussian, got "
+                    f"{noise!r}.",
+                    code="E-NOISE-NOT-CONTINUOUS",
                 )
         if not isinstance(resample_threshold, bool):
             raise InvalidParameterError(
-                f"resample_threshold must be True or False, got {resample_threshold!r}."
+                f"resample_threshold must be True or False, got {resample_threshold!r}.",
+                code="E-RESAMPLE-THRESHOLD-TYPE",
             )
         present = [noise for noise in (threshold_noise, query_noise) if noise is not None]
         require_level_distributions(present[0], present[-1])
@@ -120,8 +123,7 @@ class AboveThreshold(Kernel):
         value = queried_numbers(query)
         if value.shape not in ((), size):
             raise InvalidParameterError(
-                f"a query must be one number or have shape {size}, got {value.shape}; ask one query at a "
-                f"time."
+                f"a query must be one number or have shape {size}, got {value.shape}.", code="E-QUERY-SHAPE"
             )
         closed = self._closed(state, size)
         self._require_open(closed)
@@ -159,9 +161,10 @@ class AboveThreshold(Kernel):
     def _require_open(self, closed: NDArray[np.bool_]) -> None:
         if closed.all():
             raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} positives are spent; open a new channel, and account "
-                f"for it."
+                f"the channel is closed: it has given {self.max_positives} of "
+                f"max_positives={self.max_positives} positive answers. Open a new channel and account for "
+                "it.",
+                code="E-CHANNEL-CLOSED",
             )
 
     @staticmethod
@@ -200,8 +203,9 @@ class AboveThreshold(Kernel):
             stop = int(self._stops(row[None])[0])
             if single and stop < len(row):
                 raise InvalidParameterError(
-                    f"a session must end with its positive number {self.max_positives}, got {len(row)} "
-                    f"answers with that positive at position {stop - 1}; a closed channel gives none."
+                    f"a session must end with positive answer {self.max_positives}, which closes the "
+                    f"channel, got {len(row)} answers with this positive at position {stop - 1}.",
+                    code="E-SESSION-AFTER-CLOSE",
                 )
             yield (
                 np.flatnonzero(group.ravel() == number),
@@ -301,16 +305,15 @@ def _flags(value: Any) -> NDArray[np.bool_]:
     if array.dtype.kind == "b":
         return array
     if not np.isin(array, (0, 1)).all():
-        raise InvalidParameterError(
-            f"an answer must be True or False, got {value!r}; pass what the channel answered."
-        )
+        raise InvalidParameterError(f"an answer must be True or False, got {value!r}.", code="E-ANSWER-TYPE")
     return array.astype(bool)
 
 
 def _one(array: NDArray[Any]) -> Any:
     if array.shape != ():
         raise InvalidParameterError(
-            f"one session has scalar queries and answers, got shape {array.shape}; pass one replicate at a "
-            f"time."
+            f"the queries and answers of one session must be scalars, got shape {array.shape}. Pass one "
+            "replicate at a time.",
+            code="E-SESSION-SHAPE",
         )
     return array[()]

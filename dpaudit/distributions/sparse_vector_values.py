@@ -61,12 +61,14 @@ class ValuesAboveThreshold(Kernel):
         for noise in (threshold_noise, query_noise):
             if not isinstance(noise, Laplace | Exponential):
                 raise NotTractableError(
-                    f"noise must be Laplace or Exponential, got {noise!r}; use such noise, or sample."
+                    f"noise must be Laplace or Exponential, got {noise!r}. Use such noise, or sampling.",
+                    code="E-NOISE-NOT-SUPPORTED",
                 )
         whole = isinstance(max_positives, int) and not isinstance(max_positives, bool)
         if max_positives is not None and not (whole and max_positives >= 1):
             raise InvalidParameterError(
-                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}.",
+                code="E-MAX-POSITIVES-RANGE",
             )
         object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
         object.__setattr__(self, "threshold_noise", threshold_noise)
@@ -81,7 +83,8 @@ class ValuesAboveThreshold(Kernel):
     ) -> float:
         if replicates is not None:
             raise NotTractableError(
-                f"this channel has one session at a time, got replicates={replicates}; loop over them."
+                f"this channel does not support replicates, got replicates={replicates}. Use a loop.",
+                code="E-REPLICATES-NOT-SUPPORTED",
             )
         self._require_more(state)
         if state.level is None:
@@ -117,9 +120,9 @@ class ValuesAboveThreshold(Kernel):
     def _require_more(self, state: _Comparisons) -> None:
         if self.max_positives is not None and state.positives >= self.max_positives:
             raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} values are shown; open a new channel, and account for "
-                f"it."
+                f"the channel is closed: it has released {self.max_positives} of "
+                f"max_positives={self.max_positives} values. Open a new channel and account for it.",
+                code="E-CHANNEL-CLOSED",
             )
 
     def _log_level(self, gaps: Floats, top: float | None) -> float:
@@ -155,8 +158,9 @@ class ValuesAboveThreshold(Kernel):
         most = self.max_positives
         if most is not None and len(values) >= most and values[most - 1] + 1 < len(outcomes):
             raise InvalidParameterError(
-                f"a session must end with value number {most}, got {len(outcomes)} answers with that value "
-                f"at position {values[most - 1]}; a closed channel gives none."
+                f"a session must end with value number {most}, which closes the channel, got {len(outcomes)} "
+                f"answers with this value at position {values[most - 1]}.",
+                code="E-SESSION-AFTER-CLOSE",
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -185,8 +189,8 @@ def _answers(outcomes: Sequence[Any]) -> Floats:
     for answer in answers:
         if answer.shape != () or answer.dtype.kind != "f" or np.isinf(answer):
             raise InvalidParameterError(
-                f"an answer must be a float, NaN for a query below the threshold, got {answer!r}; pass what "
-                f"the channel answered."
+                f"an answer must be a float, or NaN for a query below the threshold, got {answer!r}.",
+                code="E-ANSWER-TYPE",
             )
     return np.array([float(answer) for answer in answers])
 
@@ -204,7 +208,7 @@ def _number(query: Any) -> Any:
     value = queried_numbers(query)
     if value.shape != ():
         raise InvalidParameterError(
-            f"a query must be one number, got shape {value.shape}; ask one query at a time."
+            f"a query must be one number, got shape {value.shape}.", code="E-QUERY-SHAPE"
         )
     return value[()].item()
 

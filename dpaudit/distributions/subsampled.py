@@ -66,7 +66,9 @@ class SubsampledGaussianSum(Distribution):
     ) -> None:
         if (sigma is None) == (variance is None):
             raise InvalidParameterError(
-                f"the noise must have sigma or variance, got {sigma!r} and {variance!r}; give one."
+                f"the noise must have either sigma or variance, got sigma={sigma!r} and "
+                f"variance={variance!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         rows, found = _read_records(records, dimension)
         share = probability(parameter(rate, name="rate"), name="rate")
@@ -124,7 +126,8 @@ class SubsampledGaussianSum(Distribution):
         array = outcomes(x)
         if array.shape != ((self.dimension,) if self.dimension else ()):
             raise InvalidParameterError(
-                f"one outcome must have dimension {self.dimension}, got shape {array.shape}; pass one."
+                f"one outcome must have dimension {self.dimension}, got shape {array.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         return [float(entry) for entry in array.ravel()]
 
@@ -177,7 +180,9 @@ class SubsampledGaussianSum(Distribution):
 
     def _require_number(self, what: str) -> None:
         if self.dimension:
-            raise NotTractableError(f"a vector has no {what}; use its density, or sample.")
+            raise NotTractableError(
+                f"a vector has no {what}. Use its density, or sampling.", code="E-DISTRIBUTION-NOT-SCALAR"
+            )
 
     def mean(self) -> float:
         self._require_number("single mean")
@@ -224,8 +229,8 @@ class SubsampledGaussianSum(Distribution):
         if not good or len(entries) < len(rows or ()) or not all(isinstance(text, str) for text in texts):
             raise InvalidParameterError(
                 f"a {cls.name} distribution must have records, dimension, rate and variance as exact "
-                "strings, got "
-                f"{str(data)[:60]}; re-create the file."
+                f"strings, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         size = int(exact(data["dimension"], name="dimension"))
         records = entries if size else [row[0] if len(row) == 1 else row for row in entries]
@@ -248,8 +253,7 @@ def _read_records(records: Sequence[Any] | NDArray[Any], dimension: int | None) 
         shape = np.shape(record)
         if shape != ((dimension,) if dimension else ()):
             raise InvalidParameterError(
-                f"every record must have dimension {dimension}, got shape {shape}; pass numbers, or vectors "
-                "of one length."
+                f"every record must have dimension {dimension}, got shape {shape}.", code="E-RECORD-SHAPE"
             )
         entries = record if dimension else [record]
         rows.append(tuple(_entry(entry) for entry in entries))
@@ -273,7 +277,8 @@ def _components(records: tuple[Row, ...], rate: Fraction, size: int) -> list[tup
         sums = later
         if len(sums) > MAX_COMPONENTS:
             raise NotTractableError(
-                f"the density needs at most {MAX_COMPONENTS} different sums of subsets, {len(records)} "
-                "records have more; audit fewer records, or records of equal values."
+                f"the density requires at most {MAX_COMPONENTS} different sums of subsets, {len(records)} "
+                "records have more. Use fewer records, or records of equal values.",
+                code="E-TERMS-TOO-MANY",
             )
     return sorted(sums.items())

@@ -68,7 +68,8 @@ class SymmetricLattice(LatticeDistribution):
             step *= 2
             if step > _LONGEST:
                 raise NotTractableError(
-                    f"a tail of {self!r} must have at most {_LONGEST} terms, got more; use a coarser unit."
+                    f"a tail of {self!r} must have at most {_LONGEST} terms, got more. Use a coarser unit.",
+                    code="E-TERMS-TOO-MANY",
                 )
         return k + step
 
@@ -83,8 +84,9 @@ def _tail_table(distribution: SymmetricLattice) -> Floats:
         length *= 2
         if length > _LONGEST:
             raise NotTractableError(
-                f"the cdf of {distribution!r} must have at most {_LONGEST} values in floats, got more; "
-                "use sf_ball, sample, or a coarser unit."
+                f"the cdf of {distribution!r} in floats requires at most {_LONGEST} values, got more. Use "
+                "sf_ball, sampling, or a coarser unit.",
+                code="E-TERMS-TOO-MANY",
             )
     pmf = np.exp(distribution._log_pmf(np.arange(float(length + 1))))
     table: Floats = np.append(np.cumsum(pmf[::-1])[::-1], 0.0)

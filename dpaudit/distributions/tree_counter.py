@@ -76,26 +76,27 @@ class BinaryTree(Kernel):
     ) -> None:
         if isinstance(leaves, bool) or not isinstance(leaves, int) or leaves < 1:
             raise InvalidParameterError(
-                f"leaves must be a whole number from 1 up, got {leaves!r}; pass the longest stream."
+                f"leaves must be an integer, 1 or more, got {leaves!r}.", code="E-LEAVES-RANGE"
             )
         if (noise is None) == (noise_by_level is None):
             raise InvalidParameterError(
-                "a tree must have noise or noise_by_level, got both or neither; give one."
+                "a tree must have either noise or noise_by_level, got both or neither.",
+                code="E-PARAMETER-CHOICE",
             )
         levels = leaves.bit_length()
         distributions = (noise,) * levels if noise is not None else tuple(noise_by_level or ())
         if len(distributions) != levels:
             raise InvalidParameterError(
                 f"noise_by_level must have one distribution for each of the {levels} levels, got "
-                f"{len(distributions)}; add or "
-                f"drop some."
+                f"{len(distributions)}.",
+                code="E-LEVELS-COUNT",
             )
         for distribution in distributions:
             if distribution.batch_shape or distribution.event_ndim:
                 raise InvalidParameterError(
-                    f"noise must be a scalar distribution, got {distribution!r}; arrays of leaves get "
-                    "independent noise for "
-                    f"each entry."
+                    f"noise must be a scalar distribution, got {distribution!r}. Each entry of an array of "
+                    "leaves gets independent noise.",
+                    code="E-DISTRIBUTION-NOT-SCALAR",
                 )
         object.__setattr__(self, "leaves", leaves)
         object.__setattr__(self, "noise_by_level", distributions)
@@ -114,7 +115,8 @@ class BinaryTree(Kernel):
             elif np.shape(total)[0] != replicates:
                 raise InvalidParameterError(
                     f"an array-valued query must have the {replicates} replicates as its leading axis, got "
-                    f"shape {np.shape(total)}."
+                    f"shape {np.shape(total)}.",
+                    code="E-REPLICATES-SHAPE",
                 )
         outcome = self.noise_by_level[level].shift(total).sample(rng, ())
         return outcome.item() if np.ndim(outcome) == 0 else outcome
@@ -145,15 +147,16 @@ class BinaryTree(Kernel):
     def _require_open(self, state: _Growth) -> None:
         if state.count >= self.leaves:
             raise InvalidParameterError(
-                f"a closed channel answers no more: all {self.leaves} leaves have come; open a new tree."
+                f"the channel is closed: all {self.leaves} leaves have been used. Open a new tree.",
+                code="E-CHANNEL-CLOSED",
             )
 
     def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[int, Any, Any]]:
         """The level of each node, with its true sum and its answer."""
         if same_length(queries, outcomes) > self.leaves:
             raise InvalidParameterError(
-                f"a session must have at most {self.leaves} queries, got {len(queries)}; a closed tree "
-                f"takes none."
+                f"a session must have at most {self.leaves} queries, got {len(queries)}.",
+                code="E-SESSION-LENGTH",
             )
         state = self.open()
         for query, outcome in zip(queries, outcomes, strict=True):
@@ -203,8 +206,8 @@ class BinaryTree(Kernel):
         """
         if not 0 <= length <= len(outcomes):
             raise InvalidParameterError(
-                f"length must be from 0 to the {len(outcomes)} answers so far, got {length}; ask more "
-                f"leaves first."
+                f"length must be from 0 to {len(outcomes)}, the number of answers so far, got {length}.",
+                code="E-LENGTH-RANGE",
             )
         return sum((outcomes[node - 1] for node in BinaryTree.prefix_nodes(length)), 0)
 
@@ -214,7 +217,7 @@ class BinaryTree(Kernel):
         answered up to ``released_up_to``.
         """
         if leaf < 1:
-            raise InvalidParameterError(f"leaves are numbered from 1, got {leaf}.")
+            raise InvalidParameterError(f"leaf must be 1 or more, got {leaf}.", code="E-LEAF-RANGE")
         nodes = []
         while leaf <= released_up_to:
             nodes.append(leaf)
@@ -232,7 +235,9 @@ class BinaryTree(Kernel):
     def from_json(cls, data: dict[str, Any]) -> BinaryTree:
         expect_keys(data, {"leaves", "noise_by_level"})
         if not isinstance(data["noise_by_level"], list):
-            raise InvalidParameterError("noise_by_level must be a list of distributions; re-create the file.")
+            raise InvalidParameterError(
+                "noise_by_level must be a list of distributions.", code="E-KERNEL-FIELDS"
+            )
         return cls(
             leaves=data["leaves"],
             noise_by_level=[distribution_from_json(item) for item in data["noise_by_level"]],

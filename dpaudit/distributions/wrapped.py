@@ -58,19 +58,19 @@ class WrappedMod(Distribution):
     def __init__(self, base: Distribution, *, modulus: int, offset: Any = 0) -> None:
         if not isinstance(base, LatticeDistribution):
             raise NotTractableError(
-                f"only a scalar distribution on the integers can be wrapped, got {base!r}; pass the "
-                "noise, and its "
-                f"shift as offset."
+                f"only a scalar distribution on the integers can be wrapped, got {base!r}. Pass its shift "
+                "as offset.",
+                code="E-DISTRIBUTION-NOT-LATTICE",
             )
         if isinstance(modulus, bool) or not isinstance(modulus, int) or not 1 <= modulus <= _LARGEST:
             raise InvalidParameterError(
-                f"modulus must be an integer from 1 to 2^52, got {modulus!r}; choose another group."
+                f"modulus must be an integer from 1 to 2^52, got {modulus!r}.", code="E-MODULUS-RANGE"
             )
         values = np.asarray(offset)
         numbers = values.ravel().tolist()
         if values.dtype.kind not in "biufO" or not all(v == v // 1 for v in numbers):
             raise InvalidParameterError(
-                f"an offset in Z_m must be an integer, got {offset!r}; scale and round the data first."
+                f"an offset in Z_m must be an integer, got {offset!r}.", code="E-OFFSET-NOT-INTEGER"
             )
         kept = np.array([int(v % modulus) for v in numbers], dtype=np.int64).reshape(values.shape)
         kept.setflags(write=False)
@@ -155,7 +155,8 @@ class WrappedMod(Distribution):
                 return total + arb(0).union(rest)
             last = following
         raise NotTractableError(
-            f"a wrapped sum may have at most {_TERMS} terms, got more; use a larger modulus or less noise."
+            f"a wrapped sum may have at most {_TERMS} terms, got more. Use a larger modulus or less noise.",
+            code="E-TERMS-TOO-MANY",
         )
 
     def _unseen(self, near: int, far: int, *, last: arb | None = None) -> arb | None:
@@ -203,8 +204,9 @@ class WrappedMod(Distribution):
             return joint_atoms(parts, self.batch_shape, tail)
         if self.modulus > _TABLE:
             raise NotTractableError(
-                f"at most {_TABLE} outcomes are enumerated, got the modulus {self.modulus}; replay or "
-                f"sample instead."
+                f"at most {_TABLE} outcomes can be enumerated, got modulus {self.modulus}. Use replay or "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
         shift = int(self.offset)
         pairs = ((y, self.residue_ball((y - shift) % self.modulus)) for y in range(self.modulus))
@@ -224,7 +226,8 @@ class WrappedMod(Distribution):
         """P(Y < y) for y = 0, ..., m, shape batch_shape + (m + 1,)."""
         if self.modulus > _TABLE:
             raise NotTractableError(
-                f"a cdf in Z_m needs m of at most {_TABLE}, got {self.modulus}; draw it visibly."
+                f"a cdf in Z_m requires m to be at most {_TABLE}, got {self.modulus}. Draw it visibly.",
+                code="E-TERMS-TOO-MANY",
             )
         chances = np.exp(self._log_residues(np.arange(float(self.modulus))))
         mine = chances[(np.arange(self.modulus) - self.offset[..., None]) % self.modulus]
@@ -244,13 +247,14 @@ class WrappedMod(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "modulus", "offset"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have base, modulus and offset, got {sorted(data)}; "
-                "re-create the "
-                f"file."
+                f"a {cls.name} distribution must have base, modulus and offset, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         offset = decode_value(data["offset"])
         if not isinstance(offset, np.ndarray):
-            raise InvalidParameterError(f"an offset must be an array, got {offset!r}; re-create the file.")
+            raise InvalidParameterError(
+                f"an offset must be an array, got {offset!r}.", code="E-DISTRIBUTION-FIELDS"
+            )
         modulus = int(exact(data["modulus"], name="modulus"))
         return cls(distribution_from_json(data["base"]), modulus=modulus, offset=offset)
 
@@ -287,8 +291,9 @@ def _reach(base: LatticeDistribution, modulus: int) -> tuple[int, int]:
         first, last = (centre - step) // modulus - 1, (centre + step) // modulus + 1
     if last - first > _TERMS:
         raise NotTractableError(
-            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}; use a larger modulus "
-            f"or less noise."
+            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}. Use a larger modulus or "
+            "less noise.",
+            code="E-TERMS-TOO-MANY",
         )
     return first, last
 
