@@ -21,6 +21,7 @@ from dpaudit.distributions import (
     NoisyMaximum,
     distribution_from_json,
 )
+from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
 
 NOISES: list[Distribution] = [Laplace(scale=2), Gaussian(variance=2), Gumbel(scale=1), Exponential(scale=2)]
@@ -79,10 +80,10 @@ def test_json_and_refusals() -> None:
     """A distribution is read back equal; discrete noise, no scores and malformed files are refused."""
     distribution = NoisyMaximum(SCORES, Laplace(scale="1/3"))
     assert distribution_from_json(distribution.to_json()) == distribution
-    with pytest.raises(InvalidParameterError, match="continuous"):
+    with raises(InvalidParameterError, code="E-NOISE-NOT-CONTINUOUS"):
         NoisyMaximum([1], DiscreteLaplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="at least one"):
+    with raises(InvalidParameterError, code="E-SCORES-SHAPE"):
         NoisyMaximum([], Laplace(scale=1))
     for change in ({"scores": [1, 2]}, {"scores": "1"}, {"extra": 1}):
-        with pytest.raises(InvalidParameterError):
+        with raises(InvalidParameterError, code="E-DISTRIBUTION-FIELDS"):
             distribution_from_json({**distribution.to_json(), **change})

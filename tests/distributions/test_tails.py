@@ -29,6 +29,7 @@ from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.distributions.tails import SymmetricLattice
 from dpaudit.kernel.ball import ball, exceeds, precision
 from tests.distributions.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name, real
+from tests.errors import raises
 
 
 @cache
@@ -191,9 +192,9 @@ def test_ppf_refuses_the_levels_0_and_1_at_infinite_ends() -> None:
     """An integer type has no infinity: levels 0 and 1 are refused where the support has no end, and mean the
     end where it has.
     """
-    with pytest.raises(InvalidParameterError, match="strictly inside"):
+    with raises(InvalidParameterError, code="E-LEVEL-RANGE"):
         Skellam(variance=2).ppf([0.5, 0.0])
-    with pytest.raises(InvalidParameterError, match="strictly inside"):
+    with raises(InvalidParameterError, code="E-LEVEL-RANGE"):
         Polya(shape=1, ratio="1/2").ppf(1.0)
     assert Polya(shape=1, ratio="1/2").ppf(0.0) == 0
     np.testing.assert_array_equal(Binomial(trials=5000, p="1/1000").ppf([0.0, 1.0]), [0, 5000])
@@ -217,7 +218,7 @@ def test_a_table_too_long_is_refused_with_a_way_out() -> None:
     works.
     """
     distribution = DiscreteGaussian(sigma2=10**12)
-    with pytest.raises(NotTractableError, match="sample"):
+    with raises(NotTractableError, code="E-TERMS-TOO-MANY"):
         distribution.cdf(0)
     assert distribution.logp(0) == pytest.approx(-0.5 * math.log(2 * math.pi * 1e12), rel=1e-12)
 
