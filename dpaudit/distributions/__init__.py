@@ -1,4 +1,4 @@
-"""Offer probability distributions with exact parameters, evaluated in floats for speed and in balls for proof."""
+"""Offer probability distributions with exact parameters, in floats for speed and in balls for proof."""
 
 from dpaudit.distributions.base import (
     BaseMeasure,

@@ -113,11 +113,11 @@ class Distribution(ABC):
 
     @abstractmethod
     def logp_ball(self, x: Any) -> arb:
-        """Return an ``arb`` that contains the total log-density of one outcome, ``-inf`` outside the support."""
+        """Return an ``arb`` that contains the total log-density of one outcome (``-inf`` if impossible)."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON with exact strings, from which ``distribution_from_json`` reads an equal value."""
+        """Return plain JSON with exact strings, which ``distribution_from_json`` reads to an equal value."""
 
     @classmethod
     @abstractmethod

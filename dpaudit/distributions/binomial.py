@@ -122,7 +122,7 @@ class _Successes(LatticeDistribution):
         return self._tail_ball(k, upper=True)
 
     def _tail_ball(self, k: int, *, upper: bool) -> arb:
-        """Return P(X > k) or P(X <= k) as an incomplete beta function of p or 1 - p, the faster of the two."""
+        """Return P(X > k) or P(X <= k) as an incomplete beta function of p or 1 - p, whichever is faster."""
         ends = self.support
         if k < (ends.lower or 0) or k >= (ends.upper or 0):
             return arb(int(upper == (k < (ends.lower or 0))))

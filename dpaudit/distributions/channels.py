@@ -87,7 +87,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> NDArray[np.float64]:
-        """Return the log-density of all answers of a session, per independent copy (replicate, coordinate)."""
+        """Return the log-density of all answers of a session, per copy (replicate, coordinate)."""
 
     @abstractmethod
     def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:

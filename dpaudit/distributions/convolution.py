@@ -43,7 +43,7 @@ _WIDEST = 2**16
 
 
 def grouped(distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, int], ...]:
-    """Return each distinct distribution with its multiplicity, in an order that does not depend on the input's."""
+    """Return the distinct distributions with multiplicities, in an order that does not depend on the input."""
     kept = list(distributions)
     keys = [*map(identity, kept)]  # thousands of users share a few objects, so hash each only once
     objects = dict(zip(keys, kept, strict=True))
@@ -289,7 +289,7 @@ def _table(distribution: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
 
 
 def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distribution) -> list[arb]:
-    """Return the positive numbers that ``compute`` encloses, each with a relative accuracy of about ``bits`` bits.
+    """Return the positive numbers that ``compute`` encloses, each to about ``bits`` bits of its own size.
 
     Fast multiplication loses the small coefficients first, so the accuracy of each number is checked and the
     precision is raised. Raise ``UndecidedError`` with the distribution ``what`` if that does not suffice.
@@ -310,7 +310,7 @@ def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distributi
 
 @lru_cache(maxsize=32)
 def _float_tables(distribution: ConvolvedIntegers) -> tuple[Floats, Floats, Floats]:
-    """Return the log-probabilities, P(X <= low - 1 + j) and P(X > low - 1 + j), each tail summed from its end."""
+    """Return the log-probabilities, and P(X <= low - 1 + j) and P(X > low - 1 + j), summed from the ends."""
     with precision(96):
         logs = np.array([float(p.log()) if not p.is_zero() else -np.inf for p in _table(distribution, 96)])
     chances = np.exp(logs)

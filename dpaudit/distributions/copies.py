@@ -40,7 +40,7 @@ def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
 def joint_atoms(
     distributions: Sequence[Distribution], shape: tuple[int, ...], tail: float
 ) -> Iterator[tuple[NDArray[Any], arb]]:
-    """Return the joint outcomes of independent distributions, as arrays of ``shape``, with their probabilities.
+    """Return the joint outcomes of independent distributions, arrays of ``shape``, and their probabilities.
 
     Each coordinate leaves out at most tail / len(distributions), so that the union bound gives ``tail`` in
     total.

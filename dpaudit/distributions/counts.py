@@ -1,4 +1,4 @@
-"""Define the Poisson multinomial distribution: symbol counts of independent users with different distributions.
+"""Define the Poisson multinomial distribution: symbol counts of users with different distributions.
 
 A shuffler reveals these counts if messages are symbols. The counts of users with equal distributions are
 multinomial. The largest such group keeps this closed form, and the other groups are convolved exactly. One
@@ -142,7 +142,7 @@ class CountVector(Distribution):
         return found
 
     def _by_polynomial(self, rows: Vectors, possible: NDArray[np.bool_]) -> Floats:
-        """Return log-probabilities from the generating polynomial, if there are too many pairs to convolve."""
+        """Return log-probabilities from the generating polynomial, for too many pairs to convolve."""
         kept, back = _distinct(rows, self.users + 1)
         logs = np.full(len(kept), -np.inf)
         for i in np.unique(back[possible]):
@@ -254,7 +254,7 @@ class CountVector(Distribution):
 
     @property
     def _gaps(self) -> bool:
-        """Whether a symbol is impossible for a user. Coefficients may then be exactly 0, which integers decide."""
+        """Whether a symbol is impossible for a user. Coefficients may then be 0, which integers decide."""
         return any(
             distribution.logp_ball(j).exp().is_zero()
             for distribution, _ in self.groups

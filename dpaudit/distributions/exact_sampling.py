@@ -176,7 +176,7 @@ def discrete_gaussian(rng: np.random.Generator, sigma2: Fraction, size: tuple[in
 
     def propose(count: int) -> Integers:
         y = _laplace_proposals(rng, t, 1, count)
-        # Accept with probability exp(-(|y| - sigma2/t)^2 / (2 sigma2)), in integers over a common denominator.
+        # Accept with probability exp(-(|y| - sigma2/t)^2 / (2 sigma2)), in integers over one denominator.
         distance = _multiply(np.abs(y), bottom * t) - top
         return y[bernoulli_exp(rng, _square(distance), denominator)]
 

@@ -20,7 +20,7 @@ def above(distribution: LatticeDistribution, threshold: arb) -> arb:
 
 
 def beyond(distribution: LatticeDistribution, threshold: arb) -> arb:
-    """Return P(|X| > threshold) for a symmetric distribution on the integers and a ball ``threshold`` >= 0."""
+    """Return P(|X| > threshold) for a symmetric integer distribution and a ball ``threshold`` >= 0."""
     return 2 * above(distribution, threshold)
 
 

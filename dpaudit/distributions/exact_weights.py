@@ -1,4 +1,4 @@
-"""Compute the probabilities of a finite distribution exactly, as rationals or sums of exponentials (``ExpSum``).
+"""Compute the probabilities of a finite distribution exactly: rationals or sums of exponentials (``ExpSum``).
 
 Balls enclose probabilities but cannot show that two of them are equal. Sums of exponentials with rational
 exponents decide equality, if all probabilities of a distribution are in proportion to them.

@@ -1,4 +1,4 @@
-"""The distribution of a value that is not random."""
+"""Define the distribution of a value that is not random."""
 
 from __future__ import annotations
 
@@ -27,11 +27,20 @@ Revealed = int | float | bool | str | Fraction | NDArray[Any]
 @register("point-mass")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class PointMass(Distribution):
-    """The distribution of a value that is not random: a number, a string, or an array of numbers (then one
-    atom for each entry).
+    """The distribution of a value that is not random.
 
-    Two are equal if ``encode_value`` writes them alike: the same type, dtype, shape and bits.
-    NaN is refused. cdf, moments and moment generating function exist for numbers only.
+    Two point masses are equal if ``encode_value`` writes them identically: with the same type, dtype, shape
+    and bits. The cdf, the moments and the moment generating function exist for numbers only.
+
+    Parameters
+    ----------
+    value : number, str or array of numbers
+        The value. An array has one atom for each entry.
+
+    Raises
+    ------
+    InvalidParameterError
+        The value has another type, or contains NaN.
     """
 
     value: Any
@@ -98,8 +107,7 @@ class PointMass(Distribution):
         return np.where(array == self._array, 0.0, -np.inf)
 
     def logp_ball(self, x: Any) -> arb:
-        # Python compares integers, floats and fractions by exact value, where arrays would round large
-        # integers
+        # Compare Python numbers, which compare by exact value, because arrays would round large integers.
         pairs = zip(one_whole(x, self.batch_shape), self._array.ravel().tolist(), strict=True)
         return arb(0) if all(a == b for a, b in pairs) else arb.neg_inf()
 

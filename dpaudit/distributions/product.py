@@ -1,4 +1,4 @@
-"""Product distributions: independent coordinates, each with a distribution of its own."""
+"""Define product distributions: independent coordinates with different distributions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,20 @@ __all__ = ["Product"]
 @register("product")
 @dataclass(frozen=True, repr=False, init=False)
 class Product(Distribution):
-    """Independent scalar distributions side by side: an outcome is a vector of shape
-    ``(len(distributions),)``.
+    """The distribution of a vector of independent scalars, of shape ``(len(distributions),)``.
 
-    Densities are taken with respect to the product of the coordinates' base measures; ``base_measure`` is
-    COUNTING only if all of them are. Equal coordinates are evaluated and drawn together, as one array.
+    Densities are taken with respect to the product of the coordinates' base measures. ``base_measure`` is
+    COUNTING only if it is so for all coordinates. Equal coordinates are evaluated and drawn as one array.
+
+    Parameters
+    ----------
+    distributions : sequence of Distribution
+        One scalar distribution for each coordinate, at least one.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no distributions, or one is not scalar.
     """
 
     distributions: tuple[Distribution, ...]
@@ -63,7 +72,7 @@ class Product(Distribution):
 
     @cached_property
     def _groups(self) -> list[tuple[Distribution, NDArray[np.intp]]]:
-        """Each distinct distribution with its coordinates, in order of first appearance."""
+        """The distinct distributions with their coordinates, in order of first appearance."""
         positions: dict[Distribution, list[int]] = {}
         for position, distribution in enumerate(self.distributions):
             positions.setdefault(distribution, []).append(position)
