@@ -43,7 +43,7 @@ _WIDEST = 2**16
 
 
 def grouped(distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, int], ...]:
-    """Return the distinct distributions with multiplicities, in an order that does not depend on the input."""
+    """Return the distinct distributions with multiplicities, in an order independent of the input's order."""
     kept = list(distributions)
     keys = [*map(identity, kept)]  # thousands of users share a few objects, so hash each only once
     objects = dict(zip(keys, kept, strict=True))

@@ -400,7 +400,7 @@ def _sum_gaussian(bases: list[Distribution]) -> Distribution | None:
 
 
 def _sum_skellam(bases: list[Distribution]) -> Distribution | None:
-    """Return the Skellam distribution of a sum. The means of the Poisson variables add, hence the variances."""
+    """Return the Skellam distribution of a sum. The Poisson means add, hence the variances add."""
     return Skellam(variance=sum(part.parameters()["variance"] for part in cast(list[Skellam], bases)))
 
 

@@ -1,4 +1,4 @@
-"""Define the distribution of the multiset of all users' outcomes, which a shuffler of arbitrary messages reveals.
+"""Define the distribution of the multiset of all users' outcomes, the output of a shuffler.
 
 A multiset is written in canonical form, its rows sorted lexicographically. Its probability is a sum over all
 assignments of rows to users, the permanent of a matrix of positive numbers. It is computed without

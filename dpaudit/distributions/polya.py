@@ -132,7 +132,7 @@ class Polya(LatticeDistribution):
         return self._tail(k, upper=True)
 
     def _tail(self, k: Floats, *, upper: bool) -> Floats:
-        """Return P(X > k) = I_ratio(k+1, shape) or its complement, from the smaller of ratio and 1 - ratio."""
+        """Return P(X > k) = I_ratio(k+1, shape) or its complement, from ratio or 1 - ratio, the smaller."""
         shape, (ratio, rest) = float(self.shape), self._ratios()
         inside = np.clip(k, 0.0, 2.0**62) + 1
         if ratio <= 0.5:

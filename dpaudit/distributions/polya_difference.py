@@ -1,8 +1,8 @@
 """Define the difference of two independent Pólya variables.
 
 If n users each add such a difference of shape 1/n, the sum is discrete Laplace noise. If only some of them
-participate, the shapes sum to less than 1, and the sum has this distribution with the smaller shape. It has
-more mass at 0 than any discrete Laplace distribution.
+participate, the shapes sum to less than 1, and the sum has this distribution with the smaller shape. It is
+heavier at 0 than any discrete Laplace distribution.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dpaudit.kernel.ball import ball, enclose, precision
 
 __all__ = ["PolyaDifference"]
 
-#: At least this many log-densities, all at distances below the second number, are looked up in a table. Others
-#: are computed one by one.
+#: At least this many log-densities, all at distances below the second number, are looked up in a table.
+#: Others are computed one by one.
 _FEW, _TABLE = 64, 2**21
-#: From this ``log_ratio`` and up to this shape, the terms of the series soon decrease by a factor of about e or
-#: more, and summing them is never slow. The library takes up to a hundred times as long for large k.
+#: From this ``log_ratio`` and up to this shape, the terms of the series soon decrease by a factor of about e
+#: or more, and summing them is never slow. The library takes up to a hundred times as long for large k.
 _STEEP, _SLIM = Fraction(1, 2), 16
 
 
@@ -111,8 +111,8 @@ class PolyaDifference(SymmetricLattice):
         if self.shape >= 1:
             return super()._tail_ball(k)
         # This is not log-concave. For shape <= 1 a Pólya variable has p(j+1)/p(j) = x (j + r)/(j + 1) <= x.
-        # Hence the difference satisfies P(k+1) = Σ_j p(j+k+1) p(j) <= x Σ_j p(j+k) p(j) = x P(k) at k >= 0, and
-        # the tail beyond T is at most P(T) x / (1 - x).
+        # Hence the difference satisfies P(k+1) = Σ_j p(j+k+1) p(j) <= x Σ_j p(j+k) p(j) = x P(k) at k >= 0,
+        # and the tail beyond T is at most P(T) x / (1 - x).
         last = self._reach(k, bits=int(ctx.prec) + 16)
         run = self._pmf_run_ball(k, last)
         x = ball(-self.log_ratio).exp()

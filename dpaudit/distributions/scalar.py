@@ -143,7 +143,7 @@ class ScalarDistribution(Distribution):
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """Return exact parameters under one of ``forms``, from which the class makes an equal distribution."""
+        """Return exact parameters under one of ``forms``, which construct an equal distribution."""
 
     @abstractmethod
     def _logp(self, x: Floats) -> Floats: ...

@@ -1,10 +1,9 @@
-"""Shifted distributions: X + offset, for a number or for an array of offsets, which gives independent copies.
+"""Define shifted distributions X + offset. An array of offsets gives independent copies.
 
-Offsets are data, so a float is welcome: it is the dyadic rational that it is. Differences ``x - offset``
-under a counting distribution are formed without rounding error (Knuth's two-sum), so that an outcome counts
-as on the
-lattice only if it really is. In ``sample`` a sum on a lattice that floats cannot hold is an error, never a
-silently moved outcome; under a density, sums round as floats do.
+Offsets are data, so floats are allowed and count as their exact values. For a distribution on a lattice,
+differences ``x - offset`` have no rounding error (Knuth's two-sum), so that an outcome counts as on the
+lattice only if it is. In ``sample``, a sum on a lattice that floats cannot represent is an error, so that no
+outcome is changed silently. For a distribution with a density, sums round as floats do.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ _LARGEST_INTEGER = 2**62
 
 _LARGEST_NUMBER = 2**1000
 
-#: From here on every float is an integer and its neighbours are integers too.
+#: From here on, every float is an integer, and so are its neighbours.
 _ALL_INTEGERS = 2.0**52
 
 
 def _read_offset(offset: Any) -> Offset:
-    """A number as a ``Fraction``; an array as a read-only copy of dtype int64 or float64."""
-    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind first
+    """Return a number as a ``Fraction``, or an array as a read-only copy of dtype int64 or float64."""
+    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind
         return Fraction(offset)
-    is_array = isinstance(offset, np.ndarray)  # first: a union of types takes long to compare with
+    is_array = isinstance(offset, np.ndarray)  # checked by itself, because a union of types is slow
     if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
         if not isinstance(number, Fraction | int | float):
@@ -72,7 +71,7 @@ def _read_offset(offset: Any) -> Offset:
             code="E-OFFSET-TYPE",
         )
     if offset.dtype.kind == "f":
-        kept = offset.astype(np.float64) + 0.0  # a copy, and -0.0 becomes 0.0: equal offsets have equal bytes
+        kept = offset.astype(np.float64) + 0.0  # -0.0 becomes 0.0, so that equal offsets have equal bytes
         if not np.isfinite(kept).all():
             raise InvalidParameterError(
                 "an offset must be finite, got NaN or an infinity.", code="E-OFFSET-NOT-FINITE"
@@ -90,12 +89,23 @@ def _read_offset(offset: Any) -> Offset:
 @register("shifted")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class Shifted(Distribution):
-    """The distribution of ``base`` + ``offset``. An array of offsets gives independent copies of ``base``,
-    one for each entry.
+    """The distribution of ``base`` + ``offset``. Use ``Shifted.of``, which combines shifts of shifts.
 
-    ``base`` describes scalars. If it has a batch shape itself (a ``Product``), the last axes of an array of
-    offsets must be that shape. Two are equal if the bases are equal and the offsets are: as exact numbers, or
-    as arrays of the same dtype, shape and values. Use ``Shifted.of``, which collapses shifts of shifts.
+    Two shifted distributions are equal if their bases are equal, and their offsets are equal as exact numbers
+    or as arrays of the same dtype, shape and values.
+
+    Parameters
+    ----------
+    base : Distribution
+        A distribution of scalars.
+    offset : number or array
+        The shift. An array gives independent copies of ``base``, one for each entry. If ``base`` has a batch
+        shape (a ``Product``), this must be the shape of the last axes of the array.
+
+    Raises
+    ------
+    InvalidParameterError
+        The offset is not finite, too large or of another type, or ``base`` has structured outcomes.
     """
 
     base: Distribution
@@ -125,9 +135,7 @@ class Shifted(Distribution):
 
     @classmethod
     def of(cls, base: Distribution, offset: Any) -> Self:
-        """``base`` + ``offset``, as one shift of an unshifted distribution whenever the offsets can be added
-        exactly.
-        """
+        """Return ``base`` + ``offset``, as one shift if the offsets can be added exactly."""
         if isinstance(base, Shifted):
             total = _exact_sum(base.offset, _read_offset(offset))
             if total is not None:
@@ -145,7 +153,7 @@ class Shifted(Distribution):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shifted):
             return NotImplemented
-        same = self.base is other.base or self.base == other.base  # as a rule one object makes all releases
+        same = self.base is other.base or self.base == other.base  # releases usually share one base object
         return same and self._same_offset(other.offset)
 
     def _same_offset(self, offset: Offset) -> bool:
@@ -183,8 +191,10 @@ class Shifted(Distribution):
         return self._add(self.base.sample(rng, size + copies))
 
     def _add(self, draws: NDArray[Any]) -> NDArray[Any]:
-        """draws + offset: exact under a counting distribution, or refused; rounded to the nearest float under
-        a density.
+        """Return draws + offset.
+
+        For a counting distribution the sum is exact, or an error is raised. With a density it is rounded to
+        the nearest float.
         """
         offset = self.offset
         if not self._counting:
@@ -207,8 +217,10 @@ class Shifted(Distribution):
         return np.asarray(total)
 
     def _difference(self, x: Any) -> NDArray[Any]:
-        """x - offset, one entry for each copy; under a counting distribution never rounded onto or off the
-        lattice."""
+        """Return x - offset, one entry for each copy.
+
+        For a counting distribution it is never rounded onto the lattice or off it.
+        """
         array = trailing(x, self.batch_shape)
         offset = self.offset
         if array.dtype.kind == "O" or (
@@ -272,7 +284,7 @@ class Shifted(Distribution):
         return self.base.mean() + float(self._scalar())
 
     def variance(self) -> float:
-        """The variance of each copy: shifting changes nothing."""
+        """Return the variance of each copy, which does not depend on the shift."""
         return self.base.variance()
 
     @property
@@ -305,7 +317,7 @@ def _plain(x: Any) -> Any:
 
 
 def _minus(value: Any, offset: Any) -> Any:
-    """value - offset as an exact rational; an infinity stays one."""
+    """Return value - offset as an exact rational, or an infinite value unchanged."""
     if isinstance(value, float | np.floating) and np.isinf(value):
         return float(value)
     if not isinstance(value, int | float | Fraction | np.number | np.bool_):
@@ -323,28 +335,26 @@ def _is_float(number: Fraction) -> bool:
 
 
 def _outcome(number: Fraction) -> int | float | Fraction:
-    """An outcome as ``sample`` would return it: an integer, or a float where one holds it."""
+    """Return an outcome as ``sample`` would: an integer, or a float if a float can represent it."""
     if number.denominator == 1:
         return int(number)
     return float(number) if _is_float(number) else number
 
 
 def _sum_error(a: Any, b: Any, total: Any) -> Any:
-    """The rounding error of total = a + b (Knuth, TAOCP 2, 4.2.2), itself exact."""
+    """Return the exact rounding error of total = a + b (Knuth, TAOCP 2, 4.2.2)."""
     back = total - a
     return (a - (total - back)) + (b - back)
 
 
 def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
-    """The rounded difference; where it rounded onto an integer, the next float towards the true one.
+    """Return the rounded difference, or, if it rounded onto an integer, the next float towards the true value.
 
-    Below 2^52 the neighbours of an integer are no integers: an outcome off the lattice stays off, on its own
-    side. A difference that rounded to another float has the floor of the true one already, since integers are
-    floats.
+    Below 2^52 the neighbours of an integer are not integers, so an outcome off the lattice stays off it, on
+    the same side. A difference that rounded to a non-integer float already has the floor of the true value,
+    because integers are floats.
     """
-    with np.errstate(
-        invalid="ignore"
-    ):  # infinite outcomes: their error is not a number, and they stay infinite
+    with np.errstate(invalid="ignore"):  # the error of an infinite outcome is NaN, and it stays infinite
         error = _sum_error(x, -offset, difference)
         moved = (error != 0) & (np.floor(difference) == difference) & (np.abs(difference) < _ALL_INTEGERS)
     if not moved.any():
@@ -353,7 +363,7 @@ def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
 
 
 def _exact_sum(first: Offset, second: Offset) -> Offset | None:
-    """first + second, or None where arrays cannot hold it exactly."""
+    """Return first + second, or None if arrays cannot represent it exactly."""
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return first + second
     parts: list[NDArray[Any]] = []

@@ -1,8 +1,8 @@
-"""The sparse vector technique that shows the noisy value of every query above the threshold: algorithm 3 of
-Lyu, Su and Li (2017), from lecture notes of Roth (2011).
+"""Define the sparse vector technique that releases the noisy value of every query above the threshold.
 
-A shown value v says that the noisy threshold lies below v, so that v tells apart what the answers "below"
-hide: no epsilon holds for all numbers of queries.
+This is algorithm 3 of Lyu, Su and Li (2017), from lecture notes of Roth (2011). A released value v reveals
+that the noisy threshold is at most v, and with it information that the answers "below" hide. No epsilon holds
+for all numbers of queries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ValuesAboveThreshold"]
 
 @dataclass
 class _Comparisons:
-    """A session: the threshold's noise, drawn at the first query, and the values shown so far."""
+    """A session: the threshold noise, drawn at the first query, and the number of released values."""
 
     level: float | None = None
     positives: int = 0
@@ -37,12 +37,26 @@ class _Comparisons:
 @register_kernel("values-above-threshold")
 @dataclass(frozen=True, init=False)
 class ValuesAboveThreshold(Kernel):
-    """Answer query + query noise where that is at least threshold + threshold noise, and NaN where not.
+    """The sparse vector technique with values.
 
-    ``threshold`` is exact; ``threshold_noise`` is drawn once, ``query_noise`` for each query, both
-    ``Laplace`` or ``Exponential`` and centred at 0 (``NotTractableError`` otherwise). After ``max_positives``
-    values the channel is closed; ``None`` never closes it. Queries are single numbers: one session, no
-    replicates.
+    The answer is query + query noise if that is at least threshold + threshold noise, and NaN otherwise.
+    Queries are single numbers, and replicates are not supported.
+
+    Parameters
+    ----------
+    threshold : exact number
+        The threshold.
+    threshold_noise, query_noise : Laplace or Exponential
+        Unshifted noise. The threshold noise is drawn once, and the query noise for each query.
+    max_positives : int or None
+        The number of values after which the channel is closed (1). ``None`` never closes it.
+
+    Raises
+    ------
+    NotTractableError
+        A noise is of another family.
+    InvalidParameterError
+        ``max_positives`` is not a positive integer or ``None``.
     """
 
     threshold: Fraction
@@ -102,8 +116,10 @@ class ValuesAboveThreshold(Kernel):
     def respond_after(
         self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
     ) -> float:
-        """The noisy value is drawn as ever, and shown with the chance that the level, given all answers so
-        far, lies below it."""
+        """Draw a noisy value, and release it with the conditional probability that the level is below it.
+
+        The condition is all answers so far.
+        """
         self._require_more(state)
         query = _number(queries[-1])
         value = float(query) + float(self.query_noise.sample(rng, ()))
@@ -126,12 +142,15 @@ class ValuesAboveThreshold(Kernel):
             )
 
     def _log_level(self, gaps: Floats, top: float | None) -> float:
-        """log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
+        """Return log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
         return float(log_level_integral(self.threshold_noise, self.query_noise, gaps, False, top=top))
 
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
-        """∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q): f the density of the
-        threshold's noise, F and g the distribution function and density of a query's."""
+        """Return the log of ∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q).
+
+        f is the density of the threshold noise. F and g are the distribution function and the density of the
+        query noise.
+        """
         self._require_open(queries, outcomes)
         below, shown = _split(queries, outcomes)
         threshold = float(self.threshold)
@@ -184,7 +203,7 @@ class ValuesAboveThreshold(Kernel):
 
 
 def _answers(outcomes: Sequence[Any]) -> Floats:
-    """The answers of one session as floats, NaN for "below"; raises ``InvalidParameterError`` for others."""
+    """Return the answers of one session as floats, with NaN for "below"."""
     answers = [np.asarray(outcome) for outcome in outcomes]
     for answer in answers:
         if answer.shape != () or answer.dtype.kind != "f" or np.isinf(answer):
@@ -196,7 +215,7 @@ def _answers(outcomes: Sequence[Any]) -> Floats:
 
 
 def _split(queries: Sequence[Any], outcomes: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, float]]]:
-    """The queries that were answered "below", and the others with their values."""
+    """Return the queries with the answer "below", and the others with their values."""
     answers = _answers(outcomes).tolist()
     pairs = [(_number(query), answer) for query, answer in zip(queries, answers, strict=True)]
     return [q for q, v in pairs if np.isnan(v)], [(q, v) for q, v in pairs if not np.isnan(v)]
