@@ -48,7 +48,7 @@ def binomial_laplace_tail(*, n: int, mean: float, thresholds: Any, scale: float)
 
 
 def two_point_sum(*, n: int, gap: float, high: float) -> tuple[Floats, Floats]:
-    """Return values and probabilities of the sum of ``n`` iid W in {-1, high} of mean -gap, 0 <= high <= 1."""
+    """Return values and probabilities of a sum of ``n`` iid W in {-1, high} of mean -gap, 0 <= high <= 1."""
     ups = np.arange(n + 1)
     return -(n - ups) + high * ups, np.asarray(binom.pmf(ups, n, (1 - gap) / (1 + high)))
 

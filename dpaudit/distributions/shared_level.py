@@ -121,7 +121,7 @@ def log_level_integral(
 def _kept(
     level: Distribution, noise: Distribution, places: bytes, sides: bytes, count: int, top: float | None
 ) -> Floats:
-    """Return the integrals of a few entries, cached by the bytes of the arrays, because replays repeat them."""
+    """Return the integrals of a few entries, cached by the arrays' bytes, because replays repeat them."""
     rows = np.frombuffer(places, dtype=np.float64).reshape(-1, count)
     return _log_integrals(level, noise, rows, np.frombuffer(sides, dtype=bool).reshape(-1, count), top)
 

@@ -348,7 +348,7 @@ def _sum_error(a: Any, b: Any, total: Any) -> Any:
 
 
 def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
-    """Return the rounded difference, or, if it rounded onto an integer, the next float towards the true value.
+    """Return the rounded difference, or the next float towards the true value if it rounded onto an integer.
 
     Below 2^52 the neighbours of an integer are not integers, so an outcome off the lattice stays off it, on
     the same side. A difference that rounded to a non-integer float already has the floor of the true value,

@@ -34,7 +34,7 @@ def _optional_distribution(data: Any) -> Distribution | None:
 
 @dataclass
 class _Comparisons:
-    """A session of ``AboveThreshold``: the current threshold noise and the positives so far, per replicate."""
+    """A session of ``AboveThreshold``: the current threshold noise and the positives, per replicate."""
 
     level: Any = None
     positives: Any = 0

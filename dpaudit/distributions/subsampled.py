@@ -1,4 +1,4 @@
-"""Define the sum over a Poisson subsample with Gaussian noise, the output of a step of private gradient descent.
+"""Define the sum over a Poisson subsample with Gaussian noise, the output of a private gradient step.
 
 Every record is in the sample with the same probability, independently, and nobody sees the sample. The
 outcome therefore has one distribution, a mixture over all samples, and a step has an exact privacy loss like

@@ -1,4 +1,4 @@
-"""Compute moments, sums and exponential moments of noise distributions from the formulas of their masses alone.
+"""Compute moments, sums and exponential moments of noise distributions from their masses alone.
 
 This is an independent check of the closed forms of the other files, which are not used here for the
 quantities that are compared. Terms are added up, and the remainder of each series is bounded.
@@ -33,13 +33,13 @@ Integers = NDArray[np.int64]
 
 
 def laplace_mass(b: Number, k: int) -> arb:
-    """Return the mass of the discrete Laplace distribution, (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
+    """Return the discrete Laplace mass (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b} as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
 
 def laplace_moment(b: Number, degree: int) -> arb:
-    """Return the sum over all integers k of k^degree times ``laplace_mass``, term by term, for even ``degree``.
+    """Return the sum over all integers k of k^degree times ``laplace_mass``, for even ``degree``.
 
     The terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so the remainder
     after N terms is between 0 and t(N+1)/(1 - r).

@@ -175,7 +175,7 @@ class BinaryTree(Kernel):
         return np.asarray(total)
 
     def _log_nodes(self, nodes: Sequence[tuple[int, Any, Any]]) -> list[Any]:
-        """Return the log-density of each node's answer, level by level if all values have one shape and type."""
+        """Return the log-density of each node's answer, level by level if all values are alike."""
         if not _are_alike(nodes):
             return [self.noise_by_level[level].shift(total).logp(answer) for level, total, answer in nodes]
         found: list[Any] = [None] * len(nodes)

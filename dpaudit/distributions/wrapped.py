@@ -111,7 +111,7 @@ class WrappedMod(Distribution):
         )
 
     def _log_residues(self, residues: Floats) -> Floats:
-        """Return log Σ_j p(residue + j m) for residues in 0..m-1, without terms negligible in double precision."""
+        """Return log Σ_j p(residue + j m) for residues in 0..m-1, over the terms that matter in floats."""
         first, last = _reach(self.base, self.modulus)
         total = np.full(residues.shape, -np.inf)
         rows = max(1, _CHUNK // max(residues.size, 1))
@@ -171,7 +171,7 @@ class WrappedMod(Distribution):
         )
 
     def _unseen(self, near: int, far: int, *, last: arb | None = None) -> arb | None:
-        """Return a bound on the terms from ``far`` outwards, from the term at ``near`` (``last``), or ``None``.
+        """Return a bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
 
         It does not evaluate these terms, because distant terms of a Pólya difference are expensive and often
         negligible.
