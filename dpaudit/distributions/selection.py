@@ -99,7 +99,7 @@ class NoisyArgmax(Distribution):
         return np.where(inside, self._log_probability(self._gaps(winner)), -np.inf)
 
     def _gaps(self, winner: NDArray[np.int64]) -> Floats:
-        """Return q_j - q_i for the K - 1 losers j as floats, rounded from exact values if scores are exact."""
+        """Return q_j - q_i for the K - 1 losers j as floats, rounded from exact values of exact scores."""
         losers = np.arange(self.count - 1)
         losers = losers + (losers >= winner[..., None])
         scores = np.broadcast_to(self.scores, (*winner.shape, self.count))

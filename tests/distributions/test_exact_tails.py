@@ -1,4 +1,4 @@
-"""Exact tails at irrational thresholds: against direct convolution, and where a ball straddles an integer."""
+"""Check exact tails at irrational thresholds against convolution, and at balls that contain an integer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_tails_of_two_families_match_convolution(threshold: str) -> None:
 
 
 def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
-    """Where a ball holds an integer, the tail's ball holds the tails on both sides of it."""
+    """If a threshold ball contains an integer, the tail contains the tails on both sides."""
     distribution = DiscreteLaplace(scale=2)
     with precision(128):
         near = ball(5) + arb(0).union(arb(2) ** -60) - arb(2) ** -61
@@ -39,6 +39,6 @@ def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
 
 
 def test_a_threshold_without_ends_is_refused() -> None:
-    """An infinite ball has no tail."""
+    """An infinite threshold is refused."""
     with raises(UndecidedError, code="E-THRESHOLD-NOT-FINITE"):
         above(DiscreteLaplace(scale=2), arb.pos_inf())

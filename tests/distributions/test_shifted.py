@@ -93,8 +93,7 @@ def test_arrays_that_cannot_be_added_exactly_stay_nested() -> None:
 @given(st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_floats_and_balls_agree_on_what_is_on_the_lattice(offset: float, k: int) -> None:
     """An outcome has a finite density under a shifted counting distribution exactly if outcome - offset is an
-    integer exactly.
-    """
+    integer exactly."""
     x = offset + k
     on_lattice = (Fraction(x) - Fraction(offset)).denominator == 1
     for distribution, outcome in ((NOISE.shift(offset), x), (NOISE.shift(np.array([offset])), [x])):
@@ -115,8 +114,7 @@ def test_cdf_on_a_shifted_lattice_steps_at_the_right_place(offset: float, distan
 
 def test_a_lattice_sum_that_rounds_is_refused_in_sampling() -> None:
     """0.1 + integers does not fit into floats: drawing raises and says to rescale; dyadic offsets draw
-    exactly.
-    """
+    exactly."""
     rng = np.random.default_rng(3)
     for offset in (0.1, np.array([0.5, 0.1]), Fraction(1, 3)):
         with raises(InvalidParameterError, code="E-SUM-ROUNDS"):
@@ -143,8 +141,7 @@ def test_equality_is_of_values_dtype_and_shape() -> None:
 
 def test_the_offset_is_a_copy() -> None:
     """Changing the caller's array afterwards does not change the distribution, and the distribution's own
-    array is read-only.
-    """
+    array is read-only."""
     sums = np.array([1.0, 2.0])
     distribution = NOISE.shift(sums)
     sums += 10
@@ -167,8 +164,7 @@ def test_the_offset_is_a_copy() -> None:
 )
 def test_json_and_pickle_round_trip(distribution: Distribution, x: object) -> None:
     """Reading back gives an equal distribution with the same ball and the same base measure, from JSON and
-    from pickle.
-    """
+    from pickle."""
     for copy in (distribution_from_json(distribution.to_json()), pickle.loads(pickle.dumps(distribution))):
         assert copy == distribution
         assert copy.base_measure is distribution.base_measure
@@ -177,8 +173,7 @@ def test_json_and_pickle_round_trip(distribution: Distribution, x: object) -> No
 
 def test_shift_of_a_product_moves_each_coordinate() -> None:
     """A product shifted by a vector, a matrix or a number has the coordinates' densities at the
-    differences.
-    """
+    differences."""
     distributions = [Laplace(scale=1), Gaussian(sigma=2)]
     distribution = Product(distributions)
     assert distribution.base_measure is BaseMeasure.LEBESGUE
@@ -196,8 +191,7 @@ def test_shift_of_a_product_moves_each_coordinate() -> None:
 
 def test_atoms_of_shifted_distributions() -> None:
     """Atoms move with the offset; copies give the product of their atoms; infinite supports leave a bounded
-    tail.
-    """
+    tail."""
     assert [(v, float(p)) for v, p in Bernoulli(p="1/4").shift(3).atoms()] == [(3, 0.75), (4, 0.25)]
     assert [v for v, _ in Bernoulli(p="1/4").shift(0.5).atoms()] == [0.5, 1.5]
     joint = {tuple(v.tolist()): float(p) for v, p in Bernoulli(p="1/4").shift(np.array([0, 10])).atoms()}
@@ -259,8 +253,7 @@ def test_arrays_are_never_turned_into_fractions_for_sampling_and_logp(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """sample, logp, cdf and ppf of a million copies run with exact arithmetic switched off; only the ball
-    needs it.
-    """
+    needs it."""
     distributions = [
         base.shift(np.arange(1_000_000) % 50) for base in (NOISE, Laplace(scale=1), Skellam(variance=3))
     ]

@@ -1,6 +1,5 @@
-"""Proves that the distributions of counts and of shuffled multisets are the true ones, against enumeration of
-users and permutations.
-"""
+"""Check that the distributions of counts and of shuffled multisets are the true ones, against enumeration of
+users and permutations."""
 
 from __future__ import annotations
 
@@ -100,8 +99,7 @@ def test_many_distinct_coins_are_poisson_binomial():
 
 def test_three_large_groups_on_three_symbols():
     """Three groups of forty: the polynomial route equals the pairwise one, in floats and in balls, also where
-    symbols are impossible.
-    """
+    symbols are impossible."""
     for kinds in (
         [RandomisedResponse(symbols=3, truth=j, epsilon=1) for j in range(3)],
         [Categorical(weights=[1, 2]), Categorical(weights=[0, 1, 2]), Categorical(weights=[1, 0, 1])],
@@ -124,8 +122,7 @@ def test_three_large_groups_on_three_symbols():
 
 def test_impossible_counts():
     """Counts that are negative, fractional or of another number of users, and symbols that nobody can say,
-    have -inf.
-    """
+    have -inf."""
     distribution = Counts(3).image_distribution([Bernoulli(p="1/2"), Bernoulli(p="1/2")])
     rows = np.array([[-1, 3, 0], [1, 0, 0], [0.5, 1.5, 0], [1, 0, 1]])
     assert distribution.logp(rows).tolist() == [-np.inf] * 4
@@ -138,8 +135,7 @@ def test_impossible_counts():
 
 def test_a_multiset_of_symbols_equals_enumeration():
     """The same five users shuffled: each sorted outcome has the summed probability of its orders, ties
-    included.
-    """
+    included."""
     distribution = Shuffle().image_distribution(MIXED)
     truth = brute_force(MIXED, sorted)
     atoms = {tuple(v.tolist()): p for v, p in distribution.atoms()}
@@ -162,8 +158,7 @@ def test_a_multiset_of_symbols_is_the_counts():
 
 def test_equal_distributions_have_the_multinomial_coefficient():
     """Thirty equal users: n! / Π multiplicities! times the product, where a sum over permutations is out of
-    reach.
-    """
+    reach."""
     distribution = Shuffle().image_distribution([RandomisedResponse(symbols=3, truth=0, epsilon=1)] * 30)
     outcome = np.sort(np.random.default_rng(0).integers(3, size=30))
     single = RandomisedResponse(symbols=3, truth=0, epsilon=1)
@@ -201,8 +196,7 @@ def test_the_density_of_sorted_numbers_is_the_sum_over_permutations(users):
 
 def test_vectors_are_sorted_by_rows():
     """Messages of two coordinates: canonical order is lexicographic, and the density sums over permutations
-    of rows.
-    """
+    of rows."""
     centres = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     distribution = Shuffle().image_distribution([Gaussian(variance=1).shift(c) for c in centres])
     assert distribution.event_ndim == 2
@@ -238,8 +232,7 @@ def test_vectors_of_different_distributions_are_messages_too():
 
 def test_twelve_different_users():
     """Twelve different distributions, 2^12 states: the permanent equals the elementary symmetric closed form
-    for two-valued messages.
-    """
+    for two-valued messages."""
     chances = [Fraction(j, 13) for j in range(1, 13)]
     distributions = [Bernoulli(p=p) for p in chances]
     multiset, counts = (
@@ -274,8 +267,7 @@ def test_replicates_are_copies_when_the_message_is_named():
 @pytest.mark.parametrize("image", [Counts(3), Shuffle()], ids=["counts", "shuffle"])
 def test_users_one_by_one_have_the_distribution_of_the_image(image):
     """Chi-square of 30 000 per-user samples and of samples of the image distribution; the distribution of one
-    other user is rejected.
-    """
+    other user is rejected."""
     distribution = image.image_distribution(MIXED)
     wrong = image.image_distribution([*MIXED[:4], PointMass(1)])
     for sampler in (
