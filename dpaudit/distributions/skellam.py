@@ -97,11 +97,21 @@ def _log_bessel_near(order: Floats, argument: float) -> Floats:
 @register("skellam")
 @dataclass(frozen=True, repr=False, init=False)
 class Skellam(SymmetricLattice):
-    """P(X = k) = exp(-variance) I_|k|(variance): Poisson(variance/2) - Poisson(variance/2).
+    """The symmetric Skellam distribution: P(X = k) = exp(-variance) I_|k|(variance).
 
-    ``variance`` is exact and positive. Sums of independent Skellam variables are Skellam with the summed
-    variance (Agarwal, Kairouz and Liu 2021). Samples are numpy's Poisson variates: integers whose
-    distribution is the float-computed one of that generator.
+    It is the distribution of the difference of two independent Poisson(variance/2) variables. Sums of
+    independent Skellam variables are Skellam with the summed variance (Agarwal, Kairouz and Liu 2021).
+    Samples are differences of numpy's Poisson variates, whose distribution that generator computes in floats.
+
+    Parameters
+    ----------
+    variance : exact number
+        The variance, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``variance`` is out of range.
     """
 
     mu: Fraction
