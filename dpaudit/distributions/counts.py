@@ -26,7 +26,7 @@ from dpaudit.distributions.shared_level_ball import to_accuracy
 
 __all__ = ["CountVector"]
 
-#: The largest number of count vectors of the smaller groups, and of one group; and of pairs to convolve.
+#: The largest number of count vectors (of all smaller groups, and of one group), and of pairs to convolve.
 _VECTORS, _PAIRS = 2**18, 2**24
 #: The largest number of pairs in ball arithmetic, where each product is a Python call. For more, a polynomial
 #: of at most the second number of coefficients is used.

@@ -48,9 +48,10 @@ Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _HALF_NODES, _LOG_HALF_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
 
-#: The part of the integral beyond the last panel is at most e^-45 < 3e-20, relative to the integral.
+#: -log of the part of the integral that is left out beyond the last panel, relative to the integral:
+#: e^-45 < 3e-20.
 _REACH = 45.0
-#: Numbers in the largest temporary array (64 MB of floats).
+#: The count of numbers in the largest temporary array (64 MB of floats).
 _CHUNK = 2**23
 #: Integrals for arrays of at most this many numbers are cached.
 _SMALL = 2**10
@@ -235,10 +236,10 @@ def _panel_edges(
     assert isinstance(noise, Laplace | Exponential)
     entries, count = places.shape
     b_level, b_noise = float(level.scale), float(noise.scale)
-    # No logarithmic slope exceeds 1/b_level + count/b_noise: half that distance resolves every factor.
+    # No logarithmic slope exceeds 1/b_level + count/b_noise, so half the inverse of this resolves every factor.
     first = 0.5 / (1 / b_level + count / b_noise)
-    # Beyond the last kink the integrand falls at least like the level's density once the factors have stopped
-    # growing, which takes log(count) scales of the noise; the same to the left.
+    # Beyond the last kink, the integrand decreases at least like the level's density once the factors have
+    # stopped growing, after log(count) scales of the noise. The same holds to the left.
     reach = _REACH * b_level + b_noise * (math.log(count + 1) + 1)
     ends = [np.zeros((entries, 1))] if top is None else [np.zeros((entries, 1)), np.full((entries, 1), top)]
     kinks = np.sort(np.concatenate([places, *ends], axis=1), axis=1)

@@ -158,7 +158,7 @@ class SubsampledGaussianSum(Distribution):
         return np.asarray(np.sum(np.exp(weights) * tails, axis=-1))
 
     def ppf(self, q: Any) -> Floats:
-        """By bisection between the quantiles of the outer components."""
+        """Return quantiles, by bisection between the quantiles of the outer components."""
         self._require_number("inverse cdf")
         wanted, (centres, _) = levels(q), self._table
         away = math.sqrt(self.sigma2) * special.ndtri(wanted)
