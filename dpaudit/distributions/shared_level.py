@@ -236,7 +236,7 @@ def _panel_edges(
     assert isinstance(noise, Laplace | Exponential)
     entries, count = places.shape
     b_level, b_noise = float(level.scale), float(noise.scale)
-    # No logarithmic slope exceeds 1/b_level + count/b_noise, so half the inverse of this resolves every factor.
+    # No logarithmic slope exceeds 1/b_level + count/b_noise, so half its inverse resolves every factor.
     first = 0.5 / (1 / b_level + count / b_noise)
     # Beyond the last kink, the integrand decreases at least like the level's density once the factors have
     # stopped growing, after log(count) scales of the noise. The same holds to the left.
