@@ -147,8 +147,7 @@ def vector_precision(*, parties: int, dim: int) -> int:
 
 
 def _binomial_vectors(sensitivity: Fraction, trials: Fraction, shape: Shape) -> Proof:
-    """Bound sums of (phi y, phi phi^T) over a batch of ``parties``, with ||phi|| and |y| at most
-    ``sensitivity``.
+    """Bound sums of (phi y, phi phi^T) over a batch of ``parties``, with ||phi|| and |y| at most 1.
 
     The sums are multiplied by ``sensitivity`` and by the precision g = max(2 sqrt(parties), dim, 4). Each
     party adds ``trials`` bits of chance 1/4 to every entry.

@@ -9,7 +9,7 @@ is additive over affected sites and is defined for both:
   bounds. A maximum with Gumbel noise counts a quarter, as its certificate does (e^2/8-zCDP).
 * ``count``: one for each affected site, if a mechanism has neither (shuffled messages).
 
-In every measure, an affected site must also be the mechanism of a leaf (``replays.leaf_rules``).
+In every measure, an affected site must also be the mechanism of a leaf (``replay.leaf_rules``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Declare which releases of a program one record can affect, how often and at what cost.
 
 The kernel adds the declared mechanisms up to a certificate (``build.accounted``). Replays compare the same
-declaration with what a changed record did affect (``replays.accounting``), in an additive measure
+declaration with what a changed record did affect (``replay.accounting``), in an additive measure
 (``measures``).
 """
 
