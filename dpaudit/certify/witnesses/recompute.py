@@ -204,8 +204,8 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
 def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | None:
     if not isinstance(claim, PureDP | Accounting) and witness.form != "leak":
         raise CertificateError(
-            f"one transcript never refutes a {claim.type} claim, because its event may be too rare to matter. "
-            "Use a witness of the form 'mixture'."
+            f"one transcript never refutes a {claim.type} claim, because its event may be too rare. Use a "
+            "witness of the form 'mixture'."
         )
     sites = _read_sites(witness.body["sites"], view)
     if witness.origin != "sampled":

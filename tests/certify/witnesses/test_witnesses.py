@@ -159,8 +159,8 @@ def test_leak_needs_a_possible_prefix_and_a_difference() -> None:
 
 
 LEAK_EDITS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
-    ("its site and audience", lambda body: body["leak"].pop("site")),
-    ("its site and audience", lambda body: body["leak"].pop("to")),
+    ("must have the fields", lambda body: body["leak"].pop("site")),
+    ("must have the fields", lambda body: body["leak"].pop("to")),
     ("at a site", lambda body: body["leak"].update(site="")),
     ("audience", lambda body: body["leak"].update(to=[])),
     ("must have the fields", lambda body: body.pop("sites")),
@@ -203,7 +203,7 @@ def test_replayed_witnesses_record_both_inputs_in_the_order_of_the_loss() -> Non
 
 def test_a_witness_says_what_it_is_about() -> None:
     """No description of the pair and the event: refused."""
-    with pytest.raises(CertificateError, match="in words"):
+    with pytest.raises(CertificateError, match="must describe"):
         recompute(witness(site(), description=" "), CLAIM)
 
 
