@@ -61,7 +61,7 @@ ASSUMED = (
     "numbers are exact and finite",
     "both sides have the same number of records",
     "the decision tree is the program's (exploring it again compares them)",
-    "the program is judged by what it shows, without its time",
+    "the running time is not part of the output",
 )
 
 #: The assumptions of a proof for every size.
@@ -69,8 +69,8 @@ ASSUMED_AT_EVERY_SIZE = (
     "numbers are exact and finite",
     "both sides have the same number of records, and each record is delivered once",
     "the states and trees are the program's (exploring it again compares them)",
-    "all that a step knows is in its frame, as CPython 3.11 shows it",
-    "the program is judged by what it shows, without its time",
+    "the whole state of a step is in its frame, as CPython 3.11 exposes it",
+    "the running time is not part of the output",
 )
 
 #: The types of claims that a proof can support: by an epsilon, by Gaussian releases, or by either.

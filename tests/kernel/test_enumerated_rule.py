@@ -228,11 +228,11 @@ def flat(rows: int, outcomes: int) -> list[list[str]]:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "lie in each row"),
-    "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "lie in each row"),
-    "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "lie in each row"),
-    "no distribution above": (lambda: proof([["3/4", "1/2"], HALF]), "lie in each row"),
-    "no distribution below": (lambda: proof([["1/4", "1/2"], HALF]), "lie in each row"),
+    "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "each row"),
+    "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "each row"),
+    "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "each row"),
+    "no distribution above": (lambda: proof([["3/4", "1/2"], HALF]), "each row"),
+    "no distribution below": (lambda: proof([["1/4", "1/2"], HALF]), "each row"),
     "other shapes": (lambda: proof([HALF, HALF], [HALF]), "one shape"),
     "ragged rows": (lambda: proof([HALF, ["1"]]), "one shape"),
     "rows that are no lists": (lambda: proof(["1/2", "1/2"]), "rows of"),
