@@ -239,7 +239,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no rows": (lambda: proof([]), "rows of"),
     "an empty row": (lambda: proof([[], []]), "rows of"),
     "no neighbours": (lambda: proof([HALF, HALF], neighbours=()), "list a pair"),
-    "an input beside itself": (lambda: proof([HALF, HALF], neighbours=(("1", "1"),)), "two data sets"),
+    "an input beside itself": (lambda: proof([HALF, HALF], neighbours=(("1", "1"),)), "two datasets"),
     "an input that is none": (lambda: proof([HALF, HALF], neighbours=(("0", "2"),)), "from 0 to 1"),
     "an input below none": (lambda: proof([HALF, HALF], neighbours=(("-1", "1"),)), "from 0 to 1"),
     "three neighbours": (lambda: proof([HALF] * 3, neighbours=(("0", "1", "2"),)), "pairs of rows"),

@@ -110,7 +110,7 @@ def test_another_accountant_agrees() -> None:
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        (PureDP(epsilon=1, **ADDED), "does not"),
+        (PureDP(epsilon=1, **ADDED), "must bound epsilon"),
         (ApproxDP(epsilon=1, delta=1), "must be added, removed"),
         (ApproxDP(epsilon=1, delta=1, unit=Unit.USER, **ADDED), "per event"),
         (ApproxDP(epsilon=1, delta=1, view=View.of(user(1)), **ADDED), "no user may be in view"),

@@ -43,8 +43,8 @@ def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossDistribution:
     with precision(grid.precision):
         mean = ball(mu_squared / 2)
         deviation = ball(mu_squared).sqrt()
-        # The mass beyond z deviations is at most exp(-z^2 / 2), which is within the grid's tail. It is counted
-        # anyway.
+        # The mass beyond z deviations is at most exp(-z^2 / 2), which is within the grid's tail. It is
+        # counted anyway.
         reach = upper_exact(mean + deviation * arb(2 * grid.tail).sqrt())
         end = int(reach / grid.step) + 2
         scale = (2 * ball(mu_squared)).sqrt()

@@ -1,4 +1,4 @@
-"""Decide K(t) <= v t^2 / 2 for all |t| <= L (or for all t), that is, whether v is a variance proxy of the noise.
+"""Decide K(t) <= v t^2 / 2 for all |t| <= L (or for all t): whether v is a variance proxy of the noise.
 
 K is the cumulant function of noise with mean 0. It is convex, and K(0) = K'(0) = 0. Let h(x) be K(x) or
 K(-x), x > 0. Each step is a proof of the inequality on its range:
