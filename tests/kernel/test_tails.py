@@ -373,7 +373,7 @@ def test_a_witness_that_says_too_much_is_refused() -> None:
 
 def test_noise_outside_the_vocabulary_is_refused() -> None:
     """Gumbel noise, vector shifts, bounds in the wrong order and an empty range are refused by name."""
-    with pytest.raises(CertificateError, match="law must be one of .* got 'gumbel'"):
+    with pytest.raises(CertificateError, match="got 'gumbel'"):
         noise_sum([(distributions.Gumbel(scale=1), 1)])
     with raises(InvalidParameterError, code="E-NOISE-NOT-SCALAR"):
         noise_sum([(distributions.Laplace(scale=1).shift(np.zeros(2)), 1)])
