@@ -217,7 +217,7 @@ WEIGHTS_REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", WEIGHTS_REFUSED)
 def test_weights_that_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     make, why = WEIGHTS_REFUSED[name]
     with pytest.raises(CertificateError, match=why):
         make()
@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_tables_that_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     make, why = REFUSED[name]
     with pytest.raises(CertificateError, match=why):
         make()

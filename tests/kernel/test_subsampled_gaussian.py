@@ -118,7 +118,7 @@ def test_another_accountant_agrees() -> None:
     ],
 )
 def test_settings_that_are_refused(claim: Any, words: str) -> None:
-    """Replaced records, users, users in view, a pure bound."""
+    """Replaced records, users, users in view and claims of a pure bound are refused."""
     with pytest.raises(CertificateError, match=words):
         STEP.certify(claim)
 

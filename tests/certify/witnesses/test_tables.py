@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_broken_tables_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     edit, why = REFUSED[name]
     with pytest.raises(DpauditError, match=why):
         recompute(changed(edit), PURE)

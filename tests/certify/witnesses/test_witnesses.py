@@ -176,7 +176,7 @@ LEAK_EDITS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
 
 @pytest.mark.parametrize(("reason", "edit"), LEAK_EDITS)
 def test_a_leak_names_its_site_and_both_inputs(reason: str, edit: Callable[[dict[str, Any]], object]) -> None:
-    """Without its site, its audience, the sites before it, or either input, a leak is no witness."""
+    """A leak without its site, its audience, the sites before it, or either input is refused."""
     body = copy.deepcopy(leak(site()))
     edit(body)
     with pytest.raises(Exception, match=reason):
@@ -202,7 +202,7 @@ def test_replayed_witnesses_record_both_inputs_in_the_order_of_the_loss() -> Non
 
 
 def test_a_witness_says_what_it_is_about() -> None:
-    """No description of the pair and the event: refused."""
+    """A witness without a description of the pair and the event is refused."""
     with pytest.raises(CertificateError, match="must describe"):
         recompute(witness(site(), description=" "), CLAIM)
 
