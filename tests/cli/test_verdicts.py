@@ -122,7 +122,7 @@ CRASHED = {
     "made-up-proof": "a certificate must hold for the row's claim",
     "proof-of-another-claim": "the certificate must be about the same claim: adjacency",
     "proof-too-good": "the bound must be one that the tree gives",
-    "witness-too-good": "the stated bound must be at most the re-computed one",
+    "witness-too-good": "the witness claims too much",
     "another-quantity": "must bound its quantity 'delta', got 'epsilon'",
     "object-in-plot": "a plot must be made of numbers",
     "contradiction": "contradiction: lower bound",
