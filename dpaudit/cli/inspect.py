@@ -18,7 +18,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import shown_strength
-from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.fields import NO_PROGRAM
 from dpaudit.report.file.document import read_report
 from dpaudit.report.notation import clean
 from dpaudit.report.roles import mended_by
@@ -30,7 +30,7 @@ from dpaudit.verify.statement import assumed_in_words
 __all__ = ["explain_command", "list_command", "rows_named"]
 
 FRESH = "its program does the same in two fresh processes, or the row crashes"
-NOT_FRESH = f"the row declares {NOT_REPEATED}"
+NOT_FRESH = f"the row has {NO_PROGRAM}"
 
 
 @contextmanager

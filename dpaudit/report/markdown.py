@@ -1,6 +1,4 @@
-"""A report as a Markdown table, the place in an existing file (a README) that such a table refreshes, and a
-summary of a run with what needs a reader first.
-"""
+"""Write a report as Markdown: a table, also into an existing file, and a summary of a run."""
 
 from __future__ import annotations
 
@@ -15,15 +13,17 @@ from dpaudit.report.file.document import write_text
 from dpaudit.report.findings import PaperFindings, findings, named_repair
 from dpaudit.report.notation import as_number, clean, distinct
 from dpaudit.report.roles import (
-    ROLE_WORDS,
     VERDICTS,
     by_role,
     false_as_printed,
     in_words,
     not_extending,
     refuted_under,
+    role_headings,
     role_of,
     shown_title,
+    shown_verdict,
+    unchecked_of,
     unexpected_cells,
 )
 
@@ -35,7 +35,7 @@ END = "<!-- /verdicts -->"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
-#: Rows of each list of findings in a summary; a code host cuts off what is longer than a megabyte.
+#: Rows of each list of findings in a summary. Code hosts cut off a summary above one megabyte.
 SHOWN_FINDINGS = 100
 #: Reasons of a row, and characters of each, in a summary.
 SHOWN_REASONS, SHOWN_REASON = 3, 500
@@ -44,44 +44,51 @@ _HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most", "cells"
 
 
 def escape(text: object) -> str:
-    """Foreign text as Markdown that shows exactly these characters, on one line, inside a table cell."""
+    """Escape foreign text so that Markdown shows exactly these characters on one line of a table cell."""
     line = " ".join(clean(text).split())
     return re.sub("[&<>]", lambda match: _ENTITIES[match[0]], _SPECIAL.sub(r"\\\1", line))
 
 
 def markdown_table(report: Mapping[str, Any]) -> str:
-    """For each paper what it states that is false, by how much and how it is repaired, then one table a role,
-    printed claims and steps first; under them what the run was."""
+    """Return the false claims of each paper with their repairs, then one table for each role.
+
+    Stated claims and steps come first. The last line describes the run.
+    """
     parts = []
+    headings = role_headings(report["results"])
     found = {paper.paper: paper for paper in findings(report)}
     for suite in report["suites"]:
         rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
         if rows:
             heading = " — ".join(escape(suite[name]) for name in ("paper", "title") if suite[name])
             parts += [f"**{heading}**", "", *_findings(found.get(suite["paper"]))]
-            found.pop(suite["paper"], None)  # two suites of one paper: its findings stand once
+            found.pop(suite["paper"], None)  # show the findings of a paper with two suites once
         for role, group in by_role(rows).items():
-            parts += [f"{ROLE_WORDS[role]}: {in_words(group)}.", ""]
+            parts += [f"{headings[role]}: {in_words(group)}.", ""]
             parts += [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, group), ""]
-    for item in report["unchecked"]:
+    unchecked = unchecked_of(report)
+    for item in unchecked:
         parts.append(
             f"- not checkable: {escape(item['id'])} ({escape(item['paper'])}): {escape(item['reason'])}"
         )
-    parts += [""] if report["unchecked"] else []
+    parts += [""] if unchecked else []
     parts.append(_about_the_run(report))
     return "\n".join(parts) + "\n"
 
 
 def _about_the_run(report: Mapping[str, Any]) -> str:
-    run = f"profile {report['profile']}, seed {report['seed']}, family-wise error level {report['alpha']:g}"
-    state = "" if report["complete"] else "; the run was interrupted, this table is partial"
+    run = f"profile {report['profile']}, seed {report['seed']}, significance level {report['alpha']:g}"
+    state = "" if report["complete"] else ". The run was interrupted, so this table is partial"
     return f"dpaudit {escape(report['tool_version'])}, {run}{state}."
 
 
 def markdown_summary(report: Mapping[str, Any]) -> str:
-    """A run on one page: suites that did not import, rows against expectation with their reasons, what is
-    false as printed, repairs that are refuted, what does not extend; then how many rows of each role came
-    out how. ``SHOWN_FINDINGS`` rows of each list are shown, and how many there are."""
+    """Return a summary of a run on one page.
+
+    It lists suites that did not import, rows that are not as expected with their reasons, false claims,
+    refuted repairs, and refuted what-ifs. Then it counts the verdicts of each role. Each list has at most
+    ``SHOWN_FINDINGS`` rows and states its total.
+    """
     results = report["results"]
     refused = [row for row in results if not row["accepted"]]
     count = f"{len(results)} rows" if len(results) != 1 else "1 row"

@@ -18,7 +18,7 @@ from dpaudit.report.cells import CellView, cell_view
 from dpaudit.report.chart import draw_plot
 from dpaudit.report.exhibits import Exhibit, Fact, exhibit
 from dpaudit.report.fields import (
-    NOT_REPEATED,
+    NO_PROGRAM,
     STRENGTHS,
     UNENTERED,
     VERDICTS,
@@ -354,7 +354,7 @@ def _repeated(result: Mapping[str, Any]) -> str:
     times = as_number(result.get("fresh_processes"))
     if times is None or read_text(result, "verdict") == "crashed":
         return ""
-    return f"in {show(times)} fresh processes" if times else f"the row declares {NOT_REPEATED}"
+    return f"in {show(times)} fresh processes" if times else f"the row has {NO_PROGRAM}"
 
 
 def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
