@@ -31,7 +31,9 @@ BROKEN_SUITE = 2
 
 def make_console() -> Console:
     """Return a console on standard output."""
-    console = Console(markup=False, emoji=False, highlight=False, file=cast(IO[str], _TolerantStream(sys.stdout)))
+    console = Console(
+        markup=False, emoji=False, highlight=False, file=cast(IO[str], _TolerantStream(sys.stdout))
+    )
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
@@ -69,7 +71,7 @@ def discard(stream: TextIO) -> None:
 
 
 class _TolerantStream:
-    """Text stream that discards text which can no longer be written, and otherwise behaves as the wrapped one."""
+    """Text stream that discards text if the wrapped stream can no longer be written."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

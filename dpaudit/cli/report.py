@@ -40,9 +40,7 @@ _FILE = click.Path(path_type=Path)
     "--markdown", "markdown_path", type=_FILE, help="Write a table, or refresh the table in an existing file."
 )
 @click.option("--junit", "junit_path", type=_FILE, help="Write JUnit XML.")
-@click.option(
-    "--sarif", "sarif_path", type=_FILE, help="Write the findings as SARIF 2.1.0."
-)
+@click.option("--sarif", "sarif_path", type=_FILE, help="Write the findings as SARIF 2.1.0.")
 def report_command(
     file: Path,
     html_path: Path | None,
@@ -88,7 +86,9 @@ def report_command(
     help="Time limit for checking the file. Results that are not reached in time are not confirmed.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only what is not confirmed, and the totals.")
-@click.option("-v", "--verbose", is_flag=True, help="Print one line for each certificate, witness and estimate.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print one line for each certificate, witness and estimate."
+)
 def verify_command(
     file: Path, suites: tuple[str, ...], jobs: int | None, seconds: float, quiet: bool, verbose: bool
 ) -> None:
@@ -205,4 +205,6 @@ class _Findings:
     def _full(self, finding: Finding) -> None:
         mark = ("✗ ", "bold red") if not finding.ok else ("· ", "dim") if finding.taken else ("✓ ", "green")
         reason = f": {one_line(finding.reason)}" if finding.reason else ""
-        self._console.print(Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}"))
+        self._console.print(
+            Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}")
+        )

@@ -68,9 +68,7 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     def choose(context: click.Context, parameter: click.Parameter, given: bool) -> None:
         chosen = context.meta.get(PROFILE, name)
         if given and chosen != name:
-            raise click.UsageError(
-                f"--{chosen} and --{name} cannot be used together.", context
-            )
+            raise click.UsageError(f"--{chosen} and --{name} cannot be used together.", context)
         if given:
             context.meta[PROFILE] = name
         context.params["profile"] = context.meta.get(PROFILE, "quick")
@@ -84,12 +82,25 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
 @_profile_option("full", help="Take half an hour for tighter bounds and rarer violations.")
 @_profile_option("paper", help="Use the horizons and grids of the papers.")
 @click.option(
-    "--alpha", type=float, default=0.05, show_default=True, help="Significance level of the whole run (family-wise)."
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Significance level of the whole run (family-wise).",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed. The verdicts depend on it, but not on --jobs."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed. The verdicts depend on it, but not on --jobs.",
 )
-@click.option("--jobs", type=int, default=None, help="Rows to run in parallel [default: the number of available processors].")
+@click.option(
+    "--jobs",
+    type=int,
+    default=None,
+    help="Rows to run in parallel [default: the number of available processors].",
+)
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
@@ -97,7 +108,9 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     show_default=True,
     help="Where rows run. dask requires the extra of that name.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler [default: a cluster on this machine].")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler [default: a cluster on this machine]."
+)
 @click.option("--tls-ca", type=CERTIFICATE, help="CA file for the scheduler's certificates (PEM).")
 @click.option("--tls-cert", type=CERTIFICATE, help="Certificate of this client (PEM).")
 @click.option("--tls-key", type=CERTIFICATE, help="Key of that certificate (PEM).")
@@ -116,19 +129,28 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     help="Report file. The journal for --resume is written next to it, with the ending .jsonl.",
 )
 @click.option(
-    "--html", "html_path", type=click.Path(path_type=Path), help="HTML report [default: next to the JSON report]."
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path),
+    help="HTML report [default: next to the JSON report].",
 )
 @click.option("--no-html", is_flag=True, help="Write no HTML report.")
 @click.option(
     "--sarif", "sarif_path", type=click.Path(path_type=Path), help="Write the findings as SARIF 2.1.0."
 )
 @click.option(
-    "--resume", is_flag=True, help="Reuse results in the journal of an earlier run if nothing that they depend on has changed."
+    "--resume",
+    is_flag=True,
+    help="Reuse results in the journal of an earlier run if nothing that they depend on has changed.",
 )
 @click.option("--timeout", type=float, help="Time limit for one row in seconds [default: by profile].")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first row that is not accepted.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only the rows that are not accepted, and the totals.")
-@click.option("--require", type=click.Choice(["proved"]), help="Accept a privacy row that holds only if it is proved.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only the rows that are not accepted, and the totals."
+)
+@click.option(
+    "--require", type=click.Choice(["proved"]), help="Accept a privacy row that holds only if it is proved."
+)
 @click.option(
     "--accept",
     type=click.Choice(["consistent"]),
@@ -252,7 +274,9 @@ def _run(
     session: Session, pool: Asking, console: Console, *, resumed: int, fail_fast: bool, quiet: bool
 ) -> None:
     if resumed and not quiet:
-        console.print(f"{resumed} rows were finished before and nothing they depend on has changed", style="dim")
+        console.print(
+            f"{resumed} rows were finished before and nothing they depend on has changed", style="dim"
+        )
     width = max((len(row.id) for row in session.remaining), default=0)
     if quiet:
         session.run(pool, show=partial(_show_refused, console), warn=_warn, fail_fast=fail_fast)
@@ -347,9 +371,7 @@ def _write(report: dict[str, Any], outputs: _Outputs, console: Console, *, quiet
         _append_summary(report)
 
 
-def _show_summary(
-    report: dict[str, Any], console: Console, written: Sequence[Path], *, quiet: bool
-) -> None:
+def _show_summary(report: dict[str, Any], console: Console, written: Sequence[Path], *, quiet: bool) -> None:
     """Print the summary of a run, and GitHub's annotations if a GitHub runner runs it."""
     if os.environ.get("GITHUB_ACTIONS") == "true":  # set by GitHub's runners
         for line in github_annotations(report):

@@ -29,7 +29,7 @@ FACTOR_FROM = 1.005
 class Finding:
     """A stated row that is false.
 
-    ``much`` compares the bound with the claim in words. ``repairs`` are the repairs of this row that hold, and
+    ``much`` compares the bound with the claim in words. ``repairs`` are the repairs of this row that hold.
     ``tried`` are its repairs that are refuted or open.
     """
 
@@ -43,9 +43,9 @@ class Finding:
 class PaperFindings:
     """The findings of one paper.
 
-    ``stated`` holds the rows that the paper itself states, by role (``STATED``), without empty roles. ``false``
-    and ``open`` are among them, claims before steps. ``outside`` holds refuted settings outside the stated
-    conditions. ``unchecked`` counts the claims that no computation can check.
+    ``stated`` holds the rows that the paper itself states, by role (``STATED``), without empty roles.
+    ``false`` and ``open`` are among them, claims before steps. ``outside`` holds refuted settings outside the
+    stated conditions. ``unchecked`` counts the claims that no computation can check.
     """
 
     paper: str

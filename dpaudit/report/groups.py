@@ -1,4 +1,4 @@
-"""Group the rows of a page by claim: the stated claim, its repairs, and folded steps, what-ifs and controls."""
+"""Group the rows of a page by claim: the claim, its repairs, and folded steps, what-ifs and controls."""
 
 from __future__ import annotations
 

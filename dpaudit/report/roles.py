@@ -23,6 +23,7 @@ __all__ = [
     "against_expectation",
     "by_role",
     "claim_id",
+    "counted_rows",
     "false_as_printed",
     "in_words",
     "mended_by",
@@ -33,7 +34,6 @@ __all__ = [
     "role_of",
     "shown_title",
     "shown_verdict",
-    "counted_rows",
     "unchecked_of",
     "unexpected_cells",
     "unexpected_count",
@@ -91,7 +91,7 @@ def about_a_paper(results: Iterable[Result]) -> bool:
 
 
 def role_headings(results: Iterable[Result]) -> dict[str, str]:
-    """Return the heading of each role: ``Stated claims`` for a paper, ``Claims`` for the user's own suites."""
+    """Return the heading of each role: ``Stated claims`` for a paper, ``Claims`` for other suites."""
     return ROLE_WORDS if about_a_paper(results) else {**ROLE_WORDS, "printed": OWN_CLAIMS}
 
 

@@ -66,7 +66,9 @@ def sarif(report: Mapping[str, Any]) -> str:
             "shortDescription": {"text": "a suite of claims must import"},
         }
     index = {name: place for place, name in enumerate(rules)}
-    results = [_result(_rule_id(row), index, level, _message(row, headings), *place_of(row)) for row, level in found]
+    results = [
+        _result(_rule_id(row), index, level, _message(row, headings), *place_of(row)) for row, level in found
+    ]
     results += [
         _result(NOT_IMPORTED, index, "error", one["reason"], one["suite"], FIRST_LINE) for one in broken
     ]

@@ -134,14 +134,14 @@ def _verdict(result: Result) -> Text:
 
 
 def _mark(result: Result) -> Text:
-    """Return ✓ for an accepted row and ✗ for another. The ✓ of a refuted row is not green: its claim is false."""
+    """Return ✓ for an accepted row, else ✗. The ✓ of a refuted row is not green, because its claim is false."""
     if not result["accepted"]:
         return Text("✗", style="bold red")
     return Text("✓") if refuted_as_expected(result) else Text("✓", style="green")
 
 
 def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
-    """Return one result on one line. If it was not accepted, the lines below say what was expected and why."""
+    """Return one result on one line. If it was not accepted, the lines below give the reasons."""
     text = Text.assemble(_mark(result), " ")
     verdict = _verdict(result)
     verdict.pad_right(max(0, 22 - len(verdict)))
