@@ -72,7 +72,7 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    overview = _overview(claims, headings)
+    overview = _overview(claims, headings) | {"of_a_paper": about_a_paper(results)}
     details = _environment().get_template("details.html.j2").make_module(overview)
     found, packs = packed(
         units(overview["groups"], vars(details)["body"], vars(details)["block"]), inline=inline
@@ -83,7 +83,6 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
     return template.render(
         claims=claims,
         findings=_findings(report, claims, headings),
-        of_a_paper=about_a_paper(results),
         units=found,
         lines=shown,
         more=[name for name, _ in more],

@@ -303,7 +303,8 @@ def _worst_in_words(result: Mapping[str, Any]) -> str:
         shown = high if at_least else low
     least = "at least " if at_least else ""
     return (
-        f"False: of all computed points of the grid, the worst value is {shown}. The claim is {least}{claim}."
+        f"False: computed at every point of the grid. The worst value is {shown}, "
+        f"but the claim is {least or 'at most '}{claim}."
     )
 
 
@@ -314,7 +315,10 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: s
         verdict, f"This page does not know the verdict {verdict!r}."
     )
     if _does_not_extend(result):
-        return "The claim does not extend to this setting, which the paper does not cover. This is not its error."
+        return (
+            "The claim does not extend to this setting, which the paper does not cover. This is not an error "
+            "of the paper."
+        )
     if scope := read_text(result, "scope"):
         meaning = f"{meaning} Scope: {signs(scope)}."
     if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
@@ -362,7 +366,7 @@ def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
     exact = read_text(result, "strength") == "tested" and as_number(result.get("confidence")) == 1
     facts = [
-        ("printed at", read_text(result, "source")),
+        ("source", read_text(result, "source")),
         ("view", read_text(result, "view")),
         ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
         ("significance level of the row", show(as_number(result.get("alpha")), digits=3)),

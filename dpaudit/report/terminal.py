@@ -134,7 +134,7 @@ def _verdict(result: Result) -> Text:
 
 
 def _mark(result: Result) -> Text:
-    """Return ✓ for an accepted row, else ✗. The ✓ of a refuted row is not green, because its claim is false."""
+    """Return ✓ for an accepted row, else ✗. The ✓ of a refuted row is not green: its claim is false."""
     if not result["accepted"]:
         return Text("✗", style="bold red")
     return Text("✓") if refuted_as_expected(result) else Text("✓", style="green")
