@@ -45,8 +45,8 @@ MAX_INTEGER = 300
 #: Largest number of characters of an id.
 MAX_ID = 200
 
-#: Texts that look like numbers, in any script and with separators. They must be plain ASCII. The only letters
-#: are hexadecimal digits after 0x and exponents, because "1-DP" is a title.
+#: Texts that look like numbers, in any script and with separators. They must be plain ASCII. Letters occur
+#: only as hexadecimal digits after 0x and in exponents, because "1-DP" is a title.
 _NUMBER_LIKE = re.compile(
     r"[+-]?\s?(0[xX][\da-fA-F_.,]*([pP][+-]?[\d_]*)?|[\d_.][\d_.,/\s+-]*([eEpP][+-]?[\d_]*)?)"
 )
