@@ -69,7 +69,9 @@ CERTIFICATE = click.Path(exists=True, dir_okay=False)
     metavar="LEAST LARGEST",
     help="Try pairs made of these two values of a record. Requires --size.",
 )
-@click.option("--records", metavar="LIST", help='The same with any number of values: \'["a", "b", "c"]\'.')
+@click.option(
+    "--records", metavar="LIST", help='Like --corners, with any number of values: \'["a", "b", "c"]\'.'
+)
 @click.option("--size", type=click.IntRange(min=1), help="Number of records of a dataset for --corners.")
 @click.option("--null", metavar="VALUE", help="The null record, for --corners with zero-out.")
 @click.option(
@@ -226,7 +228,7 @@ def _frame(data: Any) -> Any:
 
 
 _ARRAY = _Make("--array", "inputs of one shape", np.asarray)
-_FRAME = _Make("--frame", 'inputs such as \'[{"age": 40}, {"age": 50}]\', a record each', _frame)
+_FRAME = _Make("--frame", 'inputs such as \'[{"age": 40}, {"age": 50}]\', one object per record', _frame)
 
 #: The claim that each set of options states.
 _CLAIMS: dict[frozenset[str], Callable[..., PrivacyClaim]] = {

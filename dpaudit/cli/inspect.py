@@ -29,7 +29,7 @@ from dpaudit.verify.statement import assumed_in_words
 
 __all__ = ["explain_command", "list_command", "rows_named"]
 
-FRESH = "the program must give the same results in two fresh processes"
+FRESH = "its program must do the same in two fresh processes, or the row crashes"
 NOT_FRESH = f"the row has {NO_PROGRAM}"
 #: Fields of a result with lines of text, and the word before each line.
 LINES = {"reasons": "reason", "obstacles": "unmet condition", "notes": "note"}
@@ -63,7 +63,7 @@ def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
 def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
     """List the rows of suites: id, role, kind, expected verdict, title.
 
-    With --durations, also show how long each row took in an earlier report, or a dash if it has no such row.
+    With --durations, also show how long each row took in an earlier report, or a dash for a new row.
     """
     console = make_console()
     seconds = None if report_path is None else _seconds_of(report_path)
@@ -92,7 +92,7 @@ def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
 
 
 def _seconds_of(path: Path) -> dict[tuple[str, str], float]:
-    """Return the seconds of each row by paper and id. Suite labels are paths, which differ between folders."""
+    """Return the seconds of each row by paper and id, because suite labels differ between folders."""
     return {(row["paper"], row["id"]): row["seconds"] for row in read_report(path)["results"]}
 
 

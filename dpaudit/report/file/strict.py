@@ -32,8 +32,8 @@ __all__ = [
     "require_readable",
 ]
 
-#: Largest size of a report in bytes. The report of all papers has 7 million, or 22 million in the full profile.
-#: Reading takes about ten times as much memory.
+#: Largest size of a report in bytes. The report of all papers has 7 million, and 22 million in the full
+#: profile. Reading takes about ten times as much memory.
 MAX_BYTES = 256 << 20
 
 #: Fields of a result that hold data of a program, not text about it.
