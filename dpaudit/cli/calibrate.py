@@ -255,7 +255,7 @@ def _require_suites(path: str, given: Sequence[str]) -> None:
 
 
 def _suites(path: str) -> None:
-    """Show the mechanisms of the suites at ``path``, each with its stated and its smallest certified noise."""
+    """Show the mechanisms of the suites at ``path``, each with its stated and smallest certified noise."""
     console = make_console()
     pool = Pool(1)
     broken: list[BrokenSuite] = []

@@ -76,7 +76,7 @@ def checked_epsilon(text: str) -> Fraction:
 
 
 def checked_delta(text: str | None, kind: Mechanism, *, name: str) -> Fraction | None:
-    """Return the claim's delta in (0, 1), or 0 if the mechanism has a pure guarantee. ``None`` stays ``None``."""
+    """Return the claim's delta in (0, 1), or 0 if the mechanism has a pure guarantee, or ``None``."""
     if text is None:
         return None
     delta = exact(text, name="--delta")
@@ -110,7 +110,7 @@ def checked_shape(given: Mapping[str, Any]) -> Shape:
 
 
 def _used(kind: Mechanism) -> tuple[str, ...]:
-    """Return the options that a mechanism uses. Compositions by loss distributions, with a delta, use grid."""
+    """Return the options that a mechanism uses. Only compositions by loss distributions use the grid."""
     return (*COMMON, *sorted(kind.uses), *(() if kind.adds_up else ("grid",)))
 
 

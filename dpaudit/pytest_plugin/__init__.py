@@ -32,8 +32,8 @@ __all__ = [
 
 SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
 NOT_CALLED = (
-    f"NOT AUDITED: a test marked {EXPECT_REFUTED} must call assert_private, but this test did not, so nothing "
-    "was refuted."
+    f"NOT AUDITED: a test marked {EXPECT_REFUTED} must call assert_private, but this test did not. "
+    "Nothing was refuted."
 )
 NOTHING_CALLED = (
     "NOT AUDITED: a test that takes assert_private must call assert_private, but this test did not. Call it, "

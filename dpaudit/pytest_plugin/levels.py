@@ -21,7 +21,7 @@ SUMMARY, WARNING, NOTE = "dpaudit", "dpaudit warning", "dpaudit note"
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """The significance level ``alpha``, in (0, 1/2], of a session, and the number of ``audits`` that share it.
+    """The significance level ``alpha`` of a session, in (0, 1/2], and the number of ``audits`` that share it.
 
     ``counted`` holds the names of the collected audits (tests, and paths of suites). Others have no share.
     """
@@ -73,6 +73,6 @@ def read_audits(config: pytest.Config, *, collected: int) -> int:
 
 
 def seed_of(node: str, *, base: int, number: int) -> int:
-    """Return the seed, in [0, 2^32), of the ``number``-th call in test ``node`` with ``--dpaudit-seed base``."""
+    """Return the seed, in [0, 2^32), of call ``number`` in test ``node`` with ``--dpaudit-seed base``."""
     digest = hashlib.sha256(f"{base}\0{number}\0{node}".encode()).digest()
     return int.from_bytes(digest[:4], "big")

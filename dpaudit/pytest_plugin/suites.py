@@ -19,6 +19,9 @@ from dpaudit.run.select import exactly
 
 __all__ = ["RowTest", "SuiteTests"]
 
+#: Prefixes of notes on recorded draws.
+RECORDED = ("recorded draws", "heard")
+
 
 class SuiteTests(pytest.File):
     """The rows of one suite file. They divide the suite's share of the significance level by weight."""
@@ -105,7 +108,7 @@ def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
 
 def _warnings(part: dict[str, Any]) -> list[str]:
     """Return the unmet conditions of a row or cell, and its notes on recorded draws."""
-    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith("heard"))]
+    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith(RECORDED))]
 
 
 def _failure(result: dict[str, Any]) -> str:
