@@ -213,7 +213,7 @@ def _chain(length: int) -> dict[str, Any]:
 
 
 def test_events_are_described() -> None:
-    """A mixture's event names its sites, a transcript the values, a leak both inputs. Others have no event."""
+    """A mixture's event names its sites, a transcript the values, and a leak both inputs."""
     assert exhibit(_mixture(2)).event == "the output is sum = 1"
     (shown,) = _page_of(_mixture(2)).find("p", "event")
     assert "the output is sum = 1" in shown.words()

@@ -61,7 +61,7 @@ def test_a_cell_stands_for_a_row_without_bounds() -> None:
 
 
 def test_every_format_begins_with_the_same_findings() -> None:
-    """The page, ``dpaudit report`` and Markdown name the same false rows, numbers and repairs in one order."""
+    """The page, ``dpaudit report`` and Markdown name the same false rows, numbers and repairs in order."""
     report = sample_report()
     suites = {suite["paper"]: suite["suite"] for suite in report["suites"]}
     for row in report["results"]:
