@@ -281,15 +281,18 @@ class LiveResults:
 
 
 def report_table(report: Mapping[str, Any]) -> Table:
-    """Return the results of a report as one table in the report's order, each with its role."""
+    """Return the results of a report as one table in the report's order, with their roles if these differ."""
+    results = report["results"]
+    roles = any(result["role"] != "printed" for result in results)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "verdict", "role", "id", "claim", "bounds", "time"):
+    for name in ("", "verdict", *(["role"] if roles else []), "id", "claim", "bounds", "time"):
         table.add_column(name, overflow="fold")
-    for result in report["results"]:
+    for result in results:
+        role = result["role"] if result["role"] != "printed" or about_a_paper(results) else "claim"
         table.add_row(
             _mark(result),
             _verdict(result),
-            Text(result["role"], style="dim"),
+            *([Text(role, style="dim")] if roles else []),
             Text(one_line(result["id"]), style="bold"),
             Text(one_line(shown_title(result))),
             Text(bounds_in_words(result), style="cyan"),

@@ -158,8 +158,9 @@ def test_a_broken_suite_does_not_stop_its_neighbours(
     assert result.exit_code == 2
     assert "Tiny claims" in result.stdout or "holds on the grid" in result.stdout
     errors = [line for line in result.stderr.splitlines() if not line.startswith("loading ")]
-    assert errors == [
-        "error [E-SUITE-BROKEN]: a suite must import, audits/a_broken.py did not; correct it or leave it out:",
+    assert errors[0].startswith("error [E-SUITE-BROKEN]: ")
+    assert "audits/a_broken.py" in errors[0]
+    assert errors[1:] == [
         "  NameError: no [bold]such name (audits/a_broken.py:2)",
         "  audits/a_broken.py:2: raise NameError('no [bold]such\\nname')",
     ]
