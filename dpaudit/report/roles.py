@@ -187,7 +187,7 @@ def refuted_under(result: Result) -> list[str]:
 
 
 def against_expectation(result: Result) -> str:
-    """Compare a row's verdict, and its cells, with what was expected, in words."""
+    """Compare the verdicts of a row and its cells with the expected ones."""
     if result["verdict"] != result["expect"]:
         return f"{result['verdict']}, expected {result['expect']}"
     if unexpected_cells(result):
