@@ -53,8 +53,7 @@ def small_report() -> dict[str, Any]:
 
 
 def test_every_edit_is_judged_as_the_schema_judges_it() -> None:
-    """With each field missing or wrong, the check refuses what the schema with its references refuses, and
-    says the same place."""
+    """The check refuses each missing or wrong field exactly as the schema does."""
     plain = Draft202012Validator(
         json.loads(files("dpaudit.report.file").joinpath("schema.json").read_text(encoding="utf-8"))
     )
