@@ -59,15 +59,14 @@ def test_an_error_message_quotes_a_file_without_its_escape_sequences(tmp_path: P
 
 
 def test_markdown_tables_keep_their_shape_whatever_the_text(tmp_path: Path, report: Path) -> None:
-    """Findings are one table of four columns, the rows one of eight. Every row has the same cells; foreign
-    text adds no cell, tag, comment, code or line."""
+    """Findings without a paper have three columns and rows eight, and foreign text adds no cell or markup."""
     out = tmp_path / "verdicts.md"
     assert invoke("report", report, "--markdown", out).exit_code == 0
     text = out.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     bars = [line.replace("\\|", "").count("|") for line in rows]
     false = sum(result["verdict"] == "refuted" for result in json.loads(report.read_text())["results"])
-    assert bars == [5] * (2 + false) + [9] * (2 + 5)
+    assert bars == [4] * (2 + false) + [9] * (2 + 5)
     assert text.count(END) == 1
     assert "<b>" not in text
     assert "**refuted / tested (expected verified)**" in text
