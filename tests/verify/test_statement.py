@@ -51,11 +51,11 @@ def test_a_computation_is_not_counted_as_confirmed(tmp_path: Path) -> None:
     said once."""
     suite = write_suite(tmp_path / "suite.py", VERIFIED)
     run(suite, report=tmp_path / "r.json")
-    output = invoke("verify", tmp_path / "r.json").output
+    output = invoke("verify", "-v", tmp_path / "r.json").output
     assert "· fine computation: computed in the row's own code (10 points, at no error level)" in output
     assert "✓ fine verdict: verified (tested): it follows from computations, as they stand" in output
-    assert "1 confirmed, 0 not; 1 computations taken from the report as they stand" in output
-    assert "as they stand\n" in output  # no error level: nothing of it is statistical
+    assert "1 confirmed, 0 not; 1 computations taken from the report, not checked" in output
+    assert "not checked\n" in output  # no error level: nothing of it is statistical
     assert output.count(CANNOT_KNOW) == 1
 
 
@@ -63,11 +63,11 @@ def test_an_estimate_keeps_its_error_level(tmp_path: Path) -> None:
     """What holds at a confidence below 1 is called an estimate, with the level that all of them share."""
     sampled = VERIFIED.replace("exactly(0.25, 0.5)", "exactly(0.25, 0.5, confidence=0.9999, seed=1)")
     run(write_suite(tmp_path / "suite.py", sampled), report=tmp_path / "r.json")
-    output = invoke("verify", tmp_path / "r.json").output
+    output = invoke("verify", "-v", tmp_path / "r.json").output
     assert "· fine estimate: taken from the report as it stands (10 samples, confidence 0.9999)" in output
     assert "it follows from estimates, as they stand" in output
     assert (
-        "1 estimates taken from the report as they stand, at the run's error level 0.05 together\n" in output
+        "1 estimates taken from the report, not checked, at significance level 0.05 for the whole run\n" in output
     )
 
 

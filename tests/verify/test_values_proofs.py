@@ -425,8 +425,8 @@ def test_a_suite_is_verified_from_the_file_and_by_running_it_again(made: tuple[P
     assert results["tight"]["upper_exact"] == "1"
     assert results["sums"]["scope"] == "numbers in [0, 10], 6 records"
     assert results["removed"]["claim"]["adjacency"] == "add-remove"
-    assert invoke("verify", report).exit_code == 0
-    again = invoke("verify", report, "--suite", suite)
+    assert invoke("verify", "-v", report).exit_code == 0
+    again = invoke("verify", "-v", report, "--suite", suite)
     assert again.exit_code == 0, again.output
     assert again.output.count("run again: the same evidence") == 3
     assert invoke("report", report, "--html", report.with_suffix(".html")).exit_code == 0
@@ -450,8 +450,8 @@ def test_the_record_of_another_program_is_found_by_running_it_again(
     row = next(row for row in whole["results"] if row["id"] == "sums")
     edit(row)
     report.write_text(json.dumps(whole), encoding="utf-8")
-    assert invoke("verify", report).exit_code == 0
-    again = invoke("verify", report, "--suite", suite)
+    assert invoke("verify", "-v", report).exit_code == 0
+    again = invoke("verify", "-v", report, "--suite", suite)
     assert again.exit_code == 1
     assert "sums run again: another " in " ".join(again.output.split())
     found = examine_program(row["evidence"][0], row["claim"])
