@@ -48,9 +48,9 @@ def compare_with_report(
     jobs: int,
     pool: Pool,
 ) -> Iterator[Finding]:
-    """Yield a finding for each row of the suites that ``paths`` name, and for each other field that differs.
+    """Yield a finding for each row of the suites in ``paths``, and for each other field that differs.
 
-    A row's finding is yielded when the row is finished. The report is confirmed if every finding is ``ok``.
+    A row's finding is yielded when the row is finished. The report holds if every finding is ``ok``.
     Raises ``InvalidParameterError`` for paths that name no suite, and ``BrokenReportError`` if the report was
     made from none of the suites.
     """

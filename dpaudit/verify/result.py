@@ -114,7 +114,8 @@ def _of_cell(cell: Cell, finding: Finding) -> Finding:
 def _require_role(result: dict[str, Any], claim: Claim) -> None:
     if isinstance(claim, Controls) and result.get("role") != "control":
         raise BrokenReportError(
-            f"a Controls claim must have the role 'control', got {result.get('role')!r}: the file was edited.",
+            f"a Controls claim must have the role 'control', got {result.get('role')!r}: the file was "
+            "edited.",
             code="E-CONTROLS-ROLE",
         )
     if isinstance(claim, Unbuilt) and (

@@ -52,7 +52,7 @@ _CHECKERS = {
 
 
 def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:
-    """Return a line with the mechanism, the setting, the assumptions, the bound and the tier of a certificate.
+    """Return a line with the mechanism, setting, assumptions, bound and tier of a certificate.
 
     Long assumptions are shortened, and none is left out.
     """
@@ -108,8 +108,8 @@ def estimate_in_words(item: Estimate) -> str:
     if item.confidence == 1:
         points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
         return (
-            f"computed by the row's own code ({points}, exact), taken from the report unchecked; only its "
-            "form was checked, and dpaudit verify --suite computes it again"
+            f"computed by the row's own code ({points}, confidence 1) and taken from the report; only its form "
+            "was checked, and dpaudit verify --suite computes it again"
         )
     return (
         f"taken from the report ({item.samples} samples, confidence {item.confidence:g}); only its form was "
