@@ -90,7 +90,7 @@ class AuditResult:
     __repr__ = __str__
 
     def explain(self) -> str:
-        """Return the record of the proof: each step with its line, shape, range and change, then the releases."""
+        """Return the record of the proof: line, shape, range and change of each step, then the releases."""
         return explained(self.proof)
 
     def raise_if_refuted(self) -> AuditResult:
@@ -280,7 +280,7 @@ def _attacked(
 
 
 def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """Return the function in the form ``(data, rng) -> output``, with everything that it releases or prints."""
+    """Return the function in the form ``(data, rng) -> output``, including what it releases or prints."""
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     names = [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 

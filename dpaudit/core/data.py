@@ -243,8 +243,8 @@ class Ball:
             or width is not None
         ):
             raise InvalidParameterError(
-                f"a Ball must have a positive radius, norm 1 or 2 and a positive width, and Records with a Ball "
-                f"no width, got {self!r} and width {width!r}.",
+                "a Ball must have a positive radius, norm 1 or 2 and a positive width, and a column of it no "
+                f"other width, got {self!r} and width {width!r}.",
                 code="E-BALL-SHAPE",
             )
         return Column("f", -radius, radius, self.width, (str(self.norm), radius))
@@ -460,7 +460,7 @@ def _column(domain: Any, width: int | None) -> Column:
 
 
 def declared(data: Records | Table) -> dict[str, Any]:
-    """Return the declaration as a certificate holds it, with the description that the kernel derives from it."""
+    """Return the declaration as a certificate holds it, with the description that the kernel derives."""
     found = {
         "size": None if data.size == EVERY else data.size,
         "at_least": data.at_least,

@@ -108,8 +108,8 @@ def estimate_in_words(item: Estimate) -> str:
     if item.confidence == 1:
         points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
         return (
-            f"computed by the row's own code ({points}, confidence 1) and taken from the report; only its form "
-            "was checked, and dpaudit verify --suite computes it again"
+            f"computed by the row's own code ({points}, confidence 1) and taken from the report; only its "
+            "form was checked, and dpaudit verify --suite computes it again"
         )
     return (
         f"taken from the report ({item.samples} samples, confidence {item.confidence:g}); only its form was "
