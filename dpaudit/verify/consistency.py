@@ -138,8 +138,8 @@ def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
         return
     for name in ("profile", "seed", "alpha", "require"):
         value = getattr(command, name)
-        if name in report and (value != report[name] or type(value) is not type(report[name])):  # 3 is not
-        3.0
+        same = name not in report or (value == report[name] and type(value) is type(report[name]))
+        if not same:  # 3 is not 3.0
             reason = f"its {name} is {value!r}, but the report has {report[name]!r}"
             yield _failed("report", "command", reason)
     listed = [*suites, *report.get("broken", [])] if isinstance(suites, list) else []

@@ -97,7 +97,7 @@ def test_a_consistent_row_where_verified_is_expected(
         (["--accept", "refuted"], "'refuted' is not"),
         (["--timeout", "inf"], "the timeout must be a positive number of seconds, got inf"),
         (["--require", "luck"], "'luck' is not"),
-        (["-k", "nothing-like-it"], "none of the 1 rows matches -k 'nothing-like-it'"),
+        (["-k", "nothing-like-it"], "-k 'nothing-like-it' matches none of the 1 rows"),
         (["-k", "fine and"], "-k must combine words"),
         (["-k", "'fine"], "-k must close its quotes"),
         (["-k", " "], "-k must contain at least one word"),

@@ -55,7 +55,7 @@ def test_impossible_estimates_are_refused(reason: str, changes: dict[str, Any]) 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_the_need_for_samples_is_that_of_the_best_bet(epsilon: float) -> None:
-    """The bound on samples is tight: the best bet, whose wealth grows by 1 + e^-epsilon a run, is accepted."""
+    """The best bet, whose wealth grows by 1 + e^-epsilon a run, is accepted, and fewer samples are not."""
     runs = math.ceil(math.log(100) / math.log1p(math.exp(-epsilon)))
     require_possible(replace(SAMPLED, lower=epsilon, samples=math.ceil(runs / 2)), CLAIM)
     with pytest.raises(CertificateError, match="as many samples"):

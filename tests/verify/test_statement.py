@@ -95,7 +95,7 @@ def test_a_long_assumption_ends_with_a_whole_word() -> None:
 
 
 def test_a_line_names_the_setting_of_the_claim() -> None:
-    """The setting has adjacency, unit, view and participation; accounting has no view, other claims nothing."""
+    """The setting has adjacency, unit, view and participation, without a view for accounting claims."""
     claim = PureDP(
         epsilon=1,
         adjacency="add-remove",
