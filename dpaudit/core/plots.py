@@ -127,7 +127,7 @@ def histogram_of_losses(
     array = np.asarray(losses, dtype=np.float64).ravel()
     if np.isnan(array).any():
         raise InvalidParameterError(
-            "losses must not be NaN, got at least one. Leave out outcomes with p = p' = 0, which never occur.",
+            "losses must not be NaN, got at least one. Leave out outcomes with p = p' = 0.",
             code="E-PLOT-NAN",
         )
     if not 1 <= bins <= MAX_BARS:

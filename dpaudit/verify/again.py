@@ -48,7 +48,7 @@ def compare_with_report(
     jobs: int,
     pool: Pool,
 ) -> Iterator[Finding]:
-    """Yield a finding for each row of the suites in ``paths``, and for each other field that differs.
+    """Yield a finding for each row of the suites in ``paths`` and for each differing field.
 
     A row's finding is yielded when the row is finished. The report holds if every finding is ``ok``.
     Raises ``InvalidParameterError`` for paths that name no suite, and ``BrokenReportError`` if the report was
