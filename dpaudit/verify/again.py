@@ -61,7 +61,7 @@ def compare_with_report(
     if not labels:
         names = ", ".join(entry["suite"] for entry in plan.suites)
         raise BrokenReportError(
-            f"the report was not made from {names}: their sources differ. Check out the commit in the report.",
+            f"the report was not made from {names}: their sources differ. Check out its commit.",
             code="E-REPORT-SUITES",
         )
     whole = len(labels) == len(plan.suites) == len(report["suites"])

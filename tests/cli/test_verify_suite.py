@@ -49,7 +49,7 @@ def test_evidence_that_the_program_does_not_give_is_not_confirmed(tmp_path: Path
     assert invoke("verify", file).exit_code == 0
     result = invoke("verify", file, "--suite", suite)
     assert result.exit_code == 1
-    assert "fine run again: another evidence, slack, upper, upper_exact" in " ".join(result.output.split())
+    assert "fine run again: different evidence, slack, upper, upper_exact" in " ".join(result.output.split())
     assert result.output.count("run again: the same evidence") == 1
 
 
@@ -60,7 +60,7 @@ def test_a_row_that_does_not_repeat_itself_is_not_confirmed(tmp_path: Path) -> N
     run(suite, report=file)
     result = invoke("verify", file, "--suite", suite)
     assert result.exit_code == 1
-    assert "time run again: another" in result.output
+    assert "time run again: different" in result.output
 
 
 def test_other_sources_are_an_error_before_anything_runs(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_what_a_reader_is_shown_of_a_row_is_compared_too(tmp_path: Path) -> None
     result = invoke("verify", file, "--suite", suite)
     output = " ".join(result.output.split())
     assert result.exit_code == 1
-    assert "run again: another title" in output
-    assert "run again: another notes" in output
+    assert "run again: different title" in output
+    assert "run again: different notes" in output
 
 
 def test_error_levels_above_the_runs_are_not_confirmed(tmp_path: Path) -> None:
