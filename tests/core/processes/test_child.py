@@ -14,13 +14,13 @@ import pytest
 import dpaudit
 from dpaudit.core.processes.child import Child, ChildDiedError, ChildHungError
 from dpaudit.core.processes.serving import OUTPUT_LINES, last_lines
+from tests.errors import raises
 
 #: A child that does what the question says.
 SERVER = """
 import os, subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
 from dpaudit.core.processes.serving import limit, serve, take_over_stdio
-from tests.errors import raises
 
 def do(question):
     if question["do"] == "sleep":
