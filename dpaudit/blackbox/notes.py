@@ -91,9 +91,7 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
     """
     notes, data = [], copy.deepcopy(data)
     if target.timeout is not None and not can_limit_time():
-        notes.append(
-            "no time limit for calls: timers work only in a main thread, on systems that have them"
-        )
+        notes.append("no time limit for calls: timers work only in a main thread, on systems that have them")
     seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
     before = state_of(data)
     chunk = Chunk(target.mechanism, copy.deepcopy(data), REPLAYED_CALLS, seed, target.batch, target.timeout)
@@ -187,9 +185,7 @@ def notes_on_outputs(search: Search) -> list[str]:
     encoders = [candidate.encoder for candidate in search.candidates]
     rounded = sorted({item.column_name(k) for item in encoders for k in item.rounded})
     if rounded:
-        notes.append(
-            f"differences without noise and within rounding were ignored in: {', '.join(rounded)}"
-        )
+        notes.append(f"differences without noise and within rounding were ignored in: {', '.join(rounded)}")
     closed = sorted({name for candidate in search.candidates for name in candidate.encoder.closed})
     if closed:
         notes.append(
@@ -197,9 +193,7 @@ def notes_on_outputs(search: Search) -> list[str]:
         )
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
-        notes.append(
-            "every output on both inputs was equal in this check. Does the mechanism use its data?"
-        )
+        notes.append("every output on both inputs was equal in this check. Does the mechanism use its data?")
     if played and all(np.isnan(side.values).all() for item in played for side in item.attack.past):
         notes.append(
             "no output held a number or text, only None, NaN or nothing. Does the mechanism return a value?"
@@ -240,9 +234,7 @@ def note_on_bits(search: Search) -> list[str]:
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if search.target.bits or not any(_has_fractions(item.attack.past) for item in played):
         return []
-    return [
-        "low-order bits of floats were ignored. A claim with model=dpaudit.blackbox.AS_RUN includes them"
-    ]
+    return ["low-order bits of floats were ignored. A claim with model=dpaudit.blackbox.AS_RUN includes them"]
 
 
 def _why_little_power(search: Search) -> str:

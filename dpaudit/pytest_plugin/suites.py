@@ -103,7 +103,7 @@ def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
 
 def _warnings(part: dict[str, Any]) -> list[str]:
     """What keeps a row or a cell from a verdict, and what was heard that somebody should look at."""
-    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith("heard"))]
+    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith("recorded draws"))]
 
 
 def _failure(result: dict[str, Any]) -> str:
