@@ -1,10 +1,10 @@
 """Define the experts of the black-box attack: features whose range is cut into cells by a rule.
 
 ``even`` cells hold equal shares of the past outputs and detect shifts and scales. ``tails`` are finer towards
-both ends. ``split`` has one cut near each end, at the strongest past evidence against the claim, so that there
-is one cell to learn instead of many. ``floor`` is the range below all past values of one of the inputs. It is
-for the lowest bits of floats, where a finer grid identifies the input with certainty. ``signs`` distinguishes
-negative, zero and positive values. ``floor`` and ``signs`` bet boldly.
+both ends. ``split`` has one cut near each end, at the strongest past evidence against the claim, so that
+there is one cell to learn instead of many. ``floor`` is the range below all past values of one of the inputs.
+It is for the lowest bits of floats, where a finer grid identifies the input with certainty. ``signs``
+distinguishes negative, zero and positive values. ``floor`` and ``signs`` bet boldly.
 """
 
 from __future__ import annotations

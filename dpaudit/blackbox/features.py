@@ -1,8 +1,8 @@
 """Compute the features of outputs in a black-box attack: numbers fixed in advance or learned from the past.
 
-Learned features are scores: how much more often similar outputs came from the first input. The score of a past
-run uses tables of the *other* half of the past, so that past scores are not biased relative to future scores.
-The stakes are derived from them.
+Learned features are scores: how much more often similar outputs came from the first input. The score of a
+past run uses tables of the *other* half of the past, so that past scores are not biased relative to future
+scores. The stakes are derived from them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Run fresh copies of a mechanism, to find out whether a constant output comes from the data or from state.
 
 A mechanism without noise and a mechanism that keeps its first answer both return the same output for any
-generator. Copies of this process from before the first call distinguish them. Without noise, all copies agree.
-With a state leak, each copy keeps a different answer, even if it adds a little noise to the answer. One copy is
-forked at the start and waits. It calls nothing before it gets a request, so that connections and files of the
-caller are not used. Without fork, nothing is known.
+generator. Copies of this process from before the first call distinguish them. Without noise, all copies
+agree. With a state leak, each copy keeps a different answer, even if it adds a little noise to the answer.
+One copy is forked at the start and waits. It calls nothing before it gets a request, so that connections and
+files of the caller are not used. Without fork, nothing is known.
 
 A fork inherits the locks of all threads but none of the threads. A library whose threads held a lock, or that
 waits for its own threads, stalls in a copy. If no copy answers for a while, the waiting copy pickles the
@@ -64,7 +64,8 @@ class FreshCopies:
     limit : float, optional
         Time limit for all copies, in seconds. Default: 60.
     may_stall : bool, default True
-        Whether a new process makes the copies if no fork answers for a while. Slow answers have the same sign.
+        Whether a new process makes the copies if no fork answers for a while. Slow answers have the same
+        sign.
     """
 
     def __init__(

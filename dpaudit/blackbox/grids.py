@@ -1,11 +1,11 @@
 """Compute features of the low-order bits of floats: the grid of an output, and whether it can be a given sum.
 
 A float is a multiple of a power of two that grows with its size, and a sum of two floats is a multiple of the
-coarser grid of the two. If a naive sampler adds noise to a number in floats, outputs near a cancellation lie on
-a coarser grid than floats of their size. Other floats there cannot be the number plus a float (Mironov 2012).
-These outputs are known in advance if the number can be guessed from the input, as the input, its sum or its
-mean. Each guess is a feature that is fixed before the first run. A wrong guess detects nothing, and only its
-share of the capital is lost.
+coarser grid of the two. If a naive sampler adds noise to a number in floats, outputs near a cancellation lie
+on a coarser grid than floats of their size. Other floats there cannot be the number plus a float (Mironov
+2012). These outputs are known in advance if the number can be guessed from the input, as the input, its sum
+or its mean. Each guess is a feature that is fixed before the first run. A wrong guess detects nothing, and
+only its share of the capital is lost.
 """
 
 from __future__ import annotations

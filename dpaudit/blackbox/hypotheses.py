@@ -1,7 +1,7 @@
 """Express a claim as (epsilon, delta) points, and as a member of a family of claims.
 
-A claim of GDP, zCDP or Rényi DP implies (epsilon, delta)-DP for every delta, and a stated profile implies it at
-its points. The capital against such a claim is divided among several of these points. The mixture of their
+A claim of GDP, zCDP or Rényi DP implies (epsilon, delta)-DP for every delta, and a stated profile implies it
+at its points. The capital against such a claim is divided among several of these points. The mixture of their
 e-processes is an e-process, and refuting a point refutes the claim that implies it. Every delta is the upper
 end of a ball. Every epsilon is the upper end of a ball, or the number at which delta was computed. The tested
 points are therefore never stronger than the claim.
@@ -38,8 +38,8 @@ from dpaudit.kernel.t2.gaussian import gaussian_delta
 
 __all__ = ["MAX_EPSILON", "Family", "Points", "deltas_at", "epsilons_at", "family_of"]
 
-#: The tested claim is slightly weaker than the stated one, so that a rejection refutes it beyond the margins of
-#: ``judge``.
+#: The tested claim is slightly weaker than the stated one, so that a rejection refutes it beyond the margins
+#: of ``judge``.
 RELATIVE_MARGIN = 1e-8
 DELTA_MARGIN = 2e-12
 MAX_EPSILON = 40.0

@@ -25,9 +25,9 @@ def unrounded_share(
     """Return the smallest share of a difference between two outputs that rounding cannot explain.
 
     The mechanism runs with equal generators in all rounding modes of the processor. The share is 1 if nothing
-    is rounded. Outputs are encoded as in the check, including numbers in text. If labels or shapes change with
-    the mode, the share is 0. Numbers that are equal up to rounding are ignored. Runs that raise, and mechanisms
-    that are not reproducible, give no information (share 1).
+    is rounded. Outputs are encoded as in the check, including numbers in text. If labels or shapes change
+    with the mode, the share is 0. Numbers that are equal up to rounding are ignored. Runs that raise, and
+    mechanisms that are not reproducible, give no information (share 1).
     """
     least = 1.0
     modes = (None, *MODES, None)

@@ -2,10 +2,10 @@
 
 The outputs of independent calls on one input are exchangeable: the same outputs in shuffled order are equally
 likely. A dependence on the order therefore shows a state leak: equal outputs next to each other (a cache), a
-repeated sequence (a generator that starts again, a table of noise), values that drift with the number of calls
-or correlate with the previous value, and values on one input that correlate with values on the other. A sign
-counts only if it occurs by chance less than about once in a million checks. It never refutes a claim. It only
-removes the confidence of a bound.
+repeated sequence (a generator that starts again, a table of noise), values that drift with the number of
+calls or correlate with the previous value, and values on one input that correlate with values on the other. A
+sign counts only if it occurs by chance less than about once in a million checks. It never refutes a claim. It
+only removes the confidence of a bound.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def _correlated(first: Outcomes, second: Outcomes) -> str:
 def _columns(side: Outcomes) -> list[Floats]:
     """Return the numbers in the outputs, and indicators of the most frequent kinds and labels.
 
-    A column that does not vary becomes empty. The codes of kinds and labels cannot be used as numbers, because
-    they are assigned in order of appearance and so always grow.
+    A column that does not vary becomes empty. The codes of kinds and labels cannot be used as numbers,
+    because they are assigned in order of appearance and so always grow.
     """
     values = side.values[:, :MAX_COLUMNS]
     labels = values <= LABEL_BASE

@@ -1,9 +1,9 @@
 """Combine the wealth of all pairs of neighbours, against any number of claims.
 
-One part of the capital is divided evenly among the pairs, and stays there. The other part follows the pair with
-the largest wealth before each block, so that a search among many pairs costs the logarithm of this part and not
-the logarithm of their number. That pair is determined before the block, so each part is a non-negative
-supermartingale under the claim, and so is their sum.
+One part of the capital is divided evenly among the pairs, and stays there. The other part follows the pair
+with the largest wealth before each block, so that a search among many pairs costs the logarithm of this part
+and not the logarithm of their number. That pair is determined before the block, so each part is a
+non-negative supermartingale under the claim, and so is their sum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detect mechanisms that change their input, and give them a new copy of it in each call.
 
-A change is found by comparing the input before and after calls. With copies, no call depends on the changes of
-another call.
+A change is found by comparing the input before and after calls. With copies, no call depends on the changes
+of another call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """List the parts of an object in an output that an adversary can read.
 
-They are the fields of data classes, attributes, parameters and fitted properties of estimators in the style of
-scikit-learn (recognised by ``get_params``), and for any other object, the state that pickle would save.
+They are the fields of data classes, attributes, parameters and fitted properties of estimators in the style
+of scikit-learn (recognised by ``get_params``), and for any other object, the state that pickle would save.
 """
 
 from __future__ import annotations

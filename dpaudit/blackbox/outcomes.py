@@ -2,9 +2,10 @@
 
 Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order.
 Labels such as strings have special numbers, far from all others. The symbol is 0 for an output of the usual
-shape without NaN. An exception, ``None``, NaN and every other shape has a different symbol. Equal keys mean that
-two outputs are equal as a whole, including the messages, attributes, notes, causes and contexts of exceptions.
-Text is read as its numbers and a pattern, which is part of the shape. An object is read as its attributes.
+shape without NaN. An exception, ``None``, NaN and every other shape has a different symbol. Equal keys mean
+that two outputs are equal as a whole, including the messages, attributes, notes, causes and contexts of
+exceptions. Text is read as its numbers and a pattern, which is part of the shape. An object is read as its
+attributes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ MAX_WIDTH = 4096
 #: Largest number of numbers of an output, and of labels, in a description.
 SHOWN = 12
 SHOWN_LABELS = 5
-#: With more texts or shapes than this, and more than this share of the runs, outputs count as unreadable text.
+#: With more texts or shapes than this, and more than this share of the runs, outputs count as unreadable
+#: text.
 FEW_TEXTS = 64
 FEW_SHARE = 0.2
 _FLAT = re.compile(r"(list of|tuple of|array of shape) \(?(\d+),?\)?")

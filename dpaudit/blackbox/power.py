@@ -2,10 +2,10 @@
 
 ``runs_needed`` computes the power before the runs, for the worst possible violation.
 
-For an event of given probability under one input, the bettor earns faster the smaller its probability is under
-the other input. The stakes of the run are applied to *expected* counts of such an event, block by block, as if
-one expert observed it and all others observed nothing. The smallest violation whose expected path reaches the
-threshold is a violation that about half of all such runs would have refuted.
+For an event of given probability under one input, the bettor earns faster the smaller its probability is
+under the other input. The stakes of the run are applied to *expected* counts of such an event, block by
+block, as if one expert observed it and all others observed nothing. The smallest violation whose expected
+path reaches the threshold is a violation that about half of all such runs would have refuted.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class Schedule:
 def runs_needed(points: Points, *, candidates: int, alpha: float) -> int | None:
     """Return the total number of runs after which a check has refuted the worst violation.
 
-    The worst violation is an event that always occurs on one input of a pair and never on the other. The number
-    is computed from the stakes alone, before any run. It assumes that the event is observed by an expert
-    without capital, so that only the bettor that follows the richest expert earns.
+    The worst violation is an event that always occurs on one input of a pair and never on the other. The
+    number is computed from the stakes alone, before any run. It assumes that the event is observed by an
+    expert without capital, so that only the bettor that follows the richest expert earns.
 
     Parameters
     ----------

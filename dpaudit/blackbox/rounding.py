@@ -1,7 +1,7 @@
 """Identify numbers without noise that differ by rounding only.
 
-A claim is about real numbers by default, and over the reals such numbers may be equal. For example, the sum of
-deviations from the mean is 0, and 0.1 + 0.2 is 0.3.
+A claim is about real numbers by default, and over the reals such numbers may be equal. For example, the sum
+of deviations from the mean is 0, and 0.1 + 0.2 is 0.3.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def largest_number(rows: NDArray[np.float64], *, labels_below: float) -> float:
 def differ_by_rounding(values: NDArray[np.float64], pairs: int, *, largest: float) -> Rounded:
     """Return the numbers that are constant on each input and differ between the inputs by rounding only.
 
-    ``values`` has shape (2 pairs, d), with the outputs on the first input first. ``largest`` is the size of the
-    largest number in the inputs. Integers that differ are excluded, because they are counts and not rounded.
+    ``values`` has shape (2 pairs, d), with the outputs on the first input first. ``largest`` is the size of
+    the largest number in the inputs. Integers that differ are excluded, because they are counts and not
+    rounded.
     """
     found: Rounded = {}
     if pairs < 2:

@@ -6,7 +6,8 @@ block, input, chunk), so the outputs do not depend on the number of workers. An 
 outcome must not depend on the load of the machine. Its block is discarded, and the runs end.
 
 Workers receive the mechanism by pickling, with the state of any generator that it holds, so each task would
-draw the same numbers. Therefore a few tasks also run in this process, and workers are not used if they disagree.
+draw the same numbers. Therefore a few tasks also run in this process, and workers are not used if they
+disagree.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ __all__ = [
 ]
 
 #: Number of calls that share one generator. It is small enough to keep several workers busy, and in a long
-#: block large enough that the cost of the generator is negligible. It depends only on the length of the block,
-#: never on the number of workers.
+#: block large enough that the cost of the generator is negligible. It depends only on the length of the
+#: block, never on the number of workers.
 CALLS_PER_CHUNK = 16
 CHUNKS_PER_BLOCK = 64
 CALLS_PER_BATCH = 2**16
@@ -88,8 +89,8 @@ def can_limit_time() -> bool:
 class _Limit:
     """Wall-clock limit of one call.
 
-    The system timer is set once for many calls. When it fires, it checks how long the current call has lasted,
-    so each call costs only two stores and one reading of the clock.
+    The system timer is set once for many calls. When it fires, it checks how long the current call has
+    lasted, so each call costs only two stores and one reading of the clock.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -230,9 +231,9 @@ def chunks_of(
 def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> tuple[list[Any], bool]:
     """Run the tasks on workers, and return their outputs and whether workers ran any.
 
-    If the calls of the first task are short, all tasks run in this process, in order. The tasks at the indices
-    ``compared`` run in this process as well. They run first, so that a generator that the mechanism holds is in
-    another state when it is sent.
+    If the calls of the first task are short, all tasks run in this process, in order. The tasks at the
+    indices ``compared`` run in this process as well. They run first, so that a generator that the mechanism
+    holds is in another state when it is sent.
 
     Raises
     ------

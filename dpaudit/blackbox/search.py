@@ -1,8 +1,8 @@
 """Choose the pair of neighbours to run next, and combine the evidence of all pairs.
 
-Every pair has its own wealth, and the verdict uses a mixture of them (``mixture``). The choice of the next pair
-may depend on the past in any way, because a pair that is not run keeps its wealth. Most runs go to the pair
-that is expected to refute soonest, and the rest go to the others in turn.
+Every pair has its own wealth, and the verdict uses a mixture of them (``mixture``). The choice of the next
+pair may depend on the past in any way, because a pair that is not run keeps its wealth. Most runs go to the
+pair that is expected to refute soonest, and the rest go to the others in turn.
 """
 
 from __future__ import annotations

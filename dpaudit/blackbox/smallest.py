@@ -1,8 +1,8 @@
 """Find the simplest pair of neighbours that refutes a claim, after a refutation.
 
-Hypothesis draws and shrinks pairs. A pair counts if new runs on this pair alone refute the claim, at the level
-alpha / (k (k + 1)) for the k-th pair. The verdict does not depend on this search. If the claim is true, it is
-not refuted with probability at least 1 - alpha, and then no pair is shown.
+Hypothesis draws and shrinks pairs. A pair counts if new runs on this pair alone refute the claim, at the
+level alpha / (k (k + 1)) for the k-th pair. The verdict does not depend on this search. If the claim is true,
+it is not refuted with probability at least 1 - alpha, and then no pair is shown.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Given its generator, an output may depend only on its input. The calls of one ch
 so state from an earlier call looks like an effect of the input: a sum over two calls changes twice as much.
 Each call may still be private by itself, so a state leak refutes nothing.
 
-A mechanism may also keep its first input forever, and then all later calls agree. Therefore the test is repeated
-in copies of the process from before the first call, some of which start with the other input.
+A mechanism may also keep its first input forever, and then all later calls agree. Therefore the test is
+repeated in copies of the process from before the first call, some of which start with the other input.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def carries_over(target: Target, pair: tuple[Any, Any]) -> str:
 
     The text is also empty if nothing is known, for a mechanism with another source of randomness, or one that
     changes with every call. Each generator is the same in all histories, so a repeated difference is not
-    chance. One of two answers from another source may repeat as well, so a difference is tested again with more
-    calls.
+    chance. One of two answers from another source may repeat as well, so a difference is tested again with
+    more calls.
     """
     for data, other in (pair, pair[::-1]):
         try:
@@ -88,9 +88,9 @@ def keeps_its_first(
 ) -> str:
     """Return why outputs on the pair at ``place`` depend on the very first input, or an empty text.
 
-    The text is also empty if nothing is known. A mechanism whose outputs on a single input differ with the same
-    generator has another source of randomness or changes with every call, which this test does not report. The
-    copies ``more`` run only if ``copies`` show a difference.
+    The text is also empty if nothing is known. A mechanism whose outputs on a single input differ with the
+    same generator has another source of randomness or changes with every call, which this test does not
+    report. The copies ``more`` run only if ``copies`` show a difference.
     """
     start = 4 * COPIES * place
     if not _differs(copies.answers(4, start=start, deadline=deadline)):

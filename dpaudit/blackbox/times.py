@@ -1,8 +1,8 @@
 """Read times in an output as numbers.
 
 The seconds since 1970 come first, which show all noise. The fields of the calendar and the clock follow,
-because a day may be noisy and its hour not. Times are read as local wall-clock times, as they are printed. The
-offset of the time zone is a separate number.
+because a day may be noisy and its hour not. Times are read as local wall-clock times, as they are printed.
+The offset of the time zone is a separate number.
 """
 
 from __future__ import annotations

@@ -191,9 +191,9 @@ def _added(parts: Sequence[tuple[int, float, Noise]]) -> Cost | None:
 def _shared_cost(recording: Recording, shift: Floats, slopes: Floats) -> Cost | None:
     """Return the cost of outputs that share numbers: the cheapest noise shift that explains the change.
 
-    The privacy loss is never larger, because the noise can be shifted. For Laplace noise, the cost N is a norm
-    of the shift. Far out along the shift, at y = t s, the loss tends to N((t + 1) s) - N(t s) = N(s). For
-    normal noise, the outputs are normal and N is their distance in deviations.
+    The privacy loss is never larger, because the noise can be shifted. For Laplace noise, the cost N is a
+    norm of the shift. Far out along the shift, at y = t s, the loss tends to N((t + 1) s) - N(t s) = N(s).
+    For normal noise, the outputs are normal and N is their distance in deviations.
     """
     response = recording.response
     terms = (

@@ -1,9 +1,9 @@
 """Determine the distribution of the noise in one returned number from its draws.
 
 The distribution of a draw is read from the family and the parameters of the call. The known sums are one
-Laplace variate, normal variates, and Pólya (negative binomial) variates of one ratio of which equal shares are
-added and subtracted. Shares of 1 make discrete Laplace noise (Goryczka and Xiong 2017). A Poisson variate of a
-gamma variate is Pólya.
+Laplace variate, normal variates, and Pólya (negative binomial) variates of one ratio of which equal shares
+are added and subtracted. Shares of 1 make discrete Laplace noise (Goryczka and Xiong 2017). A Poisson variate
+of a gamma variate is Pólya.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Replace sources of randomness by rng proxies, which record the draws of a function.
 
-During a run, ``install_proxies`` installs proxies for ``numpy.random`` (its functions, ``default_rng``, the two
-classes of generators), ``random`` and ``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of scipy's
-distributions, names of these that a module has imported, and generators that the function holds in closures,
-globals, attributes and containers. A proxy shares the bit generator of the original, so the numbers are the
-same. Afterwards everything is restored, including the states. Draws of compiled code bypass the proxies. They
-are noticed by the changed state, but not listed.
+During a run, ``install_proxies`` installs proxies for ``numpy.random`` (its functions, ``default_rng``, the
+two classes of generators), ``random`` and ``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of
+scipy's distributions, names of these that a module has imported, and generators that the function holds in
+closures, globals, attributes and containers. A proxy shares the bit generator of the original, so the numbers
+are the same. Afterwards everything is restored, including the states. Draws of compiled code bypass the
+proxies. They are noticed by the changed state, but not listed.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ independently: ``Y`` and ``Y'``. If the claim holds, ``g = f(Y) - e^epsilon f(Y'
 pair, and may choose a new payoff and stake before each pair.
 
 One process per value of a grid gives a lower bound on the true epsilon (or delta). The hypotheses are nested,
-and the bound is the largest grid value with ALL smaller values rejected. It is wrong only if the smallest true
-value of the grid is rejected, which has probability at most ``alpha``, at any stopping time and for any size of
-the grid (fixed-sequence testing).
+and the bound is the largest grid value with ALL smaller values rejected. It is wrong only if the smallest
+true value of the grid is rejected, which has probability at most ``alpha``, at any stopping time and for any
+size of the grid (fixed-sequence testing).
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class Workers:
     """Context manager that runs tasks on workers and returns their results in the order of the tasks.
 
     The workers are ``jobs`` joblib workers (-1: all processors), or the Dask cluster at the address
-    ``scheduler``. With one job and no cluster, the tasks run in this process. The first exception of a task is
-    raised.
+    ``scheduler``. With one job and no cluster, the tasks run in this process. The first exception of a task
+    is raised.
     """
 
     def __init__(self, jobs: int = 1, *, scheduler: str | TlsScheduler | None = None) -> None:

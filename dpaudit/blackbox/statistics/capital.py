@@ -1,9 +1,9 @@
 """Compute the wealth of a bettor from the payoffs of games that are fair or worse under the null hypothesis.
 
-One game pays ``g`` for each unit staked, with ``g >= -1/limit`` and conditional mean at most 0 under the null.
-A stake of the share ``b`` of ``limit`` multiplies the wealth by ``1 + b * limit * g``, which is never negative.
-The wealth is therefore a non-negative supermartingale that starts at 1, and the probability that it ever
-reaches ``1/alpha`` is at most ``alpha`` (Ville 1939). It may be observed at any time.
+One game pays ``g`` for each unit staked, with ``g >= -1/limit`` and conditional mean at most 0 under the
+null. A stake of the share ``b`` of ``limit`` multiplies the wealth by ``1 + b * limit * g``, which is never
+negative. The wealth is therefore a non-negative supermartingale that starts at 1, and the probability that it
+ever reaches ``1/alpha`` is at most ``alpha`` (Ville 1939). It may be observed at any time.
 
 The wealth here is a mixture: half on fixed shares (some of them are near the best share, whatever it is), and
 half on a share that follows the past payoffs (aGRAPA: Waudby-Smith & Ramdas 2024, section B.3). A mixture of

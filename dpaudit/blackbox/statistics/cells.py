@@ -34,7 +34,8 @@ BOUNDARY_COUNT = 12.0
 #: Number of outputs at which a cell's share is known as precisely as in the prior (in the Occam factor of the
 #: Bayes factor).
 PRIOR_COUNT = 60.0
-#: Prior count of a bold expert. If the claim holds, one input alone would rarely fill the cells of this expert.
+#: Prior count of a bold expert. If the claim holds, one input alone would rarely fill the cells of this
+#: expert.
 BOLD_COUNT = 1.0
 #: Largest share of the limit, so that no stake loses everything at once.
 SHARE_MAX = 0.98
@@ -151,9 +152,9 @@ def cell_stakes(
     ``known`` holds the counts before the block, shape (2, E, C). The claim allows at most the share
     p = e^epsilon/(1 + e^epsilon) of the outputs in a cell to come from the first input. For a known share
     q > p, the best stake is (q - p)/p (Kelly). Here q is shrunk towards p, and the stake is multiplied by the
-    posterior probability that the cell exceeds the claim at all. A ``bold`` expert (shape (E,)) shrinks q only
-    a little, like the estimate of Krichevsky and Trofimov (1981), and does not wait for evidence. This choice
-    affects power, not validity.
+    posterior probability that the cell exceeds the claim at all. A ``bold`` expert (shape (E,)) shrinks q
+    only a little, like the estimate of Krichevsky and Trofimov (1981), and does not wait for evidence. This
+    choice affects power, not validity.
     """
     is_bold = np.zeros(known.shape[1], dtype=bool) if bold is None else bold
     first = _kelly(known[0], known[1], epsilons, is_bold[:, None])

@@ -27,9 +27,9 @@ def pair_weight(index: int) -> float:
 def bonferroni(e_values: ArrayLike, *, alpha: float, weights: ArrayLike | None = None) -> NDArray[np.bool_]:
     """Return which nulls to reject, with probability at most ``alpha`` of any false rejection.
 
-    Null i is rejected if ``weights[i] * e_values[i] >= 1/alpha``. Weights are equal by default. All shapes are
-    (m,). E-processes may enter at their running maximum, because Ville's inequality holds for each at its share
-    of alpha.
+    Null i is rejected if ``weights[i] * e_values[i] >= 1/alpha``. Weights are equal by default. All shapes
+    are (m,). E-processes may enter at their running maximum, because Ville's inequality holds for each at its
+    share of alpha.
     """
     values = _checked(e_values, alpha)
     shares = np.full(len(values), 1.0 / len(values)) if weights is None else np.asarray(weights, dtype=float)
@@ -62,9 +62,9 @@ def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float) -> NDArray[np.boo
 def holm(p_values: ArrayLike, *, alpha: float) -> NDArray[np.bool_]:
     """Return which nulls to reject, with probability at most ``alpha`` of any false rejection (Holm 1979).
 
-    The bound holds under any dependence. All shapes are (m,). The number of trials behind each p-value must be
-    fixed beforehand: a p-value that was observed until it was small is not valid. For sequential observation,
-    use e-values and ``bonferroni``.
+    The bound holds under any dependence. All shapes are (m,). The number of trials behind each p-value must
+    be fixed beforehand: a p-value that was observed until it was small is not valid. For sequential
+    observation, use e-values and ``bonferroni``.
     """
     from statsmodels.stats.multitest import multipletests
 

@@ -1,7 +1,7 @@
 """Test whether a sampler makes independent draws from the distribution that it declares.
 
-Each draw is transformed by the declared distribution function. If the distribution is correct, the results are
-independent and uniform on [0, 1] (at an atom, uniform over its jump: the randomised transform). Three
+Each draw is transformed by the declared distribution function. If the distribution is correct, the results
+are independent and uniform on [0, 1] (at an atom, uniform over its jump: the randomised transform). Three
 e-processes test them, each valid at any time, and are averaged:
 
 * cells: a Krichevsky-Trofimov predictor predicts the next cell from the past counts, at resolutions of 2 to
@@ -84,8 +84,8 @@ def probability_transform(
 def fit_log_wealth(draws: ArrayLike, distribution: Distribution, *, rng: np.random.Generator) -> FitPaths:
     """Return the log-wealth against "the draws are independent and follow ``distribution``".
 
-    ``draws`` has shape (n,), or (n, d) for d coordinates that should be independent. The wealth is given after
-    each draw in C order. A draw outside the support refutes at once.
+    ``draws`` has shape (n,), or (n, d) for d coordinates that should be independent. The wealth is given
+    after each draw in C order. A draw outside the support refutes at once.
     """
     x = np.asarray(draws)
     if x.ndim not in (1, 2) or x.size == 0:

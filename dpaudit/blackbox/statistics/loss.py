@@ -1,9 +1,9 @@
 """Bound delta(epsilon) from both sides by the exact privacy losses of sampled transcripts.
 
 For L = log p(Y)/p'(Y) with Y drawn under the first input, delta(epsilon) = E[(1 - e^{epsilon - L})_+]
-(Balle & Wang 2018, theorem 5; Sommer et al. 2019). The variable is in [0, 1], so bounded-mean betting applies.
-No classifier is needed, because (1 - e^{epsilon-L})_+ is the optimal test. A bound holds for one ordered pair
-of inputs, and a claim requires both orders.
+(Balle & Wang 2018, theorem 5; Sommer et al. 2019). The variable is in [0, 1], so bounded-mean betting
+applies. No classifier is needed, because (1 - e^{epsilon-L})_+ is the optimal test. A bound holds for one
+ordered pair of inputs, and a claim requires both orders.
 """
 
 from __future__ import annotations

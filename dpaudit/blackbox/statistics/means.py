@@ -1,9 +1,9 @@
 """Bound and test means of bounded variables by confidence sequences and tests that are valid at any time.
 
 ``mean_bounds`` is the hedged capital of Waudby-Smith & Ramdas (2024, JRSS B 86(1), section 4.2). For every
-candidate mean m, one bettor bets on "above m" and one on "below m", with stakes that follow the past variance.
-The wealth of both bettors is monotone in m, so bisection over the *running maximum* finds the interval of
-candidates that were not refuted, without a grid of candidates.
+candidate mean m, one bettor bets on "above m" and one on "below m", with stakes that follow the past
+variance. The wealth of both bettors is monotone in m, so bisection over the *running maximum* finds the
+interval of candidates that were not refuted, without a grid of candidates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ BISECTIONS = 60
 def mean_bounds(x: ArrayLike, *, low: float, high: float, alpha: float) -> tuple[float, float]:
     """Return a lower and an upper bound on the common conditional mean of ``x``.
 
-    Both bounds hold simultaneously at all times with probability ``1 - alpha``. ``x`` has shape (n,) and values
-    in [low, high], in the order of sampling. The bounds use all prefixes (running intersection), so more data
-    never widen the interval. Without data, they are ``(low, high)``.
+    Both bounds hold simultaneously at all times with probability ``1 - alpha``. ``x`` has shape (n,) and
+    values in [low, high], in the order of sampling. The bounds use all prefixes (running intersection), so
+    more data never widen the interval. Without data, they are ``(low, high)``.
     """
     unit = _unit(x, low, high)
     if not 0 < alpha < 1:

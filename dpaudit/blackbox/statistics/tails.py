@@ -1,7 +1,7 @@
 """Test "X is s^2-sub-Gaussian", "X is (s^2, h)-sub-exponential" and "P(event) <= p" by e-processes.
 
-For every admissible lambda, ``E = exp(lambda X - lambda^2 s^2/2)`` has mean at most 1 under the claim, so it is
-an e-value of a single draw. A product of such e-values shrinks even if the claim fails, because their
+For every admissible lambda, ``E = exp(lambda X - lambda^2 s^2/2)`` has mean at most 1 under the claim, so it
+is an e-value of a single draw. A product of such e-values shrinks even if the claim fails, because their
 *logarithm* has negative mean. Therefore the bettor stakes a share on ``E - 1`` instead (``Capital``), which
 gains in the long run exactly if some E has mean above 1. Both signs and a grid of lambda are mixed.
 """
@@ -30,8 +30,8 @@ MAX_EXPONENT = 300.0
 def sub_gaussian_log_wealth(x: ArrayLike, *, variance_proxy: float) -> NDArray[np.float64]:
     """Return the log-wealth after each draw against a sub-Gaussian claim, shape (n,).
 
-    The claim is ``E exp(lambda X) <= exp(lambda^2 variance_proxy/2)`` for all lambda, which includes that X has
-    mean 0. ``x`` holds independent finite draws, shape (n,).
+    The claim is ``E exp(lambda X) <= exp(lambda^2 variance_proxy/2)`` for all lambda, which includes that X
+    has mean 0. ``x`` holds independent finite draws, shape (n,).
     """
     scale = _positive_root(variance_proxy)
     return _exponential_log_wealth(_draws(x), LAMBDAS / scale, variance_proxy)
@@ -84,8 +84,8 @@ def tail_log_wealth(events: ArrayLike, *, probability: float) -> NDArray[np.floa
     """Return the log-wealth after each trial against "P(event | past) <= ``probability``", shape (n,).
 
     ``events`` holds booleans, shape (n,). Half the wealth is the likelihood ratio of a Jeffreys mixture over
-    (p, 1], which has a closed form. The other half is an average over multiples of p. Each alternative is above
-    p, so the ratio has mean at most 1 for every probability up to p.
+    (p, 1], which has a closed form. The other half is an average over multiples of p. Each alternative is
+    above p, so the ratio has mean at most 1 for every probability up to p.
     """
     seen = np.asarray(events)
     if seen.ndim != 1 or seen.dtype != bool:
