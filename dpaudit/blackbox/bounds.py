@@ -92,7 +92,7 @@ def lower_bound(
 
 
 def _chunks(count: int, decisive: int) -> Iterator[tuple[int, int]]:
-    """Return ranges of indices to replay at once. No range mixes the ``decisive`` first indices with others."""
+    """Return ranges of indices to replay at once. None mixes the ``decisive`` first indices with others."""
     starts = [*range(0, decisive, CHUNK), *range(decisive, count, CHUNK)]
     return pairwise([*starts, count])
 
@@ -100,7 +100,7 @@ def _chunks(count: int, decisive: int) -> Iterator[tuple[int, int]]:
 def _coarse(
     replay: Replay, family: Family, values: Floats, part: slice, alpha: float, deadline: float | None
 ) -> Floats:
-    """Return the runs after which coarse values were rejected, each with all values above the previous one."""
+    """Return the runs after which coarse values, with all values above the previous one, were rejected."""
     places = np.arange(len(values))[part]
     alone = (places == 0) | (places == family.place)
     levels = np.where(alone, alpha, COARSE * alpha)
@@ -168,7 +168,7 @@ class Curve:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each bound, with columns ``bounded`` (delta or epsilon), ``epsilon`` and ``delta``.
+        """Return a row for each bound: columns ``bounded`` (delta or epsilon), ``epsilon`` and ``delta``.
 
         The column named by ``bounded`` holds the bound.
         """

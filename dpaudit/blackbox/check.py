@@ -489,7 +489,7 @@ def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
         ) from None
     if next(iter(signature.parameters), "") == "coins":
         raise InvalidParameterError(
-            "mechanism must be a function of (data, rng), got a function of (coins, data). Programs that draw "
+            "mechanism must be a function of (data, rng), got (coins, data). Programs that draw "
             "from coins are for dpaudit.prove and the rows of a suite (docs/tutorial.md).",
             code="E-MECHANISM-TAKES-COINS",
         )

@@ -204,7 +204,7 @@ def serve_copies(writer: int) -> None:
 
 
 def _read(pipe: int, deadline: float) -> Any:
-    """Read a pickled object from a pipe, or None if it is incomplete or the pipe has no end by the deadline."""
+    """Read a pickled object from a pipe, or None if it is not complete by the deadline."""
     parts = []
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
         parts.append(os.read(pipe, 2**16))

@@ -118,13 +118,13 @@ def family_of(claim: PrivacyClaim) -> Family:
 
 
 def epsilons_at(delta: float) -> Family:
-    """Return the family of all (epsilon, ``delta``)-DP claims at one delta in [0, 1), without a tested one."""
+    """Return the family of (epsilon, ``delta``)-DP claims at one delta in [0, 1), without a tested one."""
     values = np.concatenate([0.01 * 1.15 ** np.arange(33), 1.05 ** np.arange(76)])
     return Family(values, -1, lambda value: _point(value, delta))
 
 
 def deltas_at(epsilon: float) -> Family:
-    """Return the family of all (``epsilon``, delta)-DP claims at one epsilon >= 0, without a tested one."""
+    """Return the family of (``epsilon``, delta)-DP claims at one epsilon >= 0, without a tested one."""
     values = np.array([1e-6 * 1.5**k for k in range(35)])
     return Family(values, -1, lambda value: _point(epsilon, value))
 
@@ -199,7 +199,7 @@ def _renyi_points(divergence: float, order: Fraction) -> Points:
 
 
 def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]]) -> Points:
-    """Convert (divergence, order)-RDP to epsilon at each of ``RENYI_DELTAS``. A negative epsilon becomes 0."""
+    """Convert (divergence, order)-RDP to epsilon at each of ``RENYI_DELTAS``, rounding negative values to 0."""
     epsilons = [
         upper_exact(converted(ball(divergence), order, delta))
         for (divergence, order), delta in zip(bounds, RENYI_DELTAS, strict=True)
@@ -208,7 +208,7 @@ def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]]) -> Points:
 
 
 def _bounded(epsilons: Sequence[Fraction], deltas: Sequence[Fraction]) -> Points:
-    """Return the points as floats, rounded up. A point beyond ``MAX_EPSILON`` becomes an uninformative one."""
+    """Return the points as floats, rounded up. Points beyond ``MAX_EPSILON`` become uninformative."""
     kept = [(max(0.0, rounded_up(e)), rounded_up(d)) for e, d in zip(epsilons, deltas, strict=True)]
     kept = [(e, min(d, 1.0)) if e <= MAX_EPSILON else (MAX_EPSILON, 1.0) for e, d in kept]
     return Points(np.array([e for e, _ in kept]), np.array([d for _, d in kept]))

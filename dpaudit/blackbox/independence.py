@@ -86,8 +86,8 @@ def sign_in_copies(seen: Floats, fresh: list[list[float]]) -> str:
         factors = [(len(outside) - k) / (len(inside) + len(outside) - k) for k in range(far)]
         if (far + 1) * np.prod(factors) * seen.shape[1] < UNLIKELY:
             return (
-                f"{far} of {len(outside)} fresh copies of the mechanism gave numbers outside the range of all "
-                "its outputs on the same input"
+                f"{far} of {len(outside)} fresh copies of the mechanism gave numbers outside the range of "
+                "all its outputs on the same input"
             )
     return ""
 

@@ -101,7 +101,7 @@ class Inputs(Sequence[Neighbours]):
         return values_of(self.records)
 
     def corners(self) -> list[Neighbours]:
-        """Return pairs with extreme records: all equal or alternating, with the first, middle or last changed."""
+        """Return pairs of equal or alternating extreme records, with the first, middle or last changed."""
         return self._made.corners()
 
     def strategy(self) -> SearchStrategy[Neighbours]:

@@ -40,7 +40,7 @@ class PairMixture:
         self._logs = self._logs[:, claims]
 
     def update(self, place: int, log_wealth: Floats) -> Floats:
-        """Set the log-wealths of the pair at ``place`` after a block, shape (J,), and return ``log_wealth``."""
+        """Set the log-wealths of pair ``place`` after a block, shape (J,), and return ``log_wealth``."""
         before = self._logs[place].copy()
         leads = (self._logs[:-1].argmax(axis=0) == place) & (before > 0)
         self._logs[-1] += np.where(leads, log_wealth - before, 0.0)

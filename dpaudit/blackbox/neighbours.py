@@ -322,8 +322,8 @@ def require_adjacent(pair: Neighbours, claim: PrivacyClaim, *, index: int) -> No
     if not wrong or claim.unit is not Unit.EVENT or _in_any_order(left or [], right or [], claim.adjacency):
         return
     raise InvalidParameterError(
-        f"inputs must be neighbours by the adjacency of the claim, {claim.adjacency.value}, but the inputs of "
-        f"pair {index} {wrong}: {pair.name}. If an entry is not a record, pass "
+        f"inputs must be neighbours by the adjacency of the claim, {claim.adjacency.value}, but pair "
+        f"{index} holds inputs that {wrong}: {pair.name}. If an entry is not a record, pass "
         "dpaudit.suite.Neighbours(what_changes, data, neighbour).",
         code="E-PAIR-NOT-NEIGHBOURS",
     )

@@ -189,7 +189,7 @@ def notes_on_outputs(search: Search) -> list[str]:
     closed = sorted({name for candidate in search.candidates for name in candidate.encoder.closed})
     if closed:
         notes.append(
-            f"outputs hold objects that cannot be read ({', '.join(closed)}), so their content was not compared"
+            f"outputs hold objects that cannot be read ({', '.join(closed)}), and these were not compared"
         )
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
@@ -246,8 +246,8 @@ def _why_little_power(search: Search) -> str:
     strange = max(candidate.encoder.strange for candidate in search.candidates)
     if strange:
         return (
-            f"{100 * strange:.3g}% of the outputs hold text that occurred only once, which cannot be compared. "
-            "Return its numbers, or a label that occurs repeatedly"
+            f"{100 * strange:.3g}% of the outputs hold text that occurred only once, so it cannot be "
+            "compared. Return its numbers, or a label that occurs repeatedly"
         )
     return ""
 
@@ -276,8 +276,8 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
     ]
     if len(search.candidates) >= MANY_PAIRS:
         notes.append(
-            f"{len(search.candidates)} pairs of inputs shared the runs. Fewer pairs, or a larger max_samples, "
-            "give more power"
+            f"{len(search.candidates)} pairs of inputs shared the runs. Fewer pairs, or a larger "
+            "max_samples, give more power"
         )
     return notes
 

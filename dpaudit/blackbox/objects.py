@@ -35,7 +35,7 @@ Parts = list[tuple[str, Any]]
 
 
 def are_alike(outputs: Any, *, least: int) -> bool:
-    """Return whether this is a list of plain arrays of one dtype and shape, with at least ``least`` numbers."""
+    """Return whether this is a list of plain arrays of one dtype and shape, of ``least`` numbers or more."""
     first = outputs[0] if type(outputs) is list else None
     if type(first) is not np.ndarray or first.dtype.kind not in "biuf" or first.size < least:
         return False

@@ -54,7 +54,7 @@ _PLAIN = (float, int, bool, np.float64)
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcomes of n runs: ``values`` (n, d), with NaN for missing numbers, ``symbols`` (n,), ``keys`` (n,)."""
+    """Outcomes of n runs: ``values`` (n, d) with NaN for no number, ``symbols`` (n,) and ``keys`` (n,)."""
 
     values: NDArray[np.float64]
     symbols: NDArray[np.int64]
@@ -157,7 +157,7 @@ class OutcomeEncoder:
         returned = [] if isinstance(shapes, str) else [k for k, shape in enumerate(shapes) if _proper(shape)]
         if self.closed and returned and not any(rows[k] or CLOSED not in shapes[k] for k in returned):
             raise MechanismError(
-                "an output must consist of numbers, text, None, and containers or objects that hold them, got "
+                "an output must consist of numbers, text, None, and containers or objects of these, got "
                 f"{', '.join(self.closed)}.",
                 code="E-OUTPUT-UNREADABLE",
             )

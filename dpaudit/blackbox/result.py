@@ -221,7 +221,7 @@ class CheckResult:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes if note not in self.warnings)])
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the verdict, the bound, the text of ``str`` and the rise of the bound."""
+        """Return HTML for notebooks: the verdict, the bound, the text of ``str`` and the bound's history."""
         steps = self.history[:: max(1, len(self.history) // SHOWN_STEPS)]
         if self.history and steps[-1] != self.history[-1]:
             steps = (*steps, self.history[-1])

@@ -141,7 +141,7 @@ def limit_calls(seconds: float | None) -> Iterator[_Limit | None]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Calls of a mechanism on one input. Calling the chunk returns a list of outputs, or an array (``batch``)."""
+    """Calls of a mechanism on one input. Call it for a list of outputs, or an array (``batch``)."""
 
     mechanism: Callable[..., Any]
     data: Any
@@ -183,15 +183,15 @@ class Chunk:
     def _checked_batch(self, outputs: Any) -> Any:
         if isinstance(outputs, Failure):
             raise MechanismError(
-                f"a batched mechanism must return an array, but it raised {outputs.symbol}: {outputs.reason}. "
-                "With batch=False, exceptions are outcomes.",
+                f"a batched mechanism must return an array, but it raised {outputs.symbol}: {outputs.reason}."
+                " With batch=False, exceptions are outcomes.",
                 code="E-BATCH-RAISES",
             )
         array = outputs if isinstance(outputs, np.ndarray) else np.asarray(outputs)
         if array.ndim == 0 or len(array) != self.calls:
             raise MechanismError(
-                f"a batched mechanism must return {self.calls} outputs along axis 0 (its third argument), got "
-                f"shape {array.shape}.",
+                f"a batched mechanism must return {self.calls} outputs along axis 0 (its third argument), "
+                f"got shape {array.shape}.",
                 code="E-BATCH-SHAPE",
             )
         return array
@@ -261,8 +261,8 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
                 _not_sent(error.__cause__ or error), code="E-MECHANISM-NOT-PICKLABLE"
             ) from None
         raise MechanismError(
-            f"a mechanism must return or raise, but a worker that ran it ended: {_first_line(error)}. To debug "
-            "it, use jobs=1.",
+            f"a mechanism must return or raise, but a worker that ran it ended: {_first_line(error)}. To "
+            "debug it, use jobs=1.",
             code="E-WORKERS-LOST",
         ) from error
     except ImportError as error:  # an import error of a call would be an outcome

@@ -99,7 +99,7 @@ def keeps_its_first(
 
 
 def _differs(answers: list[Any] | None) -> bool:
-    """Return whether outputs after the other input differ from outputs after the input itself in all copies."""
+    """Return whether outputs after the other input differ from those after the input itself in all copies."""
     for order in (0, 2):
         itself, after_other = ((answers or [])[order + k :: 4] for k in (0, 1))
         repeats = len({text for prints in itself for text in prints}) == 1

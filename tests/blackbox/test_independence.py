@@ -24,6 +24,7 @@ from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.verdicts import VerdictKind
 from tests.blackbox.own_generators import OWN_GENERATORS
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
@@ -222,7 +223,7 @@ def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int) -> None
         text = str(result)
         assert "not independent" in text
         assert "confidence" not in text
-        assert "events that this run would have seen" not in text
+        assert "this run would have detected" not in text
 
 
 def test_the_part_that_changes_with_the_calls_is_named() -> None:
@@ -450,5 +451,5 @@ def test_what_workers_cannot_import_runs_here(cluster, tmp_path, monkeypatch: py
 def test_a_scheduler_that_is_not_there_is_named() -> None:
     """The address, and what to do, before a call is made."""
     pytest.importorskip("distributed")
-    with pytest.raises(InvalidParameterError, match="must answer at no-such-scheme"):
+    with raises(InvalidParameterError, code="E-SCHEDULER-NO-ANSWER", match="no-such-scheme"):
         check(lambda x, rng: x, ONE, neighbours=UNITS, scheduler="no-such-scheme://here")

@@ -1,4 +1,4 @@
-"""Adapt a ``DpEvent`` of dp-accounting: the mechanism that it describes, with the accountant's epsilon as claim.
+"""Adapt a ``DpEvent`` of dp-accounting to a mechanism, with the epsilon of the accountant as the claim.
 
     adapted = dpaudit.blackbox.adapters.dp_event(SelfComposedDpEvent(GaussianDpEvent(2.0), 10), delta="1e-5")
 

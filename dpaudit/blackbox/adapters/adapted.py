@@ -87,6 +87,6 @@ def seeded_state(rng: np.random.Generator) -> np.random.RandomState:
 def unseeded(name: str) -> str:
     """Return the note on a library with an internal generator."""
     return (
-        f"not reproducible: {name} draws from an internal generator that cannot be seeded, so another check may "
-        "stop after a different number of runs"
+        f"not reproducible: {name} draws from an internal generator that cannot be seeded, so another "
+        "check may stop after a different number of runs"
     )

@@ -134,8 +134,8 @@ def _bare_outputs(recording: Recording) -> list[str]:
     names = ", ".join(_name(recording, int(i)) for i in bare[:NAMED])
     more = f" and {len(bare) - NAMED} more" if len(bare) > NAMED else ""
     return [
-        f"{names}{more} {'changes' if len(bare) == 1 else 'change'} with the data, and no drawn number affects "
-        f"{'it' if len(bare) == 1 else 'them'}"
+        f"{names}{more} {'changes' if len(bare) == 1 else 'change'} with the data, and no drawn number "
+        f"affects {'it' if len(bare) == 1 else 'them'}"
     ]
 
 
@@ -211,8 +211,8 @@ def _shares(recording: Recording) -> list[str]:
         noise = noise_of(terms, [float(response.slopes[place, k]) for k in columns])
         if noise is not None and noise.kind == SHARES and noise.share < 1:
             found.append(
-                f"the noise of {_name(recording, place)} consists of shares of discrete Laplace noise that add "
-                f"up to {noise.share:.3g}, not to 1"
+                f"the noise of {_name(recording, place)} consists of shares of discrete Laplace noise "
+                f"that add up to {noise.share:.3g}, not to 1"
             )
     return _few(found)
 

@@ -24,7 +24,7 @@ Leaf = tuple[str, float | str]
 
 
 def leaves(output: Any) -> list[Leaf]:
-    """Return the first ``SHOWN`` entries of an output in order. Entries of a set are ordered by their text."""
+    """Return the first ``SHOWN`` entries of an output in order, with sets ordered by their texts."""
     found: list[Leaf] = []
     for leaf in _walk(output, ""):
         found.append(leaf)

@@ -44,5 +44,5 @@ def delta_bounds(losses: ArrayLike, *, epsilon: float, alpha: float) -> tuple[fl
 
 
 def delta_log_wealth(losses: ArrayLike, *, epsilon: float, delta: float) -> NDArray[np.float64]:
-    """Return the log-wealth after each loss against "delta(epsilon) <= delta" for an ordered pair, shape (n,)."""
+    """Return the log-wealth after each loss against "delta(epsilon) <= delta" of a pair, shape (n,)."""
     return mean_log_wealth(hockey_stick(losses, epsilon=epsilon), low=0.0, high=1.0, at_most=delta)

@@ -109,7 +109,7 @@ def mean_log_wealth(x: ArrayLike, *, low: float, high: float, at_most: float) ->
 def difference_log_wealth(
     x: ArrayLike, y: ArrayLike, *, low: float, high: float, at_most: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return the log-wealth against "the mean of x - y is at most ``at_most``" for paired x and y, shape (n,).
+    """Return the log-wealth against "the mean of paired x - y is at most ``at_most``", shape (n,).
 
     All values of x and y are in [low, high].
     """

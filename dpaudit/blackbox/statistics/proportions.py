@@ -1,4 +1,4 @@
-"""Bound probabilities exactly (Clopper-Pearson) from a number of independent trials that was fixed beforehand.
+"""Bound probabilities exactly (Clopper-Pearson) from a fixed number of independent trials.
 
 If the number of trials depends on their outcomes, use ``mean_bounds`` or ``tail_log_wealth``, which are valid
 at any time.
@@ -24,7 +24,7 @@ def proportion_bounds(hits: int, trials: int, *, alpha: float) -> tuple[float, f
 
 
 def excess_p_value(hits: int, trials: int, *, at_most: float) -> float:
-    """Return the p-value against "P(hit) is at most ``at_most``": P(this many hits or more) at ``at_most``."""
+    """Return P(this many hits or more) at ``at_most``: a p-value against "P(hit) is at most that"."""
     _check(hits, trials)
     return float(special.betainc(hits, trials - hits + 1, at_most)) if hits else 1.0
 

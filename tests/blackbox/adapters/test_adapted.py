@@ -12,6 +12,7 @@ from dpaudit.blackbox import adapters
 from dpaudit.blackbox.adapters.adapted import Adapted, seeded_state
 from dpaudit.blackbox.adapters.opendp_measurements import _moved
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:
@@ -31,7 +32,7 @@ def test_the_notes_of_an_adapter_stand_in_the_result() -> None:
 def test_pairs_must_come_from_somewhere() -> None:
     """An object that does not say what its data are needs the caller's pairs, which win where both are."""
     claim = dpaudit.PureDP(epsilon=1)
-    with pytest.raises(InvalidParameterError, match="neighbours must be given"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-MISSING"):
         Adapted(mechanism=noisy, claim=claim).check()
     far = Adapted(mechanism=noisy, claim=dpaudit.PureDP(epsilon=5), neighbours=[(0.0, 1.0)])
     assert far.check(max_samples=400, record_draws=False).verdict == "inconclusive"
@@ -50,14 +51,14 @@ def test_pairs_must_come_from_somewhere() -> None:
 def test_a_missing_library_is_named(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that installs it."""
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InvalidParameterError, match="pip install"):
+    with raises(InvalidParameterError, code="E-PACKAGE-MISSING"):
         getattr(adapters, name)(object())
 
 
 def test_a_missing_accountant_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for an event."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(InvalidParameterError, match="pip install dp-accounting"):
+    with raises(InvalidParameterError, code="E-PACKAGE-MISSING", match="pip install dp-accounting"):
         adapters.dp_event(object(), delta="0.1")
 
 

@@ -15,6 +15,8 @@ pytest.importorskip("diffprivlib")
 
 from diffprivlib import mechanisms, models, tools
 
+from tests.errors import raises
+
 
 @pytest.mark.parametrize(
     ("made", "pair"),
@@ -63,7 +65,7 @@ def test_an_estimator_shows_what_it_fitted() -> None:
     assert {"theta_", "var_", "class_count_"} <= set(one)
     assert np.array_equal(one["theta_"], two["theta_"])
     assert adapted.claim.bound == 2
-    with pytest.raises(InvalidParameterError, match="must be given bounds"):
+    with raises(InvalidParameterError, code="E-BOUNDS-MISSING", match="bounds"):
         adapters.diffprivlib(models.GaussianNB(epsilon=2))
 
 
@@ -83,5 +85,5 @@ def test_a_tool_with_its_arguments_bound() -> None:
 
 def test_other_objects_are_refused() -> None:
     """A function is none of the three."""
-    with pytest.raises(InvalidParameterError, match="a mechanism, an estimator, or a partial"):
+    with raises(InvalidParameterError, code="E-OBJECT-KIND"):
         adapters.diffprivlib(tools.mean)

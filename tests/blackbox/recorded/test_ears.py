@@ -15,7 +15,7 @@ from numpy.random import default_rng
 from scipy import stats
 
 from dpaudit import record_draws
-from dpaudit.blackbox.recorded.rng_proxies import listening
+from dpaudit.blackbox.recorded.rng_proxies import install_proxies
 from dpaudit.blackbox.recorded.trace import Trace
 
 HELD = np.random.default_rng(3)
@@ -78,7 +78,7 @@ def test_generators_that_an_object_holds_are_heard() -> None:
     assert heard(Holder().run) == ["numpy: normal(loc=0, scale=2)", "numpy: exponential(scale=7)"]
 
 
-def test_listening_changes_no_number() -> None:
+def test_install_proxies_changes_no_number() -> None:
     """A function returns under the ears what it returns without them, for the same states."""
 
     def every(rng):
@@ -95,7 +95,7 @@ def test_listening_changes_no_number() -> None:
     state = HELD.bit_generator.state
     plain = every(np.random.default_rng(9))
     HELD.bit_generator.state = state
-    with listening(every) as session, session.run(Trace()):
+    with install_proxies(every) as session, session.run(Trace()):
         assert every(np.random.default_rng(9)) == plain
     HELD.bit_generator.state = state
 

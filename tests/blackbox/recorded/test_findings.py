@@ -15,6 +15,7 @@ from dpaudit.blackbox import Inputs, corners
 from dpaudit.blackbox.recorded.noise import mixtures
 from dpaudit.coins import record, replay
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 PAIR = ([0, 0, 0, 1], [1, 0, 0, 1])
@@ -88,7 +89,7 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     ("function", "said"),
     [
         (lambda data, rng: sum(data) - np.log(rng.random()), "not just added"),
-        (lambda data, rng: sum(data), "nothing was heard"),
+        (lambda data, rng: sum(data), "no draw was recorded"),
         (
             lambda data, rng: [sum(data), rng.laplace(0, 1)],
             "an output moves with the data and holds no noise",
@@ -131,7 +132,7 @@ def found(function, claim=ONE, pair=PAIR) -> str:
         (lambda data, rng: sum(data) + rng.normal(0, 0), "its scale is 0"),
         (lambda data, rng: sum(data) + np.random.default_rng(7).laplace(), "default_rng(7)"),
         (lambda data, rng: [sum(data), rng.laplace()], "output[0] moved with the data, and no number"),
-        (lambda data, rng: sum(data), "no draw was heard, and the same input gives the same output"),
+        (lambda data, rng: sum(data), "no draw was recorded, and the same input gives the same output"),
         (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the distribution itself depends on the data"),
         (lambda data, rng: sum(data) + rng.normal(), "normal noise is not pure"),
         (polya_sum(True), "the ratio of the shares may be upside down: inverted, the pair would cost 1"),
@@ -310,7 +311,7 @@ def test_a_list_of_pairs_and_claims_of_another_type() -> None:
     assert one == listed
     assert any("costs epsilon 2" in text for text in one)
     for claim in (1, "x"):
-        with pytest.raises(InvalidParameterError, match="must be one of privacy"):
+        with raises(InvalidParameterError, code="E-CLAIM-NOT-PRIVACY"):
             record_draws(run, PAIR, claim=claim)
 
 
@@ -349,7 +350,7 @@ def test_several_pairs_are_heard() -> None:
 
     assert record_draws(running, ([0, 0, 0], [1, 0, 0])).findings == []
     assert "output[1] - output[2]" in "\n".join(record_draws(running, Inputs([0, 1], size=3)).findings)
-    with pytest.raises(InvalidParameterError, match="got int"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-TYPE", match="got int"):
         record_draws(running, 3)
 
 
@@ -358,8 +359,8 @@ def test_check_reports_what_it_heard() -> None:
     claim = PureDP(epsilon=1)
     result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150)
     assert result.verdict == "inconclusive"
-    assert any("by its noise this pair costs epsilon 2" in note for note in result.notes)
-    assert result.heard[-1] == "1 number drawn, 1 value shown"
+    assert any("so this pair has epsilon 2, above the claimed 1" in note for note in result.notes)
+    assert result.heard[-1] == "1 number drawn, 1 value returned"
     assert result.to_dict()["heard"] == list(result.heard)
     deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
     assert deaf.evidence == result.evidence

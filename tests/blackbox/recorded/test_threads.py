@@ -57,4 +57,4 @@ def test_a_batched_mechanism_is_heard() -> None:
         max_samples=200,
     )
     assert any("costs epsilon 2.5" in note for note in result.notes)
-    assert result.heard[-1] == "1 number drawn, 1 value shown"
+    assert result.heard[-1] == "1 number drawn, 1 value returned"
