@@ -96,7 +96,7 @@ class FreshCopies:
     def answers(
         self, count: int | None = None, *, start: int = 0, deadline: float | None = None
     ) -> list[Any] | None:
-        """Return ``answer(k)`` for ``count`` values of k (default: all) from ``start`` on, in separate copies.
+        """Return ``answer(k)`` for ``count`` values k (default: all) from ``start`` on, in separate copies.
 
         The result is None if a copy failed, took too long, or returned something that cannot be pickled, and
         on systems without fork. ``deadline`` is the end of the caller's time (``time.monotonic``). Call this

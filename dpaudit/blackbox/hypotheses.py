@@ -199,7 +199,7 @@ def _renyi_points(divergence: float, order: Fraction) -> Points:
 
 
 def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]]) -> Points:
-    """Convert (divergence, order)-RDP to epsilon at each of ``RENYI_DELTAS``, rounding negative values to 0."""
+    """Convert (divergence, order)-RDP to epsilon at each of ``RENYI_DELTAS``, with negative values as 0."""
     epsilons = [
         upper_exact(converted(ball(divergence), order, delta))
         for (divergence, order), delta in zip(bounds, RENYI_DELTAS, strict=True)

@@ -171,8 +171,8 @@ def test_what_is_no_declaration_is_refused(given: dict[str, Any], code: str) -> 
 
 def test_a_domain_of_one_value_is_refused() -> None:
     """A domain of one value has no neighbours."""
+    data = Records(Interval(1, 1), size=2)
     with pytest.raises(InvalidParameterError):
-        data = Records(Interval(1, 1), size=2)
         check(half_the_noise, PureDP(epsilon=1), max_samples=2000, data=data)
 
 

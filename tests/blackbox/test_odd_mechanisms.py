@@ -61,7 +61,7 @@ def own_generator() -> Callable[..., float]:
     return lambda x, rng: x + own.laplace()
 
 
-def raises(share: float) -> Callable[..., float]:
+def sometimes_raising(share: float) -> Callable[..., float]:
     """A correct mechanism that raises in this share of the calls."""
 
     def run(x, rng):
@@ -73,7 +73,10 @@ def raises(share: float) -> Callable[..., float]:
 
 
 ODD = {
-    "raises sometimes": (lambda: raises(0.1), "of the runs on the first inputs raised (such as ValueError"),
+    "raises sometimes": (
+        lambda: sometimes_raising(0.1),
+        "of the runs on the first inputs raised (such as ValueError",
+    ),
     "NaN sometimes": (
         lambda: lambda x, rng: np.nan if rng.random() < 0.1 else x + rng.laplace(),
         "several kinds: the output is a number (",
@@ -125,7 +128,7 @@ def test_a_hang_keeps_what_is_known() -> None:
 def test_a_mechanism_that_is_raises_always_is_an_error() -> None:
     """Raising on every call is an error that says what was raised."""
     with raises(MechanismError, code="E-MECHANISM-RAISES", match="ValueError: no luck"):
-        check(raises(1.0), ONE, neighbours=UNITS)
+        check(sometimes_raising(1.0), ONE, neighbours=UNITS)
 
 
 def adds_one(x, rng, noise):

@@ -201,7 +201,7 @@ def _alike(one: Sequence[Leaf], two: Sequence[Leaf]) -> bool:
 
 
 def _respond(session: Session, call: Call, data: Any, base: RecordedCall, *, end: float) -> Response:
-    """Change numbers one by one and compare outputs, except numbers that only set the mean of another draw."""
+    """Change numbers one by one and compare outputs. Skip numbers that only set the mean of another draw."""
     means = {gamma for gamma, _ in base.mixtures.values()}
     counts = [0 if i in means else elements_of(draw) for i, draw in enumerate(base.draws)]
     tried = _spread(counts)
