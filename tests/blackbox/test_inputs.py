@@ -90,4 +90,4 @@ def test_nothing_smaller_is_shown_of_what_stands() -> None:
         lambda data, rng: sum(data) + rng.laplace(), ONE, neighbours=Inputs([0, 1]), max_samples=2000
     )
     assert result.verdict == "inconclusive"
-    assert not any("smallest pair" in note for note in result.notes)
+    assert not any("smallest refuting pair" in note for note in result.notes)

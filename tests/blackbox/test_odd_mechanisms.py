@@ -88,15 +88,15 @@ ODD = {
         lambda: changes_after(200, lambda v: [v, v]),
         "changed with the number of calls",
     ),
-    "a generator of its own": (own_generator, "draws from elsewhere"),
+    "a generator of its own": (own_generator, "not reproducible"),
     "a seed of its own": (
         lambda: lambda x, rng: x + np.random.default_rng(7).laplace(),
         "gave the same output: the output is",
     ),
-    "remembers answers": (remembers_answers, "remembers its answers"),
+    "remembers answers": (remembers_answers, "it keeps its answers"),
     "counts calls": (counts_calls, "changed with the number of calls"),
-    "no noise": (lambda: lambda x, rng: 3 * x, "if there is no noise, no epsilon holds"),
-    "does not look": (lambda: lambda x, rng: 3, "does the mechanism look at its data?"),
+    "no noise": (lambda: lambda x, rng: 3 * x, "Without noise, no finite epsilon holds"),
+    "does not look": (lambda: lambda x, rng: 3, "Does the mechanism use its data?"),
 }
 
 

@@ -254,4 +254,4 @@ def test_what_cannot_be_looked_into_is_named(hide) -> None:
     result = check(lambda x, rng: hide(x + rng.laplace(0, 0.1)), ONE, neighbours=UNITS, max_samples=2000)
     assert result.verdict is VerdictKind.INCONCLUSIVE
     assert "this run would have detected" not in str(result)
-    assert "came only once" in str(result)
+    assert "occurred only once" in str(result)

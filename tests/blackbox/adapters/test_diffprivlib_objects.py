@@ -80,7 +80,7 @@ def test_a_tool_with_its_arguments_bound() -> None:
     seeded = adapters.diffprivlib(functools.partial(count, random_state=3))
     result = seeded.check(neighbours=[([1, 1], [1, 0])], max_samples=400, record_draws=False)
     assert "replace-one was assumed" in result.notes[0]
-    assert "its random_state was set aside" in result.notes[1]
+    assert "random_state was ignored" in result.notes[1]
 
 
 def test_other_objects_are_refused() -> None:

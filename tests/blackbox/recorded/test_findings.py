@@ -82,22 +82,25 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     heard = record_draws(function, PAIR, claim=ONE)
     assert heard.findings == []
     assert heard.cost is None
-    assert "it draws the seed" in str(heard)
+    assert "draws the seed of a generator" in str(heard)
 
 
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda data, rng: sum(data) - np.log(rng.random()), "not just added"),
+        (lambda data, rng: sum(data) - np.log(rng.random()), "not just added to the output"),
         (lambda data, rng: sum(data), "no draw was recorded"),
         (
             lambda data, rng: [sum(data), rng.laplace(0, 1)],
-            "an output moves with the data and holds no noise",
+            "an output changes with the data and holds no noise",
         ),
-        (lambda data, rng: sum(data) + rng.laplace(0, 1 + sum(data)), "the noise itself depends on the data"),
+        (
+            lambda data, rng: sum(data) + rng.laplace(0, 1 + sum(data)),
+            "the noise distribution depends on the data",
+        ),
         (lambda data, rng: sum(data) + rng.gumbel(0, 1), "neither Laplace nor normal"),
         (lambda data, rng: len(data) + rng.laplace(0, 1), "both inputs give the same output"),
-        (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "other forms"),
+        (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "differ in form"),
         (shared, "together hold no noise"),
         (seeded, "a seed of its own"),
     ],
@@ -125,18 +128,30 @@ def found(function, claim=ONE, pair=PAIR) -> str:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (shared, "the noise goes out of output[0] - output[1], which moves by 1"),
-        (shared, "feeds 4 values shown"),
-        (lambda data, rng: sum(data) + rng.binomial(0.6122, 0.25), "n = 0.6122 is cut to 0: it is no noise"),
-        (lambda data, rng: sum(data) + rng.binomial(9.7, 0.25), "n = 9.7 is cut to 9"),
+        (shared, "the noise cancels in output[0] - output[1], which changes by 1"),
+        (shared, "feeds 4 returned values"),
+        (
+            lambda data, rng: sum(data) + rng.binomial(0.6122, 0.25),
+            "n = 0.6122 is truncated to 0, so it adds no noise",
+        ),
+        (lambda data, rng: sum(data) + rng.binomial(9.7, 0.25), "n = 9.7 is truncated to 9"),
         (lambda data, rng: sum(data) + rng.normal(0, 0), "its scale is 0"),
         (lambda data, rng: sum(data) + np.random.default_rng(7).laplace(), "default_rng(7)"),
-        (lambda data, rng: [sum(data), rng.laplace()], "output[0] moved with the data, and no number"),
+        (
+            lambda data, rng: [sum(data), rng.laplace()],
+            "output[0] changes with the data, and no drawn number affects it",
+        ),
         (lambda data, rng: sum(data), "no draw was recorded, and the same input gives the same output"),
-        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the distribution itself depends on the data"),
+        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "depends on the data: laplace"),
         (lambda data, rng: sum(data) + rng.normal(), "normal noise is not pure"),
-        (polya_sum(True), "the ratio of the shares may be upside down: inverted, the pair would cost 1"),
-        (lambda data, rng: sum(data) + rng.laplace(0, 0.5), "costs epsilon 2, and the claim is 1"),
+        (
+            polya_sum(True),
+            "the ratio of the shares may be inverted: with its reciprocal, this pair would have epsilon 1",
+        ),
+        (
+            lambda data, rng: sum(data) + rng.laplace(0, 0.5),
+            "so this pair has epsilon 2, above the claimed 1",
+        ),
         (histogram, "a histogram with noise of scale 1/epsilon"),
     ],
 )
@@ -234,7 +249,7 @@ def test_a_port_says_where_shown_noise_is_not_placed(function) -> None:
     """Noise that is shown stays hidden in the text only with a line that says what is left to do; by itself
     it is never released."""
     port = record_draws(function, PAIR).port
-    assert "# to do: the noise of line 2 is shown" in port
+    assert "# to do: the noise of line 2 is returned" in port
     assert "coins.draw(Laplace(scale=2)" in port
     assert "release(0" not in port
 
@@ -301,7 +316,9 @@ def test_a_gaussian_claim_is_held_against_its_curve() -> None:
     assert found(run, Profile(points=profile)) == ""
     assert "delta 0.1269 at epsilon 1" in found(run, Profile(points=[*profile[:1], (1, "0.126")]))
     assert found(run, RenyiDP(order=4, epsilon=2)) == ""  # 4 mu^2 / 2
-    assert "order 4 of 2, and the claim is 1.99" in found(run, RenyiDP(order=4, epsilon="1.99"))
+    assert "order-4 Rényi divergence 2, above the claimed 1.99" in found(
+        run, RenyiDP(order=4, epsilon="1.99")
+    )
 
 
 def test_a_list_of_pairs_and_claims_of_another_type() -> None:
@@ -309,7 +326,7 @@ def test_a_list_of_pairs_and_claims_of_another_type() -> None:
     run = lambda data, rng: sum(data) + rng.laplace(scale=0.5)  # noqa: E731
     one, listed = (record_draws(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
     assert one == listed
-    assert any("costs epsilon 2" in text for text in one)
+    assert any("has epsilon 2" in text for text in one)
     for claim in (1, "x"):
         with raises(InvalidParameterError, code="E-CLAIM-NOT-PRIVACY"):
             record_draws(run, PAIR, claim=claim)
@@ -331,14 +348,14 @@ def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
     values = iter(np.random.default_rng(1).random(1000).tolist())
     for _ in range(5):
         text = found(lambda data, rng: (next(values) < 0.3) ^ bool(sum(data)))
-        assert "where nothing here listens" in text
+        assert "source that is not recorded" in text
 
 
 def test_the_number_of_draws_is_told() -> None:
     """Where it depends on the data, as in a loop that stops: a fact, no finding."""
     listening = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
     assert listening.findings == []
-    assert "2 numbers drawn (on the second input 3 drawn), 1 value shown" in str(listening)
+    assert "2 numbers drawn (3 on the second input), 1 value returned" in str(listening)
 
 
 def test_several_pairs_are_heard() -> None:
