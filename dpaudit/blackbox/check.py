@@ -403,14 +403,14 @@ class _Plan:
         while search.step(self._max_samples - search.samples):
             early = search.samples < EARLY * len(self._pairs)
             if before is not None and early and state_of(self._pairs) != before:
-                raise InputChangedError("the mechanism changed its input")
+                raise InputChangedError("the mechanism changed its input", code="E-INPUT-CHANGED")
             # Once the claim is rejected, the bound still requires that every smaller grid value is rejected
             # too. That has nearly always happened before.
             rejected = search.log_wealth >= math.log(1 / self._alpha)
             if self._stop_early and rejected and self._bound_up_to_tested(search) >= tested:
                 return
             if self._clock.over or (rejected and self._clock.runs_over):
-                raise OutOfTimeError("the time for this check is over")
+                raise OutOfTimeError("the time limit of this check was reached", code="E-CHECK-TIMEOUT")
 
     def _bound_up_to_tested(self, search: Search) -> float:
         return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value

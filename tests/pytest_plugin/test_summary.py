@@ -100,8 +100,8 @@ OPEN = """
 def open_row(run):
     power = {"events": [{"probability": 0.5, "epsilon": 2.5}], "exclusive": 0.01}
     details = {"power": power}
-    return Outcome([exactly(0.25, 1.5, details=details)], notes=["recorded draws: one number feeds two outputs"],
-                   unmet=["no pair was named"])
+    return Outcome([exactly(0.25, 1.5, details=details)], unmet=["no pair was named"],
+                   notes=["recorded draws: one number feeds two outputs"])
 """
 UNAUDITED = """
 @suite.row("blind", title="sampled", kind="utility", claim=CLAIM, expect="inconclusive")

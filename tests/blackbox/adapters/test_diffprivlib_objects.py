@@ -71,7 +71,7 @@ def test_an_estimator_shows_what_it_fitted() -> None:
 
 def test_a_tool_with_its_arguments_bound() -> None:
     """The adjacency is the caller's, and a note says which one was assumed where none was given, and that a
-    seed of its own was set aside."""
+    seed of the object was ignored."""
     count = functools.partial(tools.count_nonzero, epsilon=0.5)
     adapted = adapters.diffprivlib(count, adjacency="add-remove")
     assert adapted.claim.adjacency is Adjacency.ADD_REMOVE

@@ -101,7 +101,7 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
         (lambda data, rng: sum(data) + rng.gumbel(0, 1), "neither Laplace nor normal"),
         (lambda data, rng: len(data) + rng.laplace(0, 1), "both inputs give the same output"),
         (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "differ in form"),
-        (shared, "together hold no noise"),
+        (shared, "a combination of outputs holds no noise"),
         (seeded, "a seed of its own"),
     ],
     ids=["logarithm", "none", "bare", "scale", "gumbel", "unmoved", "shapes", "shared", "seeded"],
