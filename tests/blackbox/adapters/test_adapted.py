@@ -10,7 +10,7 @@ import pytest
 import dpaudit
 from dpaudit.blackbox import adapters
 from dpaudit.blackbox.adapters.adapted import Adapted, seeded_state
-from dpaudit.blackbox.adapters.opendp_measurements import _moved
+from dpaudit.blackbox.adapters.opendp_measurements import _shifted
 from dpaudit.core.errors import InvalidParameterError
 from tests.errors import raises
 
@@ -87,10 +87,10 @@ def test_vectors_move_no_further_than_the_distance(
     metric: str, order: float, distance: float, size: int
 ) -> None:
     """In any norm, and where two entries can, some pair has them move against each other."""
-    pairs = _moved([type(distance)(0)] * size, metric, distance, one_sign=False)
+    pairs = _shifted([type(distance)(0)] * size, metric, distance, one_sign=False)
     differences = [np.subtract(*pair) for pair in pairs]
     assert all(0 < np.linalg.norm(difference, order) <= distance for difference in differences)
     opposite = any(difference.min() < 0 < difference.max() for difference in differences)
     indivisible = isinstance(distance, int) and distance == 1 and metric != "LInfDistance"
     assert opposite == (size > 1 and not indivisible)
-    assert len(_moved([0] * size, metric, 2, one_sign=True)) == (2 if metric == "LInfDistance" else 1)
+    assert len(_shifted([0] * size, metric, 2, one_sign=True)) == (2 if metric == "LInfDistance" else 1)

@@ -79,10 +79,10 @@ def seeded_legacy(data, rng):
 def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     """Neither a seed of the given generator nor one of the system is called known to everybody; what the
     noise costs is not told, since a drawn seed may have few values."""
-    heard = record_draws(function, PAIR, claim=ONE)
-    assert heard.findings == []
-    assert heard.cost is None
-    assert "draws the seed of a generator" in str(heard)
+    recorded = record_draws(function, PAIR, claim=ONE)
+    assert recorded.findings == []
+    assert recorded.cost is None
+    assert "draws the seed of a generator" in str(recorded)
 
 
 @pytest.mark.parametrize(
@@ -102,23 +102,23 @@ def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
         (lambda data, rng: len(data) + rng.laplace(0, 1), "both inputs give the same output"),
         (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "differ in form"),
         (shared, "a combination of outputs holds no noise"),
-        (seeded, "a seed of its own"),
+        (seeded, "chooses the seed of a generator"),
     ],
     ids=["logarithm", "none", "bare", "scale", "gumbel", "unmoved", "shapes", "shared", "seeded"],
 )
 def test_what_has_no_cost_says_why(function, said):
     """Where a recording gives no cost, printing it says the reason."""
-    heard = record_draws(function, PAIR)
-    assert heard.cost is None
-    assert said in str(heard)
+    recorded = record_draws(function, PAIR)
+    assert recorded.cost is None
+    assert said in str(recorded)
 
 
 def test_a_table_costs_what_its_numbers_do():
     """Values of a pandas series are numbers like those of an array, and named as one reaches them."""
-    heard = record_draws(table, PAIR, claim=ONE)
-    assert heard.cost is not None
-    assert heard.cost.epsilon == pytest.approx(2)
-    assert any("output.iloc[0]" in text for text in heard.findings)
+    recorded = record_draws(table, PAIR, claim=ONE)
+    assert recorded.cost is not None
+    assert recorded.cost.epsilon == pytest.approx(2)
+    assert any("output.iloc[0]" in text for text in recorded.findings)
 
 
 def found(function, claim=ONE, pair=PAIR) -> str:
@@ -217,20 +217,20 @@ def added_to_its_centre(data, rng):
 @pytest.mark.parametrize(
     "function", [noisy_sum, scaled_sum, named_noise, added_in_place, added_to_its_centre]
 )
-def test_the_cost_is_the_loss_that_the_port_attains(function) -> None:
-    """The port, run on drawn histories, loses what the recording says, by exact densities: what is done to a
+def test_the_cost_is_the_loss_that_the_rewrite_attains(function) -> None:
+    """The rewrite, run on drawn histories, loses what the recording says, by exact densities: what is done to a
     noisy value is done after its release, and nothing else shows the data."""
-    listening = record_draws(function, PAIR)
-    assert "to do" not in listening.port
+    recorded = record_draws(function, PAIR)
+    assert "to do" not in recorded.port
     names = {**vars(dpaudit.distributions)}
-    exec(listening.port, names)
-    ported = names[function.__name__]
+    exec(recorded.port, names)
+    rewritten = names[function.__name__]
     replays = [
-        replay(ported, PAIR[1], record(ported, PAIR[0], rng=rng))
+        replay(rewritten, PAIR[1], record(rewritten, PAIR[0], rng=rng))
         for rng in map(np.random.default_rng, range(20))
     ]
     assert not any(item.leaks for item in replays)
-    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(listening.cost.epsilon)
+    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(recorded.cost.epsilon)
 
 
 def taken_away(data, rng):
@@ -245,13 +245,13 @@ def added_here_or_there(data, rng):
 
 
 @pytest.mark.parametrize("function", [taken_away, added_here_or_there])
-def test_a_port_says_where_shown_noise_is_not_placed(function) -> None:
+def test_a_rewrite_says_where_shown_noise_is_not_placed(function) -> None:
     """Noise that is shown stays hidden in the text only with a line that says what is left to do; by itself
     it is never released."""
-    port = record_draws(function, PAIR).port
-    assert "# to do: the noise of line 2 is returned" in port
-    assert "coins.draw(Laplace(scale=2)" in port
-    assert "release(0" not in port
+    rewrite = record_draws(function, PAIR).port
+    assert "# to do: the noise of line 2 is returned" in rewrite
+    assert "coins.draw(Laplace(scale=2)" in rewrite
+    assert "release(0" not in rewrite
 
 
 def sampled(data, rng):
@@ -267,9 +267,9 @@ def reordered(data, rng):
 def test_a_sampled_record_has_no_cost(function) -> None:
     """Given the sample a record costs 1/0.7; over all samples less: the recording does not say."""
     for pair in (([0, 0, 0], [1, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])):
-        listening = record_draws(function, pair, claim=ONE)
-        assert listening.cost is None
-        assert listening.findings == []
+        recorded = record_draws(function, pair, claim=ONE)
+        assert recorded.cost is None
+        assert recorded.findings == []
 
 
 def sparse(data, rng):
@@ -282,13 +282,13 @@ def sparse(data, rng):
     return shown
 
 
-def test_a_port_hides_what_is_not_shown() -> None:
+def test_a_rewrite_hides_what_is_not_shown() -> None:
     """Noise that only a comparison sees is drawn, not released; every place becomes a site."""
-    port = record_draws(sparse, PAIR).port
-    assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in port
-    assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in port
-    assert "def sparse(coins, data):" in port
-    assert "rng" not in port.split("def ")[1]
+    rewrite = record_draws(sparse, PAIR).port
+    assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in rewrite
+    assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in rewrite
+    assert "def sparse(coins, data):" in rewrite
+    assert "rng" not in rewrite.split("def ")[1]
 
 
 def with_numpy(data, generator, sigma=2):
@@ -296,13 +296,13 @@ def with_numpy(data, generator, sigma=2):
     return float(max(np.asarray(data) + noise))
 
 
-def test_a_port_of_arrays_and_other_names() -> None:
+def test_a_rewrite_of_arrays_and_other_names() -> None:
     """The generator goes whatever its name, options stay; hidden arrays are drawn as arrays, and it runs."""
-    port = record_draws(with_numpy, PAIR).port
-    assert "def with_numpy(coins, data, sigma=2):" in port
-    assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in port
+    rewrite = record_draws(with_numpy, PAIR).port
+    assert "def with_numpy(coins, data, sigma=2):" in rewrite
+    assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in rewrite
     names = {"np": np}
-    exec(port, names)
+    exec(rewrite, names)
     recording = record(names["with_numpy"], PAIR[0], rng=np.random.default_rng(0))
     assert np.shape(recording.sites[0].value) == (4,)
 
@@ -322,7 +322,7 @@ def test_a_gaussian_claim_is_held_against_its_curve() -> None:
 
 
 def test_a_list_of_pairs_and_claims_of_another_type() -> None:
-    """A list of pairs is heard like corners; what is no claim is refused."""
+    """A list of pairs is recorded like corners, and an object that is not a claim is an error."""
     run = lambda data, rng: sum(data) + rng.laplace(scale=0.5)  # noqa: E731
     one, listed = (record_draws(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
     assert one == listed
@@ -344,7 +344,7 @@ def test_a_poisson_of_a_gamma_variate_is_one_distribution() -> None:
 
 
 def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
-    """Randomness that nothing here hears, with few outcomes: said as such, not as missing noise."""
+    """Unrecorded randomness with few outcomes is reported as such, not as missing noise."""
     values = iter(np.random.default_rng(1).random(1000).tolist())
     for _ in range(5):
         text = found(lambda data, rng: (next(values) < 0.3) ^ bool(sum(data)))
@@ -353,12 +353,12 @@ def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
 
 def test_the_number_of_draws_is_told() -> None:
     """Where it depends on the data, as in a loop that stops: a fact, no finding."""
-    listening = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
-    assert listening.findings == []
-    assert "2 numbers drawn (3 on the second input), 1 value returned" in str(listening)
+    recorded = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
+    assert recorded.findings == []
+    assert "2 numbers drawn (3 on the second input), 1 value returned" in str(recorded)
 
 
-def test_several_pairs_are_heard() -> None:
+def test_the_pair_with_most_findings_is_returned() -> None:
     """Noise that is used twice shows only where a middle record changes: the pair that shows it is given."""
 
     def running(data, rng):
@@ -371,7 +371,7 @@ def test_several_pairs_are_heard() -> None:
         record_draws(running, 3)
 
 
-def test_check_reports_what_it_heard() -> None:
+def test_check_reports_recorded_draws() -> None:
     """Notes beside the verdict; they never refute: the same check ends open where bets say nothing."""
     claim = PureDP(epsilon=1)
     result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150)
@@ -379,7 +379,7 @@ def test_check_reports_what_it_heard() -> None:
     assert any("so this pair has epsilon 2, above the claimed 1" in note for note in result.notes)
     assert result.heard[-1] == "1 number drawn, 1 value returned"
     assert result.to_dict()["heard"] == list(result.heard)
-    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
-    assert deaf.evidence == result.evidence
-    assert deaf.heard == ()
-    assert set(deaf.notes) < set(result.notes)
+    without = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
+    assert without.evidence == result.evidence
+    assert without.heard == ()
+    assert set(without.notes) < set(result.notes)
