@@ -218,8 +218,7 @@ def added_to_its_centre(data, rng):
     "function", [noisy_sum, scaled_sum, named_noise, added_in_place, added_to_its_centre]
 )
 def test_the_cost_is_the_loss_that_the_rewrite_attains(function) -> None:
-    """The rewrite, run on drawn histories, loses what the recording says, by exact densities: what is done to a
-    noisy value is done after its release, and nothing else shows the data."""
+    """The largest exact loss of the rewrite over drawn histories is the cost of the recording."""
     recorded = record_draws(function, PAIR)
     assert "to do" not in recorded.port
     names = {**vars(dpaudit.distributions)}
