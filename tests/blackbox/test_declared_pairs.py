@@ -148,7 +148,7 @@ def test_a_pair_that_refutes_is_shrunk() -> None:
 
     found = check(needs_three, PureDP(epsilon=1), data=Records(Integers(0, 9)), seed=1, record_draws=False)
     assert found.verdict == "refuted"
-    assert any(note.startswith("the smallest pair") for note in found.notes)
+    assert any(note.startswith("smallest refuting pair") for note in found.notes)
 
 
 PAIR = [([0.0], [1.0])]

@@ -77,7 +77,7 @@ def test_the_smallest_counterexample_is_shown(as_strategy: bool) -> None:
     inputs = Inputs(st.integers(0, 9), size=(1, 6), extremes=[0, 9])
     result = check(needs_three, ONE, neighbours=inputs.strategy() if as_strategy else inputs, seed=1)
     assert result.verdict == "refuted"
-    note = next(note for note in result.notes if note.startswith("the smallest pair"))
+    note = next(note for note in result.notes if note.startswith("smallest refuting pair"))
     left, right = (ast.literal_eval(text) for text in re.findall(r"\[.*?\]", note))
     assert len(left) == len(right) == 3
     assert {*left, *right} == {0, 1}

@@ -82,8 +82,8 @@ ODD = {
         "several kinds: the output is a number (",
     ),
     "always NaN": (lambda: lambda x, rng: np.nan, "no output held a number or text"),
-    "another type halfway": (lambda: changes_after(200, str), "of several kinds"),
-    "another shape halfway": (lambda: changes_after(200, lambda v: [v, v]), "of several kinds"),
+    "another type halfway": (lambda: changes_after(200, str), "outputs had several kinds"),
+    "another shape halfway": (lambda: changes_after(200, lambda v: [v, v]), "outputs had several kinds"),
     "another shape halfway, as memory": (
         lambda: changes_after(200, lambda v: [v, v]),
         "changed with the number of calls",

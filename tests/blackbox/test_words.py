@@ -48,7 +48,7 @@ def raises_its_data(x, rng):
 def test_bounds_are_rounded_to_their_own_side(said: str, number: float, exactly: str) -> None:
     """What is said of a bound holds: no lower bound and no confidence is said to be more than it is."""
     assert said == exactly
-    assert math.isinf(number) or abs(float(said.removesuffix(" %")) / number - 1) < 0.05
+    assert math.isinf(number) or abs(float(said.removesuffix("%")) / number - 1) < 0.05
 
 
 def test_a_message_that_tells_the_data_is_refuted() -> None:
