@@ -180,4 +180,4 @@ def test_many_pairs_share_the_runs() -> None:
     many = dpaudit.blackbox.corners([0, 1], size=8)
     assert len(many) >= 6
     said = [str(check(private, claim, neighbours=pairs, max_samples=4000)) for pairs in (many * 2, many[:2])]
-    assert [f"shared the runs {2 * len(many)} pairs" in text for text in said] == [True, False]
+    assert [f"{2 * len(many)} pairs of inputs shared the runs" in text for text in said] == [True, False]
