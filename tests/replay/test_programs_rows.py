@@ -24,7 +24,7 @@ from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.replay import privacy
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import privacy as privacy_row
@@ -41,14 +41,14 @@ def sum_with(noise: Any) -> Any:
 def test_a_conflict_with_the_black_box_is_a_broken_harness() -> None:
     """Too little noise for the claim, were all else to verify it; enough noise passes."""
     with pytest.raises(BrokenHarnessError, match="the harness contradicts itself"):
-        second_look(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
-    assert "nothing found" in second_look(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
+        crosscheck(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
+    assert "nothing found" in crosscheck(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
 
 
-def test_the_second_look_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_crosscheck_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that would be verified asks the black box; one that would not does not."""
     asked: list[Any] = []
-    monkeypatch.setattr(privacy, "second_look", lambda *args, **options: asked.append(args) or "looked")
+    monkeypatch.setattr(privacy, "crosscheck", lambda *args, **options: asked.append(args) or "looked")
     assert "looked" in privacy_outcome(RIGHT["a_sum"].audit(), RUN).notes
     privacy_outcome(BROKEN["gumbel_noise"].audit(), RUN)
     assert len(asked) == 1
