@@ -118,7 +118,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstRelease:
-    """The first release of a replay: its change (in squares), a description of pair and history, and the view."""
+    """The first release of a replay: its change (in squares), a description, and the pair's view."""
 
     size: Fraction
     words: str
@@ -180,7 +180,7 @@ class Findings:
         return result
 
     def note(self, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep the results of a replay, or of replays at all hidden outcomes if hidden distributions differ."""
+        """Keep the results of a replay, or of one at each hidden outcome if hidden distributions differ."""
         self._note_end(pair, how, result.recording)
         if not result.choices:
             self._note(pair, how, result)
@@ -285,7 +285,7 @@ class Findings:
                 self.branch = in_the_claims_words(found, view, claim.view)
 
     def _follow_branches(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
-        """Keep the leak or changed release, after hidden draws and densities, with the largest lower bound."""
+        """Keep the leak or release, after hidden draws and densities, with the largest lower bound."""
         inputs = (result.recording.data, result.data)
         if (
             claim.model is not Model.IDEAL
@@ -317,7 +317,7 @@ class Findings:
                 self.branch = found
 
     def _is_new_branch(self, result: Replay, end: int, item: SiteLoss | None) -> bool:
-        """Return whether at most ``ALIKE`` histories with these sites, exact outcomes and noise were followed."""
+        """Return whether few histories with the same sites, exact outcomes and noise were followed before."""
         sites = result.recording.sites[: end + 1]
         known = [
             (site.kind, site.site, None if _has_density(site.distribution) else encode_value(site.value))
@@ -439,7 +439,7 @@ class Findings:
             return
         end = result.witness_end(view)
         loss = abs(float(result.loss(view, end=end)))
-        # A witness needs ball arithmetic, so build one only for a loss above the best one by more than rounding.
+        # A witness needs ball arithmetic: build one only for a loss above the best by more than rounding.
         if loss > before * (1 + 1e-12) + 1e-15 and inside_supports(result, end=end, view=view):
             bound = self.subject.claim.bound if isinstance(self.subject.claim, PureDP) else None
             if bound is not None and loss > bound >= before:

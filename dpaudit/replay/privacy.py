@@ -107,8 +107,8 @@ def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
     if audit.domain is None or isinstance(audit.domain, ListedPairs):
         # Weak pairs hide a program whose true sensitivity is larger; corners of a domain do not.
         found += [
-            f"site {pattern!r} changed by at most {100 * float(reach):.3g}% of the certificate's sensitivity: "
-            "add a pair that changes it more, declare the domain, or state a smaller sensitivity"
+            f"site {pattern!r} changed by at most {100 * float(reach):.3g}% of the certificate's "
+            "sensitivity: add a pair that changes it more, declare the domain, or state a smaller sensitivity"
             for pattern, reach in findings.reach.items()
             if pattern and reach < REACHED
         ]
@@ -209,9 +209,9 @@ def _refutes(evidence: Sequence[Evidence], claim: PrivacyClaim) -> bool:
 
 
 def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bool) -> list[Evidence]:
-    """Return the suite's own evidence, and a bound from sampled losses if no single transcript refutes the claim.
+    """Return the suite's own evidence and, if no single transcript refutes the claim, a bound from samples.
 
-    The two share the row's significance level.
+    The bound uses sampled losses. The two share the row's significance level.
     """
     exactly = isinstance(audit.claim, PureDP) or findings.refuted or refuted or not findings.losses
     if any("lines" in why for why in findings.cut):
@@ -240,7 +240,7 @@ def _accounting_cells(
     *,
     expect: str,
 ) -> list[Cell]:
-    """Return the proof's own accounting as a cell, if requested and if the sites have one in the claim's notion."""
+    """Return the proof's accounting as a cell, if requested and if the sites have one in the claim's notion."""
     if not expect:
         return []
     claim = audit.accounting

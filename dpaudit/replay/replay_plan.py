@@ -268,7 +268,7 @@ def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neig
 def _touch(
     findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
 ) -> None:
-    """Replay one sampled history of a pair that changes another position, and compare it with the accounting."""
+    """Compare one sampled history of a pair that changes another position with the accounting."""
     if findings.refuted:
         return
     recording = record(findings.subject.program, pair.left, rng=rng, keep_errors=True, limits=limits)
@@ -318,13 +318,14 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
             f"site {names} differs between the inputs but is outside the adversary's view, so it was not "
             "compared"
             if len(findings.unseen) == 1
-            else f"sites {names} differ between the inputs but are outside the adversary's view, so they were "
-            "not compared"
+            else f"sites {names} differ between the inputs but are outside the adversary's view, so they "
+            "were not compared"
         )
     for why, where in findings.cut.items():
         findings.notes.append(f"a history was cut short: the program reached {why} ({where})")
     if findings.errors:
-        findings.notes.append(f"{len(findings.errors)} runs ended with an error, such as {findings.errors[0]}")
+        count = len(findings.errors)
+        findings.notes.append(f"{count} runs ended with an error, such as {findings.errors[0]}")
     beyond = list(aside.violations.values())
     beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
     beyond += aside.unmet
@@ -340,6 +341,7 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
             "input pairs: the suite's own, because no domain is declared; "
             f"{aside.replays} replays changed records at other positions"
         )
+
 
 def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
     """Collect lines and branches that no replay ran, as unmet conditions unless the audit gives a reason."""
@@ -379,9 +381,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             lines.append(f"{line} in {function}")
     if lines:
         more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.unentered.append(
-            f"no replay ran {', '.join(lines[:5])}{more}: force a history that does"
-        )
+        findings.unentered.append(f"no replay ran {', '.join(lines[:5])}{more}: force a history that does")
     reasons: dict[str, list[str]] = {}
     for name in sorted(excused):
         reasons.setdefault(audit.unentered[name], []).append(name)
