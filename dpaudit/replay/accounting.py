@@ -47,6 +47,7 @@ ROUNDING = 1 + Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
+class Observed:
     """The sites that one replay affected: for each declared site their number and worst-case cost.
 
     ``undeclared`` lists other affected sites. ``channels`` lists declared sites that a channel affected.
@@ -167,10 +168,10 @@ def worst_cost(distribution: Distribution, other: Distribution, measure: Measure
 
     Return ``None`` if no rule here applies. In squares, the cost is the squared change over the variance for
     noise with Gaussian tails, a quarter of the squared worst loss for a maximum with Gumbel noise (bounded
-    range: e^2/8-zCDP, Cesar and Rogers 2021), the scores' squared change around its mean over the variance for
-    a maximum with Gaussian noise (a common shift changes no maximum), and the squared worst loss otherwise
-    (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4). Shuffled messages of which one changed cost no more
-    than that one does, if nothing finer is known.
+    range: e^2/8-zCDP, Cesar and Rogers 2021), the scores' squared change around its mean over the variance
+    for a maximum with Gaussian noise (a common shift changes no maximum), and the squared worst loss
+    otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4). Shuffled messages of which one changed cost
+    no more than that one does, if nothing finer is known.
     """
     if measure == "count":
         return Fraction(1)

@@ -1,9 +1,9 @@
 """Run a program with secure sums along given aggregates, and compare two neighbours.
 
-If the distribution of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss. A
-proof by composition needs less: a user enters one aggregate, the sum of its encodings changes by at most g,
-and the shares are the mechanism's, one for each user of the batch. ``Followed`` returns for every aggregate an
-outcome chosen from public numbers, and keeps the users' distributions. ``survey`` compares the runs of two
+If the distribution of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss.
+A proof by composition needs less: a user enters one aggregate, the sum of its encodings changes by at most g,
+and the shares are the mechanism's, one for each user of the batch. ``Followed`` returns for every aggregate
+an outcome chosen from public numbers, and keeps the users' distributions. ``survey`` compares the runs of two
 neighbours. Any residue is possible, so every history that is followed can happen.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
 
 
 class Sheet(Protocol):
-    """The public values of one batch: users, precision g of their encodings, modulus, noise share of a user."""
+    """The public values of a batch: users, precision g of the encodings, modulus, noise share of a user."""
 
     @property
     def users(self) -> int: ...
@@ -124,7 +124,8 @@ class Survey:
         reasons = list(self.faults)
         if self.moved != declared:
             reasons.append(
-                f"one record must change the sums by up to {declared} g in all, it changed them by {self.moved} g"
+                f"one record must change the sums by up to {declared} g in all, it changed them by "
+                f"{self.moved} g"
             )
         return reasons
 

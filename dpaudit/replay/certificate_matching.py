@@ -35,8 +35,8 @@ TRIES = 200
 class Fit:
     """How the sites that one record affects fit a certificate.
 
-    ``mismatches`` describes the sites that do not fit. ``reach`` maps each site that fits to the largest share
-    of a fitting leaf's sensitivity by which it changed.
+    ``mismatches`` describes the sites that do not fit. ``reach`` maps each site that fits to the largest
+    share of a fitting leaf's sensitivity by which it changed.
     """
 
     mismatches: list[str]
@@ -158,7 +158,7 @@ def _pays(proof: Proof, spent: Mapping[int, Fraction], leaves: Sequence[Leaf], *
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """Return the largest number up to ``most`` that ``fits``, or 0. Every number below one that fits must fit."""
+    """Return the largest number up to ``most`` that ``fits``, or 0. Numbers below one that fits must fit."""
     if fits(most):
         return most
     low, high = 0, most
@@ -208,8 +208,8 @@ def _overspent(wanted: Mapping[Fitting, int], leaves: Sequence[Leaf], most: int)
     for place, total in spent.items():
         if total > leaves[place].most * (1 + ROUNDING):
             found.append(
-                f"one record uses {leaves[place].describe()} {float(total):.6g} times, the certificate has it "
-                f"{leaves[place].most} times"
+                f"one record uses {leaves[place].describe()} {float(total):.6g} times, the certificate has "
+                f"it {leaves[place].most} times"
             )
     if sum(spent.values(), Fraction(0)) > most * (1 + ROUNDING):
         found.append(

@@ -1,8 +1,8 @@
 """Find each pair's view under joint privacy, which leaves out the user whose data changed.
 
-A claim in the view ``EVERYBODY_ELSE`` is about every user. A claim in ``View.everybody_but(user(3))`` is about
-user 3 only. A pair names the user whose data it changes (``Neighbours.changed``). Otherwise the user is the
-position of the only record that differs.
+A claim in the view ``EVERYBODY_ELSE`` is about every user. A claim in ``View.everybody_but(user(3))`` is
+about user 3 only. A pair names the user whose data it changes (``Neighbours.changed``). Otherwise the user is
+the position of the only record that differs.
 """
 
 from __future__ import annotations

@@ -407,7 +407,7 @@ def _lines(code: CodeType) -> set[int]:
 
 
 def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
-    """Return the key of ``unentered`` that excuses ``function``: its own name, or that of an enclosing function.
+    """Return the key of ``unentered`` that excuses ``function``: its name, or that of an enclosing function.
 
     ``"name (raise)"`` covers lines and conditions that only lead to an error. ``"name (branch)"`` covers
     other conditions. ``"name"`` covers both, and every other line.

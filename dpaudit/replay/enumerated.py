@@ -8,10 +8,11 @@
 with ``BITS = DataSets(records=3, values=(0, 1))``. In a ``PrivacyAudit``: ``more=enumerated(CLAIM, program,
 over=BITS)``.
 
-Lower bounds are exact: the pair with the largest bound is a witness (``dpaudit.certify.witnesses.tables``). An
-upper bound is exact for the program on the enumerated datasets, and for no other data. There is an upper bound
-only if these are all the datasets of the claim, which its ``domain`` must describe by the same text. It is
-accounted, because an assumption says that the tables are the program's (rule ``enumerated`` of the kernel).
+Lower bounds are exact: the pair with the largest bound is a witness (``dpaudit.certify.witnesses.tables``).
+An upper bound is exact for the program on the enumerated datasets, and for no other data. There is an upper
+bound only if these are all the datasets of the claim, which its ``domain`` must describe by the same text. It
+is accounted, because an assumption says that the tables are the program's (rule ``enumerated`` of the
+kernel).
 """
 
 from __future__ import annotations
@@ -102,9 +103,9 @@ def enumerated(
 ) -> Enumeration:
     """Return a function of the run that computes evidence on ``claim`` by enumerating ``program``.
 
-    The evidence is a witness for the worst pair. There is also a certificate if ``over`` is a ``DataSets`` whose
-    text is the claim's ``domain``, everybody takes part, and the data are fixed in advance. If there is no
-    certificate, the description of the witness says why.
+    The evidence is a witness for the worst pair. There is also a certificate if ``over`` is a ``DataSets``
+    whose text is the claim's ``domain``, everybody takes part, and the data are fixed in advance. If there is
+    no certificate, the description of the witness says why.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ def tables_of(
     )
     if not same:
         raise MechanismError(
-            "the program gave another distribution when it was enumerated again. Draw all randomness from the "
-            "coins, and keep no state between runs.",
+            "the program gave another distribution when it was enumerated again. Draw all randomness from "
+            "the coins, and keep no state between runs.",
             code="E-MECHANISM-STATE",
         )
     return distribution
@@ -178,7 +179,8 @@ def _agreed(
 ) -> list[ViewDistribution]:
     """Return the distribution of what each view sees on each input.
 
-    Raises ``MechanismError`` if a copy of this process finds others when it takes the inputs in reverse order.
+    Raises ``MechanismError`` if a copy of this process finds others when it takes the inputs in reverse
+    order.
     """
 
     def again() -> str:
@@ -336,7 +338,7 @@ def _beyond_of(key: str) -> Any:
 
 
 def _is_read_back(value: Any) -> bool:
-    """Return whether a file can hold the value. An array of texts, for example, can be written but not read."""
+    """Return whether a file can hold the value. An array of texts, say, can be written but not read."""
     with suppress(InvalidParameterError):
         decode_value(encode_value(value))
         return True

@@ -35,7 +35,7 @@ FORCED = 0
 
 
 def mixture_witness(claim: PureDP, event: Event, *, description: str) -> Witness:
-    """Return the witness that ``event`` gives for ``claim``, in the claim's view, with the loss of its trees."""
+    """Return the witness that ``event`` gives for ``claim`` in its view, with the loss of its trees."""
     body = mixture_body([event], view=claim.view)
     with precision(BITS):
         bound = mixture_bound(body["events"], claim, claim.view)
@@ -117,7 +117,6 @@ def objections(
     ``HIDDEN`` in ``sites`` is a draw that nobody sees. Each pair is examined in both directions, along the
     forced ``histories`` (``None``: sampled). Nothing may leak, nothing may change on the program's own input,
     and every kind of site must be affected on a forced history.
-    """
     """
     found: dict[str, None] = {}
     touched: set[str] = set()

@@ -115,9 +115,9 @@ def _times(leaves: Sequence[Leaf], factor: int) -> list[Leaf]:
 def payments(proof: Proof, spent: Mapping[int, Fraction], *, whole: bool) -> Fraction:
     """Return how many copies of the tree cover ``spent``, the use of each leaf by its index in ``leaves_of``.
 
-    At most 1 means that the tree covers it. A parallel node covers one of its branches at a time, whatever its
-    other branches hold. ``whole`` means that a branch is covered entirely or not at all. Otherwise costs add
-    up, and half of two branches costs no more than the more expensive one.
+    At most 1 means that the tree covers it. A parallel node covers one of its branches at a time, whatever
+    its other branches hold. ``whole`` means that a branch is covered entirely or not at all. Otherwise costs
+    add up, and half of two branches costs no more than the more expensive one.
     """
     places = iter(range(len(leaves_of(proof)[0])))
     return _payments(proof, spent, places, whole)

@@ -26,7 +26,7 @@ SIZES = 3
 
 @dataclass(frozen=True)
 class Everywhere:
-    """Pairs for positions that no other pair changes, and how many of all ``positions`` are then ``moved``."""
+    """Pairs for positions that no other pair changes. ``moved`` of all ``positions`` are then covered."""
 
     pairs: tuple[Neighbours, ...]
     moved: int

@@ -240,7 +240,7 @@ def _accounting_cells(
     *,
     expect: str,
 ) -> list[Cell]:
-    """Return the proof's accounting as a cell, if requested and if the sites have one in the claim's notion."""
+    """Return the proof's accounting as a cell, if it is requested and the sites have one in this notion."""
     if not expect:
         return []
     claim = audit.accounting

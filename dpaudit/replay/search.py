@@ -38,8 +38,8 @@ def corners(*, records: int, width: int | None = None, batch_ends: Sequence[int]
     """Return replace-one neighbours of ``records`` numbers, or vectors of ``width`` numbers, in [0, 1].
 
     The backgrounds are 0, 1/2, 1 and (for vectors) one coordinate ahead of the others. The replaced records
-    are the first, the last and those that complete a batch (``batch_ends``, positions from 0). The changes are
-    all coordinates up, one coordinate up, and two coordinates in opposite directions (the role swap: the
+    are the first, the last and those that complete a batch (``batch_ends``, positions from 0). The changes
+    are all coordinates up, one coordinate up, and two coordinates in opposite directions (the role swap: the
     record now counts for another arm). Raises ``InvalidParameterError`` for empty data or a position outside
     them.
     """
