@@ -78,8 +78,8 @@ def _points_evaluated(
 ) -> tuple[list[_Cell], dict[Leaf, Interval], list[Raised]]:
     """Return every point with its interval, the leaves' intervals, and the points that raised.
 
-    The intervals hold jointly at the run's level. A leaf that raises removes every point that it is a part of,
-    and keeps its share of the level.
+    The intervals hold jointly at the run's level. A leaf that raises removes every point that it is a part
+    of, and keeps its share of the level.
     """
     raised: list[Raised] = []
     expressions: list[tuple[Point, Expression]] = []

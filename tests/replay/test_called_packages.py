@@ -212,8 +212,8 @@ def test_a_program_in_a_package_is_watched_and_hashed(package: ModuleType) -> No
     has the hash of its file."""
     verdict, found = outcome(functools.partial(package.release, noise=NOISE))
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("no replay entered noisy_package.py" in text for text in found.unmet)
-    assert not any("not watched" in text for text in found.unmet)
+    assert any("no replay ran noisy_package.py" in text for text in found.unmet)
+    assert not any("not traced" in text for text in found.unmet)
     assert any("noisy_package.py, SHA-256" in text for text in found.notes)
 
 
@@ -336,5 +336,5 @@ HONEST = (
 def test_libraries_are_no_unwatched_code(program: Callable[[Coins, Any], Any]) -> None:
     """No false alarm: numpy, fractions, itertools, functools, dataclasses, scipy, pandas, contexts."""
     verdict, found = outcome(program)
-    assert not [text for text in found.unmet if "not watched" in text]
+    assert not [text for text in found.unmet if "not traced" in text]
     assert verdict is VerdictKind.CONSISTENT, found.unmet

@@ -213,4 +213,4 @@ def test_a_wrong_tree_is_refuted(name: str) -> None:
     verdict, strength, unmet = verdict_of(*WRONG_TREES[name])
     assert verdict is VerdictKind.REFUTED
     assert strength is (Strength.ESTIMATE if name == "sigma not scaled" else Strength.WITNESS)
-    assert any("is not what the certificate speaks about" in text for text in unmet)
+    assert any("does not match the certificate's mechanism" in text for text in unmet)

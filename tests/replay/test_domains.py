@@ -12,6 +12,7 @@ from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.replay.domains import Interval, Values, more_pairs, require_neighbours
+from tests.errors import raises
 
 ONE = Neighbours("mine", np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 
@@ -61,7 +62,7 @@ WRONG = {
 def test_a_pair_that_is_not_adjacent_is_refused(name: str) -> None:
     """By its name, with what is wrong."""
     left, right, adjacency = WRONG[name]
-    with pytest.raises(InvalidParameterError, match="'bad pair'"):
+    with raises(InvalidParameterError, code="E-PAIR-NOT-NEIGHBOURS", match="'bad pair'"):
         require_neighbours(Neighbours("bad pair", left, right), adjacency, Unit.EVENT, None)
 
 
@@ -69,7 +70,7 @@ def test_a_pair_outside_the_domain_is_refused() -> None:
     """NaN and numbers outside; lists count as data too."""
     for wrong in ([0.0, 2.0], [0.0, float("nan")], [0.0, -1.0]):
         pair = Neighbours("outside", [0.0, 0.0], wrong)
-        with pytest.raises(InvalidParameterError, match="data must be numbers in"):
+        with raises(InvalidParameterError, code="E-DATA-OUTSIDE-DOMAIN"):
             require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, Interval(0, 1))
 
 
@@ -84,8 +85,8 @@ def test_data_that_are_not_finite_are_refused(strange: Any, form: Any) -> None:
         return require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, domain)
 
     for left in ([0.5, 0.25], [0.25, strange]):
-        with pytest.raises(
-            InvalidParameterError, match=f"finite numbers, those of 'strange' hold {float(strange)}"
+        with raises(
+            InvalidParameterError, code="E-DATA-NOT-FINITE", match=f"'strange' hold {float(strange)}"
         ):
             required(left, None)
         with pytest.raises(InvalidParameterError, match="'strange'"):
@@ -93,9 +94,9 @@ def test_data_that_are_not_finite_are_refused(strange: Any, form: Any) -> None:
         said = required(left, Interval(0, 1, not_finite=True))
         assert ("was not checked" in said) == isinstance(form([0.5]), dict)
     if not isinstance(form([0.5]), dict):
-        with pytest.raises(InvalidParameterError, match="differs in 2 records"):
+        with raises(InvalidParameterError, code="E-PAIR-NOT-NEIGHBOURS", match="differs in 2 records"):
             required([0.25, 0.25], Interval(0, 1, not_finite=True))
-        with pytest.raises(InvalidParameterError, match="data must be numbers in"):
+        with raises(InvalidParameterError, code="E-DATA-OUTSIDE-DOMAIN"):
             required([7.0, strange], Interval(0, 1, not_finite=True))
 
 
@@ -127,6 +128,6 @@ def test_what_cannot_be_checked_is_said() -> None:
 
 def test_text_is_no_value_of_a_domain() -> None:
     """Categories are refused in words that say what to do; numbers as text are numbers."""
-    with pytest.raises(InvalidParameterError, match="text or categories"):
+    with raises(InvalidParameterError, code="E-DOMAIN-NOT-NUMBERS"):
         Values("apple", "pear")
     assert Values("1/3", "0.5").holds(np.array([0.5]))

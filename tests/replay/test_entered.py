@@ -34,6 +34,7 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.coverage import Watch, excuse_for
 from dpaudit.replay.domains import Interval, ListedPairs
 from dpaudit.replay.privacy import privacy_outcome
+from tests.errors import raises
 
 NOISE = Laplace(scale=1)
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
@@ -86,7 +87,7 @@ def test_a_line_that_no_replay_entered_is_named() -> None:
     line = leaks_between_two_values.__code__.co_firstlineno + 4
     assert verdict is VerdictKind.INCONCLUSIVE
     assert found.unmet == [
-        f"no replay entered test_entered.py:{line} in leaks_between_two_values: force a history that does"
+        f"no replay ran test_entered.py:{line} in leaks_between_two_values: force a history that does"
     ]
 
 
@@ -112,7 +113,7 @@ def test_a_function_may_be_excused_with_a_reason() -> None:
     """The row prints the reason."""
     verdict, found = outcome(leaks_between_two_values, unentered={"leaks_between_two_values": "never mind"})
     assert verdict is VerdictKind.CONSISTENT
-    assert "not every line of leaks_between_two_values was entered: never mind" in found.notes
+    assert "not every line of leaks_between_two_values was run: never mind" in found.notes
 
 
 def test_a_function_that_is_defined_and_never_called_counts() -> None:
@@ -533,5 +534,5 @@ def test_the_first_run_of_a_program_is_cut_too(
         return noisy
 
     monkeypatch.setitem(Watch.__init__.__kwdefaults__, "limit", 2000)
-    with pytest.raises(MechanismError, match="no end in every history"):
+    with raises(MechanismError, code="E-MECHANISM-NO-END", match="no end"):
         outcome(program, searched=searched, domain=Interval(0, 1))

@@ -292,7 +292,7 @@ def test_gaussian_and_laplace_noise_add_up_in_squares() -> None:
 
     row, _, outcome = judged(audit_of(more, claim, *BOTH))
     assert row.verdict is not VerdictKind.CONSISTENT
-    assert any("touched 2 times" in text for text in outcome.unmet)
+    assert any("affected 2 times" in text for text in outcome.unmet)
 
 
 def test_a_site_without_a_cost_is_refused_in_words() -> None:

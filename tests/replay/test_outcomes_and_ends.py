@@ -30,6 +30,7 @@ from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.enumerated import enumerated
 from dpaudit.replay.privacy import privacy_outcome, short_outcome
 from dpaudit.replay.replay_plan import gather
+from tests.errors import raises
 
 ONE = DataSets(records=1, values=(0, 1))
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="row")
@@ -106,7 +107,7 @@ def test_a_program_that_raises_on_every_path_is_not_enumerated() -> None:
     def broken(coins: Coins, data: Any) -> Any:
         raise ValueError("no")
 
-    with pytest.raises(MechanismError):
+    with raises(MechanismError, code="E-MECHANISM-RAISED"):
         enumerated(PureDP(epsilon=1, domain=str(ONE)), broken, over=ONE)(RUN)
 
 

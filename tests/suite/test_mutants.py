@@ -41,6 +41,7 @@ from dpaudit.suite.mutants import (
     with_scale,
     without,
 )
+from tests.errors import raises
 from tests.suite.test_row_kinds import RUN, audit_at, found
 
 LEFT, RIGHT = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])
@@ -154,7 +155,7 @@ def test_a_scaled_distribution_has_the_scaled_deviation(distribution: Distributi
 
 def test_a_distribution_without_a_scale_is_refused_by_name() -> None:
     """A factor on what has no scale would be no mistake at all."""
-    with pytest.raises(InvalidParameterError, match="PointMass"):
+    with raises(InvalidParameterError, code="E-MUTANT-NO-SCALE", match="PointMass"):
         with_scale(PointMass(value=1), Fraction(2))
 
 
@@ -227,7 +228,7 @@ def test_two_errors_do_not_tell_inputs_apart_where_others_run() -> None:
         domain=ListedPairs(),
     )
     evaluate = broken(audit, without(shown=False)).evaluate
-    with pytest.raises(MechanismError, match="KeyError: '1' on one and ValueError: 2 on the other"):
+    with raises(MechanismError, code="E-MUTANT-RAISED", match="KeyError: '1' on one and ValueError: 2"):
         evaluate(RUN)
 
 
