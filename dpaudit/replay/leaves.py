@@ -97,7 +97,7 @@ def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
 
 
 def _factor(proof: Proof) -> int:
-    """Return how often a node that is no sum covers its premise, or one of its branches."""
+    """Return how often a node other than a sum covers its premise, or one of its branches."""
     if proof.rule == "parallel":
         return 2 if proof.parameters["moves"] == "yes" else 1
     return int(proof.parameters[_FACTORS[proof.rule]]) if proof.rule in _FACTORS else 1

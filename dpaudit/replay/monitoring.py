@@ -71,7 +71,7 @@ class _Monitor:
         return self._tool is not None
 
     def look(self, looking: tuple[Listener, Purpose] | None) -> None:
-        """Set who is reported to, if anyone."""
+        """Set the listener and the purpose of reports, or ``None`` for no reports."""
         self.looking = looking
         if looking is None:
             self._now = set()

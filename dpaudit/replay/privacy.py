@@ -123,7 +123,7 @@ def _of(audit: PrivacyAudit) -> str:
 
 
 def _too_tight(audit: PrivacyAudit) -> list[str]:
-    """Return whether the proof covers less than the accounting that the replays were compared with."""
+    """Return an unmet condition if the proof covers less than the accounting used for the replays."""
     measure = common_measure(audit.sites)
     if audit.whole is None or measure == "count" or any(site.measure != measure for site in audit.sites):
         return []

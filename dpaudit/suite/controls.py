@@ -200,7 +200,7 @@ def _require_changed(right: str, mutated: str) -> None:
 
 
 def _require_shown(item: Evidence) -> None:
-    """Refuse a witness of two errors, one on either input: the mutant does not run, which is no mistake."""
+    """Refuse a witness of two errors, one on each input, because such a mutant does not run."""
     leak = item.body.get("leak") if isinstance(item, Witness) and item.form == "leak" else None
     if leak is None or leak["what"] != "missing":
         return

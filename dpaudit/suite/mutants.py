@@ -322,7 +322,7 @@ def branching(sites: str = "*") -> Mutation:
 
 
 def widened(sites: str = "*", *, also: To = PUBLIC) -> Mutation:
-    """Also show to ``also`` what is shown or revealed to others."""
+    """Show to ``also`` everything that is shown or revealed to any other principal."""
     more = audience(also)
 
     class Widened(_Passing):

@@ -204,7 +204,7 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
     )
     outcome = privacy_outcome(audit, RUN, accounting="consistent")
     assert any("no site is declared" in unmet_condition for unmet_condition in outcome.unmet)
-    assert "no accounting: no site is declared that costs anything" in outcome.notes
+    assert "no accounting: no declared site has a cost" in outcome.notes
     assert outcome.cells == []
 
 

@@ -189,7 +189,7 @@ def svt(**options: Any) -> AboveThreshold:
 def test_a_channel_fits_its_rule() -> None:
     """The sparse vector technique with the leaf's noise and answers; not with less noise or more answers."""
     assert threshold(svt(), 1.0) == ""
-    assert "moved by 2" in threshold(svt(), 2.0)
+    assert "changed by 2" in threshold(svt(), 2.0)
     assert "threshold's noise" in threshold(svt(threshold_noise=Laplace(scale=1)), 1.0)
     assert "query's noise" in threshold(svt(query_noise=Laplace(scale=1)), 1.0)
     assert "answers" in threshold(svt(max_positives=2), 1.0)
