@@ -1,5 +1,4 @@
-"""The words of a claim about its data follow from what the audit declares, and what is said about a search
-is what was tried."""
+"""The text of a claim's domain follows from the audit's declaration, and reports count the pairs tried."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ def clipped(coins: Coins, data: Any) -> Any:
 def audited(
     program: Any, left: Any, right: Any, *, claim: dict[str, Any] | None = None, **options: Any
 ) -> tuple[PrivacyAudit, Outcome, Judgement]:
-    """An audit of a claim of ε = 1 on one pair, with its verdict."""
+    """Return an audit of ε = 1 on one pair, its outcome and its verdict."""
     audit = PrivacyAudit(
         claim=PureDP(epsilon=1, **(claim or {})),
         program=program,
@@ -70,7 +69,7 @@ def assumptions(outcome: Outcome) -> str:
 
 
 def test_a_program_without_declared_data_is_not_verified() -> None:
-    """Neither the claim nor its accounting, in whatever words; the claim does not speak of [0, 1]."""
+    """Without declared data, neither the claim nor its accounting is verified."""
     for words in ({}, {"domain": "salaries, any number"}, {"domain": "numbers in [0, 1]"}):
         audit, outcome, judged = audited(total, [0.0, 0.0], [1.0, 0.0], claim=words)
         assert judged.verdict is VerdictKind.INCONCLUSIVE
@@ -80,7 +79,7 @@ def test_a_program_without_declared_data_is_not_verified() -> None:
 
 
 def test_words_follow_from_the_declaration() -> None:
-    """Those of ``domain``, or of ``searched``, which looks at numbers in [0, 1]."""
+    """The domain text is that of ``domain``, or of [0, 1] for ``searched``."""
     for options in ({"domain": Interval(0, 1)}, {"searched": (2, None)}):
         audit, _, judged = audited(total, [0.0, 0.0], [1.0, 0.0], **options)
         assert judged.verdict is VerdictKind.CONSISTENT
@@ -88,7 +87,7 @@ def test_words_follow_from_the_declaration() -> None:
 
 
 def test_other_words_than_the_declaration_are_not_verified() -> None:
-    """Nor refuted; the same words are."""
+    """A claim with another domain text is neither verified nor refuted."""
     _, _, judged = audited(total, [0.0], [1.0], claim={"domain": "salaries"}, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     same = {"domain": str(Interval(0, 1))}
@@ -124,7 +123,7 @@ def test_one_number_is_searched_like_records(name: str, form: Any) -> None:
 
 
 def test_what_is_said_about_the_search_is_counted() -> None:
-    """The numbers of pairs are those that the domain made; exhaustive declarations claim no search."""
+    """The reported numbers of pairs are those generated, and an exhaustive declaration reports no search."""
     for left, right in ((0.0, 1.0), ([0.0, 0.0], [1.0, 0.0])):
         audit, outcome, _ = audited(clipped if left == 0.0 else total, left, right, domain=Interval(0, 1))
         made = more_pairs(
@@ -142,7 +141,7 @@ def test_what_is_said_about_the_search_is_counted() -> None:
 
 
 def test_one_number_is_not_removed() -> None:
-    """No pair of a domain can be made of one number that comes or goes: not verified, and it says so."""
+    """No pair can be generated for one number that is added or removed, and the row says so."""
     claim = {"adjacency": "add-remove"}
     _, outcome, judged = audited(clipped, 0.0, 1.0, claim=claim, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
@@ -150,7 +149,7 @@ def test_one_number_is_not_removed() -> None:
 
 
 def test_all_data_sets_are_tried() -> None:
-    """A program that is wrong at one pair of data sets only is refuted from another pair."""
+    """A program that is wrong on one pair of datasets is refuted from another pair."""
 
     def wrong(coins: Coins, data: Any) -> Any:
         return noisy(coins, 3 if tuple(data) == (1, 0, 1) else data[0])
@@ -216,7 +215,7 @@ def test_a_search_stays_in_the_domain_and_among_neighbours(adjacency: Adjacency)
 
 
 def test_a_search_needs_independent_numbers() -> None:
-    """Vectors of bounded norm are refused where the audit is written."""
+    """A search in vectors of bounded norm is refused when the audit is defined."""
     with raises(InvalidParameterError, code="E-DOMAIN-SEARCHED"):
         audited(total, np.zeros((2, 2)), np.eye(2), domain=Ball(1), searched=(2, 2))
 

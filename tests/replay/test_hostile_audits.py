@@ -1,4 +1,4 @@
-"""Programs whose audit must not end in ``verified``, and programs about which no replay can say anything."""
+"""Programs whose audit must not be verified, and programs whose replays mean nothing."""
 
 from __future__ import annotations
 
@@ -59,8 +59,7 @@ def decide_and_say(program: Callable[[Coins, Any], Any], **options: Any) -> tupl
 
 
 def test_the_mechanism_of_the_proof_is_accounted() -> None:
-    """The negative control: the program that the proof speaks about has no unmet condition. That it is this
-    mechanism is an assumption, which says how far it was tested: no program is proved by replays."""
+    """The program of the proof has no unmet condition, and an assumption states how far it was tested."""
     audit = audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE, site="sum"))
     outcome = privacy_outcome(audit, RUN)
     found = judge(audit.claim, outcome.evidence, unmet=outcome.unmet, alpha=RUN.alpha)
@@ -84,7 +83,7 @@ def test_a_proof_does_not_verify_a_program_that_leaks_behind_hidden_noise() -> N
 
 
 def test_a_proof_does_not_verify_a_program_that_releases_more_behind_a_hidden_site() -> None:
-    """A second, dearer release after one that the view does not see breaks the accounting of a proved row."""
+    """A second, more expensive release outside the view breaks the accounting."""
 
     def program(coins: Coins, data: Any) -> None:
         coins.release(float(data.sum()), NOISE, site="sum", to=SERVER)
@@ -109,14 +108,14 @@ def test_a_branch_far_in_the_tail_is_entered(threshold: float) -> None:
 
 
 def test_a_buggy_program_beside_a_proof_is_refuted() -> None:
-    """Half the noise of the proof's mechanism: the witness refutes, and the reason says what differs."""
+    """Half the noise of the proof's mechanism is refuted by a witness."""
     found, notes = decide_and_say(lambda coins, data: coins.release(2 * float(data.sum()), NOISE, site="sum"))
     assert (found.verdict, found.upper) == (VerdictKind.REFUTED, None)
     assert any("one record can cost 2, declared 1" in note for note in notes)
 
 
 def test_randomness_outside_the_coins_is_no_finding() -> None:
-    """Global generators move a distribution: the audit stops, instead of a false witness."""
+    """A program that draws from a global generator raises an error instead of a false witness."""
     outside = np.random.default_rng(0)
 
     def program(coins: Coins, data: Any) -> float:
@@ -127,7 +126,7 @@ def test_randomness_outside_the_coins_is_no_finding() -> None:
 
 
 def test_a_call_without_its_site_is_named_and_no_randomness() -> None:
-    """The program's own mistake is said as such: a replay that raises the same is no difference."""
+    """An error of the program itself is reported as such, and not as randomness."""
     with raises(MechanismError, code="E-MECHANISM-NO-END", match="'site'"):
         privacy_outcome(audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE)), RUN)
 
@@ -140,7 +139,7 @@ def test_the_line_of_a_histogram_is_the_claim() -> None:
 
 
 def test_a_counter_between_calls_is_no_finding() -> None:
-    """A program that alternates is the same in every fresh process, and still its replays say nothing."""
+    """A program that alternates between calls raises an error."""
     calls = [0]
 
     def program(coins: Coins, data: Any) -> float:
@@ -152,7 +151,7 @@ def test_a_counter_between_calls_is_no_finding() -> None:
 
 
 def test_a_program_that_changes_after_a_while_is_no_finding() -> None:
-    """What is remembered between calls shows when the first run is done again at the end."""
+    """A program that remembers earlier inputs raises an error when the first run is repeated."""
     seen: list[float] = []
 
     def program(coins: Coins, data: Any) -> float:
@@ -239,7 +238,7 @@ def test_wrong_types_in_an_audit_are_named(options: dict[str, Any], code: str) -
 
 
 def test_a_row_that_returns_nothing_is_named() -> None:
-    """A forgotten return is said with the id of the row."""
+    """The error for a forgotten return has the id of the row."""
 
     def forgets() -> None:
         """Nothing is returned."""

@@ -1,4 +1,4 @@
-"""Proves that every way in which an outcome can differ, and every way in which a run can end, is judged."""
+"""Every way in which an outcome can differ, and every way in which a run can end, is judged."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_raised_error_is_not_the_returned_value_that_says_the_same() -> None:
 
 
 def test_a_program_that_raises_on_every_path_is_not_enumerated() -> None:
-    """It would be verified without anything having run."""
+    """A program that raises on every path is refused, because nothing ran."""
 
     def broken(coins: Coins, data: Any) -> Any:
         raise ValueError("no")

@@ -1,5 +1,4 @@
-"""Proves that the two rows of a privacy audit decide honestly: each program here is right, or wrong in one
-way."""
+"""The two rows of a privacy audit decide correctly on programs that are right, or wrong in one respect."""
 
 from __future__ import annotations
 
@@ -122,7 +121,7 @@ def test_an_undeclared_release_blocks_the_accounting():
 
 
 def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
-    """What was never visited is not verified."""
+    """A site that no forced history affected prevents `verified`."""
     sites = (CLASS, Site("never", total=1))
     judgement = decide(audit_of(noisy_sum(1), sites=sites))
     assert judgement.verdict is VerdictKind.INCONCLUSIVE

@@ -1,4 +1,4 @@
-"""Rows about programs: a second look before ``verified``, what certificates rest on, and other notions."""
+"""Rows on programs: the black-box cross-check, the assumptions of certificates, and other notions."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def sum_with(noise: Any) -> Any:
 
 
 def test_a_conflict_with_the_black_box_is_a_broken_harness() -> None:
-    """Too little noise for the claim, were all else to verify it; enough noise passes."""
+    """Too little noise for the claim raises a contradiction, and enough noise passes."""
     with raises(BrokenHarnessError, code="E-CONTRADICTION"):
         crosscheck(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
     assert "no violation found" in crosscheck(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
 
 
 def test_the_crosscheck_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that would be verified asks the black box; one that would not does not."""
+    """Only a row that would be verified runs the cross-check."""
     asked: list[Any] = []
     monkeypatch.setattr(privacy, "crosscheck", lambda *args, **options: asked.append(args) or "looked")
     assert "looked" in privacy_outcome(RIGHT["a_sum"].audit(), RUN).notes
@@ -58,7 +58,7 @@ def test_the_crosscheck_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -
 def test_a_witness_above_a_certificate_without_a_reason_is_a_broken_harness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Half the noise, and a harness that finds no fault with it."""
+    """A witness above a certificate without an unmet condition raises a contradiction."""
     case = Case(sum_with(Laplace(scale="1/2")))
     monkeypatch.setattr(privacy, "_mismatches", lambda findings: [])
     monkeypatch.setattr(privacy, "_gaps", lambda audit, findings: [])
@@ -82,7 +82,7 @@ def test_the_verdict_is_the_same_for_every_seed(seed: int) -> None:
 
 
 def test_a_program_that_always_fails_is_an_error() -> None:
-    """A program that runs on nothing is a mistake, not a mechanism that shows nothing."""
+    """A program that raises on all data is an error."""
 
     def program(coins: Coins, data: Any) -> float:
         raise TypeError("always")

@@ -1,5 +1,4 @@
-"""Proves that the search for bad inputs finds and shrinks what is there, invents nothing, and repeats
-itself."""
+"""The search for bad inputs finds and shrinks real faults, invents none, and is reproducible."""
 
 from __future__ import annotations
 

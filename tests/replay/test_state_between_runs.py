@@ -1,7 +1,7 @@
-"""Programs that keep an earlier input do the same in every process that runs the same input first: one that
-runs the inputs in reverse order tells, and nothing is verified.
+"""Programs that keep an earlier input are found by running the inputs in reverse order.
 
-The histories at quantiles are left out, as in ``test_entered``.
+They do the same in every process that runs the same input first. The histories at quantiles are left out, as
+in ``test_coverage``.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ KEEPING = (
 
 @pytest.mark.parametrize("make", KEEPING, ids=lambda make: make.__name__)
 def test_a_first_data_set_that_is_kept_is_found(make: Callable[[], Total]) -> None:
-    """Each program would pass every replay: an audit ends by an error instead."""
+    """An audit of a program that keeps its first dataset raises an error."""
     with raises(MechanismError, code="E-MECHANISM-STATE"):
         privacy_outcome(audit_of(make()), RUN)
 

@@ -1,5 +1,8 @@
-"""What was tried to make a row say something false: settings that look alike, numbers that are none, leaves
-that share a name, sides that round, mutants that change nothing."""
+"""Attempts to make a row state something false are refused.
+
+They use settings that look the same, NaN, leaves that share a name, sides that round, and mutants that change
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def test_an_indefinite_end_is_no_bound() -> None:
 
 
 def test_an_interval_that_is_none_is_refused() -> None:
-    """Ends that are no numbers, or cross, come from a mistake."""
+    """Ends that are NaN or out of order are refused."""
     for low, high in ((math.nan, 1.0), (0.0, math.nan), (2.0, 1.0)):
         with raises(UndecidedError, code="E-INTERVAL-ORDER"):
             Interval(low, high, 1.0)
@@ -151,7 +154,7 @@ def test_leaves_with_one_key_bound_one_thing() -> None:
     ("low", "high"), [(math.nan, 1), (0, math.nan), (INFINITE, 4), (INFINITE, INFINITE), (2, 1)]
 )
 def test_measured_bounds_are_bounds(low: float, high: float) -> None:
-    """What is no number, infinite from below or out of order is refused, not dropped."""
+    """Bounds that are NaN, out of order or infinite from below are refused."""
     with raises(InvalidParameterError, code="E-MEASURED-BOUNDS"):
         Measured(low=low, high=high)
 
@@ -204,7 +207,7 @@ def test_a_table_with_a_number_that_is_none_has_no_largest_entry() -> None:
 
 @pytest.mark.parametrize("measure", ["left / right", "left - right"])
 def test_a_side_that_is_a_float_is_refused(measure: Any) -> None:
-    """What floats computed may lie on either side: 0.1 + 0.2 is no 3/10."""
+    """A float side is refused, because 0.1 + 0.2 is not 3/10."""
     rows = Group()
 
     @inequality(rows, "D", "here", measure=measure)
@@ -217,7 +220,7 @@ def test_a_side_that_is_a_float_is_refused(measure: Any) -> None:
 
 
 def test_a_chain_says_the_same_at_every_point() -> None:
-    """A name that is claimed at one point and only stated at another, or left out there, is refused."""
+    """A chain whose claimed inequalities differ between points is refused."""
 
     def stated(n: int) -> Chain:
         """Mixed"""

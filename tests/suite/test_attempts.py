@@ -1,4 +1,4 @@
-"""The sentence that ends the attempt to prove a row's own program, and declarations inside a domain."""
+"""Notes on failed attempts to prove a row's own program, and declarations inside a domain."""
 
 from __future__ import annotations
 

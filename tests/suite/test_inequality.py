@@ -241,9 +241,7 @@ def test_a_constant_is_stated_and_not_claimed() -> None:
 
     verdict, estimate = judged(rows.rows[0])
     assert (verdict, estimate.lower, estimate.upper) == ("verified", 1.0, 1.0)
-    assert rows.rows[0].evaluate(QUICK).notes == [
-        "on this grid 10 n over 1 is at most 50, attained at n = 5"
-    ]
+    assert rows.rows[0].evaluate(QUICK).notes == ["on this grid 10 n over 1 is at most 50, attained at n = 5"]
 
     @inequality(rows, "CA", "here")
     def alone() -> Chain:

@@ -1,5 +1,4 @@
-"""Rows of expected values, of evidence with a grid, of programs and of controls: what they claim is what they
-compute."""
+"""Rows of expected values, of evidence with a grid, of programs and of controls claim what they compute."""
 
 from __future__ import annotations
 

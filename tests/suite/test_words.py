@@ -1,4 +1,4 @@
-"""What a row's docstring says: title, text, notes."""
+"""A row's docstring is split into title, text and notes."""
 
 from __future__ import annotations
 
