@@ -121,7 +121,7 @@ def test_randomness_outside_the_coins_is_no_finding() -> None:
     def program(coins: Coins, data: Any) -> float:
         return float(coins.release(float(data.sum()) + outside.integers(0, 9), NOISE, site="sum"))
 
-    with raises(MechanismError, code="E-MECHANISM-RANDOMNESS"):
+    with raises(MechanismError, code="E-MECHANISM-STATE", match="randomness outside coins"):
         privacy_outcome(audit_of(program), RUN)
 
 
