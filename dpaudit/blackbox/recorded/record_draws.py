@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -49,9 +50,19 @@ class RecordedDraws:
         return cost_of(self.recording)
 
     @property
-    def port(self) -> str:
-        """Return a rewrite: the source of the function with its randomness taken from ``coins``, to edit."""
+    def rewrite(self) -> str:
+        """Return the source of the function with its randomness taken from ``coins``, to edit."""
         return rewrite_of(self.recording)
+
+    @property
+    def port(self) -> str:
+        """Return ``rewrite``, which had this name before."""
+        warn("RecordedDraws.port was renamed: use rewrite", DeprecationWarning, stacklevel=2)
+        return self.rewrite
+
+    def __repr__(self) -> str:
+        """Return the headline. Printing the object shows all draws."""
+        return f"<{self.headline}>"
 
     @property
     def headline(self) -> str:

@@ -220,9 +220,9 @@ def added_to_its_centre(data, rng):
 def test_the_cost_is_the_loss_that_the_rewrite_attains(function) -> None:
     """The largest exact loss of the rewrite over drawn histories is the cost of the recording."""
     recorded = record_draws(function, PAIR)
-    assert "to do" not in recorded.port
+    assert "to do" not in recorded.rewrite
     names = {**vars(dpaudit.distributions)}
-    exec(recorded.port, names)
+    exec(recorded.rewrite, names)
     rewritten = names[function.__name__]
     replays = [
         replay(rewritten, PAIR[1], record(rewritten, PAIR[0], rng=rng))
@@ -247,7 +247,7 @@ def added_here_or_there(data, rng):
 def test_a_rewrite_says_where_shown_noise_is_not_placed(function) -> None:
     """Noise that is shown stays hidden in the text only with a line that says what is left to do; by itself
     it is never released."""
-    rewrite = record_draws(function, PAIR).port
+    rewrite = record_draws(function, PAIR).rewrite
     assert "# to do: the noise of line 2 is returned" in rewrite
     assert "coins.draw(Laplace(scale=2)" in rewrite
     assert "release(0" not in rewrite
@@ -283,7 +283,7 @@ def sparse(data, rng):
 
 def test_a_rewrite_hides_what_is_not_shown() -> None:
     """Noise that only a comparison sees is drawn, not released; every place becomes a site."""
-    rewrite = record_draws(sparse, PAIR).port
+    rewrite = record_draws(sparse, PAIR).rewrite
     assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in rewrite
     assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in rewrite
     assert "def sparse(coins, data):" in rewrite
@@ -297,7 +297,7 @@ def with_numpy(data, generator, sigma=2):
 
 def test_a_rewrite_of_arrays_and_other_names() -> None:
     """The generator goes whatever its name, options stay; hidden arrays are drawn as arrays, and it runs."""
-    rewrite = record_draws(with_numpy, PAIR).port
+    rewrite = record_draws(with_numpy, PAIR).rewrite
     assert "def with_numpy(coins, data, sigma=2):" in rewrite
     assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in rewrite
     names = {"np": np}
