@@ -152,7 +152,7 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
     menders = [other["id"] for other in suite.rows if row["id"] in mended_by(other)]
     facts = {
         "claims": row["claim"]["in_words"],
-        "paper" if about_a_paper(suite.rows) else "of": ", ".join(
+        "paper" if about_a_paper(suite.rows) else "project": ", ".join(
             filter(None, (suite.description["paper"], suite.description["reference"]))
         ),
         "source": row["source"],
