@@ -245,9 +245,9 @@ def test_the_page_is_made_from_several_reports() -> None:
             result("one", "refuted", "2026-01-03"),
         ]
     )
-    assert "2 rows on 2 packages: 1 refuted, 1 open." in made_page
+    assert "2 rows on 2 packages: 1 refuted, 1 inconclusive." in made_page
     assert (
-        "epsilon at least 2 by the formula, where 1 is claimed; refuted in 1,200 runs. The noise" in made_page
+        "the formula gives epsilon at least 2, and 1 is claimed. Refuted after 1,200 runs. " in made_page
     )
     lines = [line for line in made_page.splitlines() if line.startswith("| `LIB/")]
     assert [line.split(" | ")[-1] for line in lines] == ["2026-01-03 |", "2026-01-02 |"]
