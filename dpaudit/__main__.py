@@ -8,8 +8,8 @@ import sys
 
 if not sys.flags.safe_path:
     sys.exit(
-        "Error: Python must not look for modules in the current folder, and it was started to; "
-        "run `python -I -m dpaudit`, or `dpaudit`."
+        "error [E-PYTHON-PATH]: Python must not import from the current folder. "
+        "Run `python -I -m dpaudit`, or `dpaudit`."
     )
 
 from dpaudit.cli import main

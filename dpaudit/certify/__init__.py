@@ -1,5 +1,5 @@
-"""Finding what the kernel checks: rule trees as values, and searches for them. Nothing here is trusted.
+"""Build certificates and witnesses, and search for their parameters. The kernel checks the results.
 
-``build`` has one constructor for each rule, ``decide`` settles claims about noise either way, ``calibrate``
-looks for the least noise that a claim needs.
+No code here is trusted. ``build`` has one constructor for each rule of the kernel. ``decide`` proves or
+refutes claims about noise. ``calibrate`` searches for the least noise that a claim needs.
 """

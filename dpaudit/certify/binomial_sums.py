@@ -1,7 +1,7 @@
-"""Vector sums with binomial noise: the rule, the orders and the range that say most about one claim.
+"""Choose a rule and its parameters for vector sums with binomial noise under one claim.
 
-Two rules know of them. ``vector-noise`` adds up all outcomes and is close; ``binomial-vectors`` has a closed
-form, which is close where the noise is wide. What is chosen here is tried by the kernel; nothing is trusted.
+Two rules apply. ``vector-noise`` sums over all outcomes and is tight. ``binomial-vectors`` has a closed form,
+which is tight for wide noise. The kernel checks the result, so nothing here is trusted.
 """
 
 from __future__ import annotations
@@ -19,23 +19,36 @@ from dpaudit.kernel import check
 
 __all__ = ["BinomialSum", "linear_statistics"]
 
-#: Work that the sums of ``vector-noise`` may take: points times reach times orders.
+#: Largest cost of the sums of ``vector-noise``: points times reach times orders.
 MAX_WORK = 250_000
-#: What is left out may be so large a part of delta.
+#: Largest part of delta that may be left out.
 LEFT_OUT = 1e-3
-#: Beyond so many standard deviations delta is below e^-800, and no order does better.
+#: Beyond this many standard deviations delta is below e^-800, and no order does better.
 FAR = 40.0
-#: Variances and squared changes beyond this leave the floats that choose orders and a range.
+#: Larger variances and squared changes would overflow the floats that choose orders and a range.
 LARGEST = Fraction(10**300)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BinomialSum:
-    """``times`` releases of a vector of ``dimension`` entries with Bin(``trials``, ``chance``) on each.
+    """``times`` releases of a vector of ``dimension`` entries with Bin(``trials``, ``chance``) noise on each.
 
-    Before a random rounding the change has sum of squares at most ``squares`` and entries up to ``largest``.
-    Raises ``InvalidParameterError`` for a number of trials, entries or releases below 1, a chance outside
-    (0, 1), a change that is not positive, and a squared change or a variance above 1e300.
+    Parameters
+    ----------
+    trials, dimension, times : int
+        All at least 1.
+    chance : exact number in (0, 1)
+        The probability of each trial.
+    squares, largest : exact numbers
+        The largest sum of squares of the change, and the largest change of an entry, before a random
+        rounding.
+    variance : Fraction
+        The variance of the noise on one entry (computed).
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is outside its range, or a squared change or a variance exceeds 1e300.
     """
 
     trials: int
@@ -50,31 +63,33 @@ class BinomialSum:
         if min(self.trials, self.dimension, self.times) < 1:
             raise InvalidParameterError(
                 "trials, dimension and times must be 1 or more, got "
-                f"{self.trials}, {self.dimension} and {self.times}; raise them."
+                f"{self.trials}, {self.dimension} and {self.times}.",
+                code="E-BINOMIAL-COUNT",
             )
         p = probability(self.chance, name="chance")
         if not 0 < p < 1:
-            raise InvalidParameterError(
-                f"chance must be in (0, 1), got {p}; without noise nothing is private."
-            )
+            raise InvalidParameterError(f"chance must be in (0, 1), got {p}.", code="E-CHANCE-RANGE")
         positive(self.largest, name="largest")
         object.__setattr__(self, "variance", self.trials * p * (1 - p))
         if max(positive(self.squares, name="squares"), self.variance) > LARGEST:
             raise InvalidParameterError(
                 "the squared change and the variance of the noise must be at most 1e300, got "
-                f"{in_figures(exact(self.squares))} and {in_figures(self.variance)}; take a smaller "
-                "sensitivity, or fewer trials."
+                f"{in_figures(exact(self.squares))} and {in_figures(self.variance)}.",
+                code="E-BINOMIAL-TOO-LARGE",
             )
 
     @property
     def scale(self) -> float:
-        """The change in standard deviations of the noise: mu of the Gaussian mechanism that comes near."""
+        """Return the change in standard deviations of the noise: mu of the closest Gaussian mechanism."""
         squares = float(exact(self.squares)) + self.dimension / 4
         return math.sqrt(self.times * squares / float(self.variance))
 
     def proof(self, *, epsilon: ExactLike, delta: ExactLike, beside: float = 0.0) -> Proof:
-        """The closer rule that is feasible, with what suits (``epsilon``, ``delta``) where this is composed
-        with mechanisms whose mu² add up to ``beside``, this one's further repetitions among them."""
+        """Return a proof by the tighter feasible rule, with orders chosen for (``epsilon``, ``delta``).
+
+        ``beside`` is the sum of mu² of the mechanisms that this one is composed with, its own further
+        repetitions included.
+        """
         scale = math.hypot(self.scale, math.sqrt(beside))
         ratio = min(float(exact(epsilon)) / scale, FAR)
         orders = sorted({self._order(scale, u) for u in self._tilts(ratio)})
@@ -114,15 +129,20 @@ class BinomialSum:
         )
 
     def _depth(self, delta: ExactLike) -> float:
-        """-log of the probability that one end of one entry may leave out, of any size: ``delta`` may be
-        below every float."""
+        """Return -log of the probability that one end of one entry may leave out.
+
+        Exact logarithms are used, because ``delta`` may be below every float.
+        """
         loss = positive(delta, name="delta")
         small = math.log(loss.denominator) - math.log(loss.numerator)
         return small + math.log(2 * self.dimension * self.times) - math.log(LEFT_OUT)
 
     def smallest_epsilon(self, delta: ExactLike, *, digits: int = 3) -> Fraction:
-        """The least epsilon of so many digits, rounded up, that a proof from here certifies with ``delta``,
-        or 0; orders are chosen again where the last ones led."""
+        """Return the least epsilon, rounded up to ``digits`` digits, that such a proof certifies with
+        ``delta``.
+
+        The result is 0 if epsilon 0 suffices. Orders are chosen again at each epsilon found.
+        """
         guess = Fraction(0)
         for _ in range(3):
             guess = self._least(self.proof(epsilon=guess, delta=delta), exact(delta), guess)
@@ -132,7 +152,9 @@ class BinomialSum:
         return math.ceil(guess / step) * step
 
     def _least(self, proof: Proof, delta: Fraction, guess: Fraction) -> Fraction:
-        """The least epsilon at which ``proof`` is enough, to a thousandth; one derivation for all of them."""
+        """Return the least epsilon, to a thousandth, at which ``proof`` suffices. One derivation serves all
+        of them.
+        """
         guarantee = check.derive(proof.to_json(), ApproxDP(epsilon=guess, delta=1))
 
         def holds(epsilon: float) -> bool:
@@ -151,7 +173,7 @@ class BinomialSum:
 
     @staticmethod
     def _tilts(ratio: float) -> list[float]:
-        """(a - 1) mu near its best value for Gaussian noise, about epsilon / mu."""
+        """Return values of (a - 1) mu near the best one for Gaussian noise, which is about epsilon / mu."""
         best = (ratio + math.sqrt(ratio * ratio + 4)) / 2
         return [best * factor for factor in (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5)]
 
@@ -163,16 +185,18 @@ class BinomialSum:
 def linear_statistics(
     *, dim: int, scale: ExactLike, trials: int, chance: ExactLike, times: int = 1
 ) -> BinomialSum:
-    """The sum of a linear bandit's statistics (phi y, phi phi^T on and above its diagonal), ``scale`` times,
-    for ||phi|| <= 1 and |y| <= 1: ``dim`` + ``dim`` (``dim`` + 1) / 2 entries, sum of squares 9/2 scale^2,
-    entries up to 2 scale.
+    """Describe the sum of a linear bandit's statistics, phi y and phi phi^T, multiplied by ``scale``.
+
+    For ||phi|| <= 1 and |y| <= 1, with phi phi^T on and above its diagonal, the vector has ``dim`` + ``dim``
+    (``dim`` + 1) / 2 entries. Its change has sum of squares at most 9/2 scale^2 and entries up to 2 scale.
 
     Proof. Let phi, phi' have squared lengths a, a' <= 1 and product c. ||y phi - y' phi'||^2 <= a + a' +
     2|c|, and the entries on and above the diagonal change by at most ||phi phi^T - phi' phi'^T||_F^2 = a^2 +
-    a'^2 - 2 c^2. Together at most 4 + 2|c| - 2c^2 <= 9/2, with equality only at |c| = 1/2. Entries of phi y
-    are in [-1, 1], those of phi phi^T in [-1/2, 1/2] off the diagonal and [0, 1] on it. ∎"""
+    a'^2 - 2 c^2. The sum of both is at most 4 + 2|c| - 2c^2 <= 9/2, with equality only at |c| = 1/2. Entries
+    of phi y are in [-1, 1]. Entries of phi phi^T are in [-1/2, 1/2] off the diagonal and in [0, 1] on it. ∎
+    """
     if dim < 1:
-        raise InvalidParameterError(f"dim must be 1 or more, got {dim}; count the features.")
+        raise InvalidParameterError(f"dim must be 1 or more, got {dim}.", code="E-DIM-RANGE")
     by = positive(scale, name="scale")
     return BinomialSum(
         trials=trials,

@@ -1,11 +1,13 @@
-"""Building certificates: one constructor for each rule, and ``certify`` to make a certificate of a claim.
+"""Build certificates: one constructor for each rule of the kernel, and ``certify`` for a certificate of a
+claim.
 
-    proof = accounted([Site("array sum", mechanism=laplace_mechanism(sensitivity=1,
-    scale="2"))], declared="...") certificate = proof.certify(PureDP(epsilon="0.5"))
+    sites = [Site("array sum", mechanism=laplace_mechanism(sensitivity=1, scale="2"))]
+    proof = accounted(sites, declared="each record enters one array")
+    certificate = proof.certify(PureDP(epsilon="0.5"))
 
 A ``Proof`` is a rule application as a frozen value. Constructors take exact numbers (integers, ``Fraction``,
-``Decimal``, strings) and end by asking the kernel whether it accepts what they built; so does ``certify``,
-with the bound that it states. Those of single mechanisms are in ``mechanisms``, all names are here.
+``Decimal``, strings) and let the kernel check the proof that they built. ``certify`` lets the kernel check
+the bound that it states. Constructors of single mechanisms are defined in ``mechanisms`` and exported here.
 """
 
 from __future__ import annotations
@@ -75,9 +77,23 @@ __all__ = [
 def shuffled(
     local: Proof, *, users: int, analysis: str = "clones-2021", local_epsilon: ExactLike | None = None
 ) -> Proof:
-    """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021.
+    """Bound the privacy of shuffled local randomisers by the clone bound of 2021.
 
-    A randomiser without a pure bound needs ``local_epsilon`` > 0, at which its delta counts.
+    Parameters
+    ----------
+    local : Proof
+        The guarantee of one local randomiser.
+    users : int
+        Least number of shuffled outputs.
+    analysis : str
+        The name of the analysis ("clones-2021").
+    local_epsilon : exact number, optional
+        Required for a randomiser without a pure bound: the epsilon > 0 at which its delta counts.
+
+    Raises
+    ------
+    CertificateError
+        The kernel does not accept the parameters.
     """
     parameters = {"users": str(users), "analysis": analysis}
     if local_epsilon is not None:
@@ -86,10 +102,22 @@ def shuffled(
 
 
 def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: LossGrid | None = None) -> Proof:
-    """At least ``users`` outputs of the randomiser with the table ``rows``, shuffled: its privacy blanket.
+    """Bound the privacy of shuffled local randomisers with a known table by their privacy blanket.
 
-    ``grid.step`` is the step of the blanket's values (0.01 if not given), which are of the order of
-    e^epsilon.
+    Parameters
+    ----------
+    rows : sequence of sequences of exact numbers, shape (inputs, outputs)
+        ``rows[i][y]`` is the probability of output y on input i.
+    users : int
+        Least number of shuffled outputs.
+    grid : LossGrid, optional
+        ``grid.step`` is the step of the blanket's values, which are of the order of e^epsilon (default:
+        0.01).
+
+    Raises
+    ------
+    CertificateError
+        The kernel does not accept the parameters.
     """
     table = [[exact_text(entry, "probability") for entry in row] for row in rows]
     parameters = {"rows": table, "users": str(users)}
@@ -97,22 +125,34 @@ def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: Los
 
 
 def shuffled_response(*, users: int, local: ExactLike) -> Proof:
-    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (1000
-    at most).
+    """Return the exact delta of shuffled randomised response of one bit.
+
+    ``local`` is the epsilon of one user's response. ``users`` is at most 1000.
     """
     return accepted("shuffled-response", {"users": str(users), "local": exact_text(local, "local")})
 
 
 def group_privacy(event: Proof, *, events: int, declared: str) -> Proof:
-    """From one event to a user with at most ``events`` of them; ``declared`` says why there are no more."""
+    """Extend a guarantee for one event to a user with at most ``events`` events.
+
+    ``declared`` says why a user has no more events. It becomes an assumption of the certificate.
+    """
     return accepted("group", {"events": str(events), "declared": declared}, [event])
 
 
 def billboard(statistics: Proof, *, actions: str) -> Proof:
-    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how.
+    """Prove joint privacy of users who act on public statistics and on their own data (the billboard lemma).
 
-    Holds in ``View.everybody_but(user(i))``. Statistics may come from a protocol (``shuffled``, noise in
-    shares): that the other users know neither their messages nor a share of the noise is then an assumption.
+    The guarantee holds in the view ``View.everybody_but(user(i))``.
+
+    Parameters
+    ----------
+    statistics : Proof
+        The guarantee of the public statistics. If they come from a protocol (``shuffled``, or noise in
+        shares), the certificate assumes that the other users know neither their own messages nor a share of
+        the noise.
+    actions : str
+        How a user's action depends on the statistics and on the user's data.
     """
     return accepted("billboard", {"actions": actions}, [statistics])
 
@@ -124,11 +164,20 @@ def compose_sequential(
     grid: LossGrid | None = None,
     orders: Sequence[ExactLike] = (),
 ) -> Proof:
-    """Mechanisms on the same data, mechanism i ``times[i]`` times (once if not given), adaptively chosen.
+    """Compose mechanisms on the same data, chosen adaptively.
 
-    With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding
-    parameters up. Without one, Renyi divergences are added up and converted to delta at ``orders`` above 1;
-    shuffled mechanisms and vector noise bring orders along.
+    Parameters
+    ----------
+    proofs : sequence of Proof
+        The mechanisms.
+    times : sequence of int, optional
+        How often each mechanism runs (default: once).
+    grid : LossGrid, optional
+        Bound delta by certified loss distributions on this grid, which is much tighter than adding
+        parameters.
+    orders : sequence of exact numbers
+        Without a grid, Renyi divergences are added and converted to delta at these orders above 1. Shuffled
+        mechanisms and vector noise bring their own orders.
     """
     counts = [1] * len(proofs) if times is None else list(times)
     return accepted(
@@ -143,11 +192,18 @@ def compose_parallel(
     partition: str = "",
     moves: bool = False,
 ) -> Proof:
-    """Each mechanism on a cell of its own. ``moves`` says that the changed record may move to another cell:
-    then two are charged.
+    """Compose mechanisms that run on disjoint cells of the data.
 
-    A partition that is not by position needs the declaration in words (``partition``); it becomes an
-    assumption.
+    Parameters
+    ----------
+    proofs : sequence of Proof
+        One mechanism for each cell.
+    by : {"position", "public data", "shown outcomes"}
+        What decides the cell of a record.
+    partition : str
+        A description of the partition, required unless ``by`` is "position". It becomes an assumption.
+    moves : bool
+        Whether the changed record may move to another cell. If so, two mechanisms are charged.
     """
     parameters = {"by": by, "moves": "yes" if moves else "no"}
     if by != "position":
@@ -164,24 +220,32 @@ def tree_mechanism(
     grid: LossGrid | None = None,
     orders: Sequence[ExactLike] = (),
 ) -> Proof:
-    """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels``
-    declared nodes per record; ``grid`` and ``orders`` as in ``compose_sequential``.
+    """Bound a binary tree in which every node is one release ``node``.
+
+    Give either ``leaves``, the number of leaves, or ``levels``, the number of nodes per record, with the
+    reason in ``declared``. ``grid`` and ``orders`` are as in ``compose_sequential``. Raise
+    ``InvalidParameterError`` unless exactly one of ``leaves`` and ``levels`` is given.
     """
     if (leaves is None) == (levels is None):
-        raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
+        raise InvalidParameterError("pass exactly one of leaves and levels.", code="E-TREE-SIZE")
     if leaves is not None:
         return accepted("tree", with_grid({"leaves": str(leaves)}, grid, orders), [node])
     return accepted("tree", with_grid({"levels": str(levels), "declared": declared}, grid, orders), [node])
 
 
 def post_processing(proof: Proof, *, function: str) -> Proof:
-    """Whatever ``function`` (in words) computes from the outcome of ``proof`` and public data."""
+    """Keep the guarantee of ``proof`` for anything computed from its outcome and public data.
+
+    ``function`` describes the computation.
+    """
     return accepted("post-processing", {"function": function}, [proof])
 
 
 def relaxed_release(statistic: Proof, *, security: ExactLike, release: str) -> Proof:
-    """Whatever has a simulator from the outcome of ``statistic`` within factors exp(±``security``): pure
-    epsilon plus twice ``security``. ``release`` says in words what that is.
+    """Bound a release that can be simulated from the outcome of ``statistic`` within factors
+    exp(±``security``).
+
+    Its pure epsilon is that of ``statistic`` plus twice ``security``. ``release`` describes the release.
     """
     return accepted(
         "relaxed", {"release": release, "security": exact_text(security, "security")}, [statistic]
@@ -195,17 +259,28 @@ def accounted(
     grid: LossGrid | None = None,
     orders: Sequence[ExactLike] = (),
 ) -> Proof:
-    """A whole program from its declared accounting: ``declared`` says in words why one record touches no
-    more than the sites list. ``grid`` and ``orders`` as in ``compose_sequential``.
+    """Bound a whole program by the sum of its declared sites.
 
-    All of them add up: raises ``InvalidParameterError`` for a site without a mechanism, and for one of a
-    group, of which a record touches one only.
+    Parameters
+    ----------
+    sites : sequence of Site
+        The releases that one record can affect. Each must have a mechanism and no group, because all costs
+        are added and a record affects only one site of a group.
+    declared : str
+        Why one record affects no other release.
+    grid, orders : LossGrid, sequence of exact numbers
+        As in ``compose_sequential``.
+
+    Raises
+    ------
+    InvalidParameterError
+        A site has no mechanism, or has a group.
     """
     mechanisms = [site.mechanism for site in sites if site.mechanism is not None]
     if len(mechanisms) < len(sites) or any(site.group for site in sites):
         raise InvalidParameterError(
-            f"accounted sites must have a mechanism and no group, got {[site.pattern for site in sites]}; "
-            "name the mechanisms, or compose them yourself."
+            f"accounted sites must have a mechanism and no group, got {[site.pattern for site in sites]}.",
+            code="E-SITE-NOT-ACCOUNTED",
         )
     names, touches = [site.pattern for site in sites], [str(site.touches) for site in sites]
     parameters = with_grid({"declared": declared, "sites": names, "touches": touches}, grid, orders)

@@ -1,8 +1,7 @@
-"""How little noise does a claim need? The smallest parameter for which the kernel confirms the claim.
+"""Find the least noise that a claim needs: the smallest parameter for which the kernel confirms the claim.
 
-The search is a bisection on an exact grid; only its last step matters for the result, and that one is a
-certificate. Monotonicity is not assumed for truth, only for minimality: a certificate at the parameter found
-is valid whatever lies below it.
+The search is a bisection on an exact grid. Its result is a certificate at the parameter found, which is valid
+without any assumption. That no smaller parameter suffices assumes monotonicity.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from dpaudit.core.question import Question
 
 __all__ = ["Answer", "Calibration", "answer", "calibrate"]
 
-#: How far the search for an upper end goes: factors of 2 beyond the given start.
+#: Largest number of doublings (or halvings) of the start in the search for a bracket.
 MAX_DOUBLINGS = 60
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The smallest grid ``parameter`` found to satisfy the claim, its ``certificate``, and one that is too
-    small.
+    """The smallest grid ``parameter`` found to satisfy the claim.
+
+    ``certificate`` proves the claim there, and ``refused`` is a smaller parameter without a certificate.
     """
 
     parameter: Fraction
@@ -37,8 +37,11 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Claimed and certified at the printed parameter (``None``: nothing is), and the smallest parameter that
-    is certified to satisfy the claim, with one that is not (``None`` where no parameter is).
+    """The claimed and the certified value at the printed parameter, and the smallest certified parameter.
+
+    ``certified`` is ``None`` if nothing is certified at the printed parameter. ``smallest`` is the smallest
+    parameter that is certified to satisfy the claim, and ``refused`` is one that is not. Both are ``None`` if
+    no parameter is certified.
     """
 
     question: Question
@@ -49,7 +52,7 @@ class Answer:
 
     @property
     def slack(self) -> float | None:
-        """claimed / certified: above 1 the mechanism adds more noise than the claim needs."""
+        """Return claimed / certified: above 1, the mechanism adds more noise than the claim needs."""
         return nearest_float(self.claimed / self.certified) if self.certified else None
 
     def to_json(self) -> dict[str, str | None]:
@@ -61,19 +64,17 @@ class Answer:
             "refused": self.refused,
         }
         question = self.question
-        words = {"id": question.id, "title": question.title, "parameter": question.parameter}
+        texts = {"id": question.id, "title": question.title, "parameter": question.parameter}
         written = {name: None if number is None else exact_str(number) for name, number in numbers.items()}
-        return {**words, "claim": question.claim.in_words(), "quantity": question.claim.quantity, **written}
+        return {**texts, "claim": question.claim.in_words(), "quantity": question.claim.quantity, **written}
 
 
 def answer(question: Question, *, relative: ExactLike = "1/1000") -> Answer:
-    """Certify the printed parameter and search for the smallest one; see ``calibrate``."""
+    """Certify the printed parameter and search for the smallest one (see ``calibrate``)."""
     printed = positive(question.printed, name="printed")
     bound = question.claim.bound
     if bound is None:
-        raise InvalidParameterError(
-            "a claim must have a number to calibrate for, got one without; state its bound."
-        )
+        raise InvalidParameterError("a claim to calibrate for must have a bound.", code="E-CLAIM-NO-BOUND")
     try:
         certified = question.mechanism(printed).certify(question.claim).bound
     except CertificateError:
@@ -99,20 +100,38 @@ def calibrate(
     relative: ExactLike = "1/1000",
     watch: Callable[[Fraction, bool], None] | None = None,
 ) -> Calibration:
-    """Find the smallest scale (or variance, or any parameter where more is more private) that satisfies
-    ``claim``.
+    """Find the smallest parameter that satisfies ``claim``, such as a scale or a variance.
 
-    ``mechanism`` builds the proof for a parameter, ``start`` > 0 is where the search begins, and ``relative``
-    the width of the last bracket relative to the parameter. ``watch`` sees each parameter that was tried and
-    whether it is enough. Raises ``CertificateError`` if no parameter up to ``start * 2^60`` satisfies the
-    claim, and ``InvalidParameterError`` if every one down to ``start / 2^60`` does, for a start that is not
-    positive. Where the mechanism refuses every parameter the text is that of its first refusal.
+    Parameters
+    ----------
+    claim : Claim
+        The claim, which must have a bound.
+    mechanism : callable
+        Builds the proof for a parameter. A larger parameter must be more private.
+    start : exact number
+        Where the search begins, greater than 0 (1).
+    relative : exact number
+        The width of the last bracket relative to the parameter (1/1000).
+    watch : callable, optional
+        Called with each parameter that was tried, and whether it suffices.
+
+    Returns
+    -------
+    Calibration
+        The parameter, its certificate, and a smaller parameter without one.
+
+    Raises
+    ------
+    CertificateError
+        No parameter up to start * 2^60 satisfies the claim. If the mechanism refuses every parameter, the
+        text is that of its first refusal.
+    InvalidParameterError
+        Every parameter down to start / 2^60 satisfies the claim, the start is not positive, or the claim has
+        no bound.
     """
     bound = claim.bound
     if bound is None:
-        raise InvalidParameterError(
-            "a claim must have a number to calibrate for, got one without; state its bound."
-        )
+        raise InvalidParameterError("a claim to calibrate for must have a bound.", code="E-CLAIM-NO-BOUND")
     width = positive(relative, name="relative")
 
     attempt = _Attempts(claim, mechanism, bound, watch)
@@ -128,8 +147,11 @@ def calibrate(
 
 
 class _Attempts:
-    """From a parameter to a certificate of the claim, or ``None``. ``built``: the mechanism gave a proof for
-    some parameter, whatever it proves; ``ill_formed``: its first refusal to give one."""
+    """A function from a parameter to a certificate of the claim, or ``None``.
+
+    ``built`` records whether the mechanism gave a proof for some parameter, and ``ill_formed`` its first
+    refusal.
+    """
 
     def __init__(
         self,
@@ -164,7 +186,7 @@ class _Attempts:
 
 
 def _bracket(attempt: _Attempts, start: Fraction) -> tuple[Fraction, Fraction, Certificate]:
-    """A refused parameter, an accepted one above it, and the latter's certificate."""
+    """Return a refused parameter, an accepted one above it, and the certificate of the accepted one."""
     certificate = attempt(start)
     at = start
     for _ in range(MAX_DOUBLINGS):
@@ -182,15 +204,16 @@ def _bracket(attempt: _Attempts, start: Fraction) -> tuple[Fraction, Fraction, C
         if attempt.ill_formed is not None and not attempt.built:
             raise CertificateError(str(attempt.ill_formed)) from attempt.ill_formed
         raise CertificateError(
-            f"some parameter up to {in_figures(at)} must satisfy the claim, none does; use another mechanism."
+            f"no parameter up to {in_figures(at)} satisfies the claim. Use another mechanism."
         )
     raise InvalidParameterError(
-        f"some parameter down to {in_figures(at)} must fail the claim, all satisfy it; check the mechanism."
+        f"all parameters down to {in_figures(at)} satisfy the claim. Check the mechanism.",
+        code="E-CALIBRATE-NO-BRACKET",
     )
 
 
 def _short(low: Fraction, high: Fraction) -> Fraction:
-    """A number near the middle with a small denominator, so that certificates stay readable."""
+    """Return a number near the middle with a small denominator, so that certificates stay readable."""
     middle = (low + high) / 2
     quarter = (high - low) / 4
     digits = 0

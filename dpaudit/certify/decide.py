@@ -1,11 +1,12 @@
-"""Deciding claims about noise: a certificate if the claim holds, an exact counterexample if it does not.
+"""Decide claims about noise: a certificate if the claim holds, an exact counterexample if it does not.
 
-    noise = noise_sum([(Laplace(scale=2), 4)]) claim = SubExponential(variance_proxy=40, scale=4,
-    of=noise.name) evidence = decide_proxy(claim, noise)
+    noise = noise_sum([(Laplace(scale=2), 4)])
+    claim = SubExponential(variance_proxy=40, scale=4, of=noise.name)
+    evidence = decide_proxy(claim, noise)
 
-Nothing here is trusted. ``smallest_proxy`` looks for the least variance proxy by evaluating 2 K(t) / t^2 at
-many points, and asks the kernel to prove one slightly above the largest value found; the point itself is the
-counterexample to everything smaller. Tails are computed exactly either way.
+Nothing here is trusted. ``smallest_proxy`` searches for the least variance proxy by evaluating 2 K(t) / t^2
+at many points. It asks the kernel to prove a proxy slightly above the largest value found. The point of that
+value is the counterexample to every smaller proxy. Tails are computed exactly in either case.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ __all__ = [
     "smallest_proxy",
 ]
 
-#: How far above the largest value found a proxy is tried, smallest first: 2^-k of it.
+#: Proxies are tried at a relative distance of 2^-k above the largest value found, smallest first.
 _MARGINS = (45, 40, 34, 28, 22, 16, 10)
 
-#: A counterexample is sought this far above the claim, twice the margin of a verdict.
+#: A counterexample must exceed the claim by this factor: twice the margin of a verdict.
 _CLEARLY = 1 + Fraction(2, 10**9)
 
 
 @dataclass(frozen=True)
 class NoiseSum:
-    """Noise as certificates write it: JSON parts and a shift. ``name`` is what a claim must call it."""
+    """Noise in the form of certificates: JSON parts and a shift. A claim must use its ``name``."""
 
     parts: tuple[dict[str, Any], ...]
     shift: Fraction
@@ -70,31 +71,43 @@ class NoiseSum:
         return read_noise(Parameters(self.to_json(), rule="noise"))[1]
 
     def centred(self) -> NoiseSum:
-        """The same noise minus its mean."""
+        """Return the same noise minus its mean."""
         return NoiseSum(self.parts, self.shift - self.noise.mean)
 
 
 def noise_sum(terms: Sequence[tuple[Distribution, int]], *, shift: ExactLike = 0) -> NoiseSum:
-    """The sum of independent distributions, each as often as given, plus ``shift``.
+    """Describe a sum of independent noise.
 
-    Distributions: Laplace, Gaussian, exponential, discrete Laplace, Polya difference, Skellam, discrete
-    Gaussian, Bernoulli, binomial, categorical, point masses, shifts and exact convolutions of these. Raises
-    ``CertificateError`` for another distribution.
+    Parameters
+    ----------
+    terms : sequence of (Distribution, int)
+        Each distribution with the number of its copies. Supported are Laplace, Gaussian, exponential,
+        discrete Laplace, Polya difference, Skellam, discrete Gaussian, Bernoulli, binomial, categorical,
+        point masses, and shifts and exact convolutions of these.
+    shift : exact number
+        A constant that is added (0).
+
+    Raises
+    ------
+    CertificateError
+        A distribution is not supported.
+    InvalidParameterError
+        A distribution is a batch of copies.
     """
     parts: list[dict[str, Any]] = []
     total = exact(shift, name="shift")
     for distribution, count in terms:
-        for part, number, moved in _flattened(distribution, count):
-            total += moved
+        for part, number, offset in _flattened(distribution, count):
+            total += offset
             if part is not None:
                 parts.append({"law": part, "count": str(number)})
     result = NoiseSum(tuple(parts), total)
-    read_noise(Parameters(result.to_json(), rule="noise"))  # refuse here what the kernel would refuse
+    read_noise(Parameters(result.to_json(), rule="noise"))  # raises as the kernel would
     return result
 
 
 def bounded_noise(lower: ExactLike, upper: ExactLike, *, count: int = 1) -> NoiseSum:
-    """``count`` independent variables of any distribution on [lower, upper], each minus its mean."""
+    """Describe the sum of ``count`` variables of any distributions on [lower, upper], each minus its mean."""
     distribution = {
         "law": "bounded",
         "lower": exact_str(exact(lower, name="lower")),
@@ -109,7 +122,8 @@ def _flattened(
     if isinstance(distribution, Shifted):
         if distribution.batch_shape:
             raise InvalidParameterError(
-                "noise must be one scalar distribution, got copies; pass a count instead."
+                "noise must be a scalar distribution, got a batch. Pass a count instead.",
+                code="E-NOISE-NOT-SCALAR",
             )
         yield from _flattened(distribution.base, count)
         yield None, 0, count * exact(distribution.to_json()["offset"])
@@ -131,8 +145,10 @@ def _distribution_json(distribution: Distribution) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Proxy:
-    """What was found: a provable ``upper`` bound on the least variance proxy (``None``: none), and ``t``
-    where 2 K(t) / t^2 is at least ``lower`` (``None``: infinite).
+    """The result of a search for the least variance proxy.
+
+    ``upper`` is a provable upper bound (``None`` if there is none). At ``t``, 2 K(t) / t^2 is at least
+    ``lower`` (``None`` if it is infinite).
     """
 
     upper: Fraction | None
@@ -141,14 +157,14 @@ class Proxy:
 
 
 def smallest_proxy(noise: NoiseSum, *, reach: ExactLike | None = None) -> Proxy:
-    """The least v with log E exp(tX) <= v t^2 / 2 for |t| <= ``reach`` (for all t, if ``None``), from both
-    sides.
+    """Bound from both sides the least v with log E exp(tX) <= v t^2 / 2 for |t| <= ``reach``.
 
-    Raises ``NotTractableError`` if no proxy close to the largest value found could be proved.
+    If ``reach`` is ``None``, the inequality must hold for all t. Raise ``NotTractableError`` if no proxy
+    close to the largest value found could be proved.
     """
     inside, end = noise.noise, None if reach is None else exact(reach, name="reach")
     if end is not None and end <= 0:
-        raise InvalidParameterError(f"reach must be greater than 0, got {end}; pass a positive number.")
+        raise InvalidParameterError(f"reach must be greater than 0, got {end}.", code="E-REACH-RANGE")
     if inside.mean != 0:
         sign = 1 if inside.mean > 0 else -1
         t = sign * Fraction(1, 2**64) * (1 if end is None else min(end, Fraction(1)))
@@ -168,22 +184,24 @@ def _provable(noise: Noise, lower: Fraction, reach: Fraction | None) -> Fraction
         if is_proxy(noise, v, reach=reach):
             return v
     raise NotTractableError(
-        f"a proxy close to {float(lower):.9g}, the largest value found, must be provable, and none was; "
-        "shorten the range of t, or claim a larger one."
+        f"no proxy close to the largest value found, {float(lower):.9g}, could be proved. Shorten the range "
+        "of t, or claim a larger proxy.",
+        code="E-PROXY-NOT-PROVED",
     )
 
 
 def _tries(noise: Noise, lower: Fraction) -> Iterator[Fraction]:
     second, _ = noise.second_and_third()
-    exact_ones = [v for v in (noise.quadratic, second) if isinstance(v, Fraction)]
-    yield from (v for v in sorted(exact_ones) if lower <= v <= lower * (1 + Fraction(1, 10**6)))
+    exact_values = [v for v in (noise.quadratic, second) if isinstance(v, Fraction)]
+    yield from (v for v in sorted(exact_values) if lower <= v <= lower * (1 + Fraction(1, 10**6)))
     for bits in _MARGINS:
         yield upper_short(ball(lower * (1 + Fraction(1, 2**bits))))
 
 
 def _largest(noise: Noise, reach: Fraction | None) -> Fraction:
-    """A point t near which 2 K(t) / t^2 is largest, by a scan and a refinement; any answer is a lower
-    bound.
+    """Return a point t near which 2 K(t) / t^2 is largest, by a scan and a refinement.
+
+    Every point gives a valid lower bound.
     """
     if noise.growing and reach is not None:
         return reach
@@ -198,7 +216,7 @@ def _largest(noise: Noise, reach: Fraction | None) -> Fraction:
 
 
 def _points(noise: Noise, reach: Fraction | None) -> list[Fraction]:
-    """Points on a logarithmic grid on both sides, from 2^-40 of the inverse standard deviation."""
+    """Return points on a logarithmic grid of both signs, from 2^-40 of the inverse standard deviation."""
     second, _ = noise.second_and_third()
     unit = 1 / Fraction(max(float(second), 1e-300) ** 0.5).limit_denominator(10**12)
     ends = [unit * Fraction(2) ** -20]
@@ -209,10 +227,11 @@ def _points(noise: Noise, reach: Fraction | None) -> list[Fraction]:
 
 
 def decide_proxy(claim: SubGaussian | SubExponential, noise: NoiseSum) -> Certificate | Witness:
-    """Evidence for or against a claim that ``noise`` is sub-Gaussian or sub-exponential.
+    """Return evidence for or against the claim that ``noise`` is sub-Gaussian or sub-exponential.
 
-    The certificate states the least provable proxy, or the claimed one where no smaller one is needed to
-    decide. If the claim's ``of`` is not the noise's ``name``, that it means this noise is an assumption.
+    The certificate states the least provable proxy, or the claimed one if a smaller one is not needed. If the
+    claim's ``of`` differs from the noise's ``name``, the certificate assumes that the claim is about this
+    noise. Raise ``NotTractableError`` if the claim could not be decided.
     """
     reach = None if isinstance(claim, SubGaussian) else 1 / exact(claim.scale)
     claimed = exact(claim.variance_proxy)
@@ -224,7 +243,7 @@ def decide_proxy(claim: SubGaussian | SubExponential, noise: NoiseSum) -> Certif
     t = _refuting(noise.noise.attained, found, claimed, reach)
     if t is None:
         if found.upper is None:
-            raise NotTractableError("the claim must be decidable by a point inside the range, and none was.")
+            raise NotTractableError("no point inside the range decides the claim.", code="E-PROXY-UNDECIDED")
         return proxy_proof(noise, found.upper, reach=reach, stands_for=claim.of).certify(claim)
     return _tilt(claim, noise, t)
 
@@ -232,8 +251,9 @@ def decide_proxy(claim: SubGaussian | SubExponential, noise: NoiseSum) -> Certif
 def proxy_proof(
     noise: NoiseSum, proxy: ExactLike, *, reach: ExactLike | None = None, stands_for: str = ""
 ) -> Proof:
-    """The proof that log E exp(tX) <= proxy t^2 / 2 for |t| <= ``reach``. ``stands_for``: the claim's words,
-    if they are others than the noise's name.
+    """Return the proof that log E exp(tX) <= proxy t^2 / 2 for |t| <= ``reach``.
+
+    ``stands_for`` is the claim's name of the noise, if it differs from the noise's own name.
     """
     parameters = {
         **_named(noise.to_json(), noise.name, stands_for),
@@ -248,12 +268,15 @@ def _named(body: dict[str, Any], name: str, stands_for: str) -> dict[str, Any]:
 
 
 def _refuting(noise: Noise, found: Proxy, claimed: Fraction, reach: Fraction | None) -> Fraction | None:
-    """A point at which 2 K(t) / t^2 is clearly above the claim, strictly inside the range if there is one."""
+    """Return a point at which 2 K(t) / t^2 is clearly above the claim, or ``None``.
+
+    A point strictly inside the range is preferred.
+    """
     pole = noise.pole
     candidates = [found.t]
     if pole is not None and (reach is None or reach >= pole):
         candidates = [pole * (1 - Fraction(1, 2**k)) for k in range(1, 200)] + [pole]
-    elif found.upper is None:  # a mean, or no bound: ever smaller, or ever larger
+    elif found.upper is None:  # a mean needs ever smaller t, a proxy without bound ever larger t
         grow = Fraction(1, 2) if noise.mean != 0 else Fraction(2)
         candidates = [found.t * grow**k for k in range(200)]
     for candidate in candidates:
@@ -266,7 +289,7 @@ def _refuting(noise: Noise, found: Proxy, claimed: Fraction, reach: Fraction | N
 
 
 def _short(t: Fraction, bits: int) -> Fraction:
-    """``t`` rounded to ``bits`` bits: a number that a person can check by hand."""
+    """Return ``t`` rounded to ``bits`` bits, so that a person can check it by hand."""
     if t == 0:
         return t
     size = Fraction(2) ** (bits - (abs(t).numerator.bit_length() - abs(t).denominator.bit_length()))
@@ -289,11 +312,11 @@ def _tilt(claim: SubGaussian | SubExponential, noise: NoiseSum, t: Fraction) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class TailEvent:
-    """An event about noise: X > t ("above"), X < -t ("below") or |X| > t ("both"); >= and <= if not
+    """An event about noise: X > t ("above"), X < -t ("below") or |X| > t ("both"), with >= and <= if not
     ``strict``.
 
-    t is ``factor``, ``factor`` ln(``log_of``), or the square root of that with ``root``. ``name`` is what a
-    claim must call the event.
+    The level t is ``factor``, or ``factor`` ln(``log_of``), or with ``root`` the square root of it. A claim
+    must use the event's ``name``.
     """
 
     noise: NoiseSum
@@ -317,13 +340,13 @@ class TailEvent:
         return read_tail(Parameters(self.to_json(), rule="event"))[4]
 
     def probability(self) -> Any:
-        """Its probability: a ``Fraction`` where it is known exactly, else a ball."""
+        """Return the probability of the event: a ``Fraction`` if it is known exactly, else a ball."""
         noise, level, side, strict, _ = read_tail(Parameters(self.to_json(), rule="event"))
         return enclosed_tail(noise, level, side=side, strict=strict)
 
 
 def decide_tail(claim: TailBound, event: TailEvent) -> Certificate | Witness:
-    """Evidence for or against a claim that ``event`` has at most the claimed probability."""
+    """Return evidence for or against the claim that ``event`` has at most the claimed probability."""
     body = _named(event.to_json(), event.name, claim.event)
     probability = event.probability()
     lower = probability if isinstance(probability, Fraction) else lower_exact(probability)

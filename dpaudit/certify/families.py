@@ -1,7 +1,7 @@
-"""Mechanisms with one noise parameter, by name: what ``dpaudit calibrate`` knows.
+"""Mechanisms with one noise parameter, by the names that ``dpaudit calibrate`` accepts.
 
-Each takes the sensitivity of the query and a ``Shape`` (what else it depends on), and builds the proof for a
-value of its parameter, where more is more private.
+Each builds its proof from the sensitivity of the query, a value of its parameter, and a ``Shape`` with
+everything else it depends on. A larger parameter is more private.
 """
 
 from __future__ import annotations
@@ -20,23 +20,36 @@ from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["MECHANISMS", "Mechanism", "Shape", "vector_precision"]
 
-#: What ``sensitivity`` multiplies, in words for whoever has to choose it.
-SUM = "how far one record moves the query"
-L2 = "how far one record moves the vector, in L2; messages (phi y, phi phi^T) with norms <= 1: sqrt(4.5)"
-SCORE = "how far one record moves each score"
-LEAF = "how far one record moves its leaf"
-POINTS = "how far apart two users' messages can be, in L2; (phi y, phi phi^T) with norms <= 1: sqrt(4.5)"
-MESSAGE = "the messages (phi y, phi phi^T), where 1 stands for ||phi|| <= 1 and |y| <= 1"
+#: The meaning of ``sensitivity``, for the help of ``dpaudit calibrate``.
+SUM = "largest change of the query by one record"
+L2 = "largest L2 change of the vector by one record; sqrt(4.5) for (phi y, phi phi^T) with norms <= 1"
+SCORE = "largest change of each score by one record"
+LEAF = "largest change of a leaf by one record"
+POINTS = "largest L2 distance of two users' messages; sqrt(4.5) for (phi y, phi phi^T) with norms <= 1"
+MESSAGE = "scale of the messages (phi y, phi phi^T), 1 for ||phi|| <= 1 and |y| <= 1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What a mechanism depends on besides sensitivity and noise.
+    """The parameters of a mechanism besides sensitivity and noise.
 
-    ``candidates`` of a noisy maximum, ``answers`` "above" of a sparse vector, ``leaves`` of a tree,
-    ``parties`` that share the noise or whose messages are shuffled, the ``share`` in (0, 1] of them that
-    turns up, and the ``grid`` on which compositions are computed (``None``: parameters are added up). ``dim``
-    features of a linear bandit, and the ``epsilon`` and ``delta`` for which Renyi orders are chosen.
+    Parameters
+    ----------
+    candidates : int
+        The number of candidates of a noisy maximum.
+    answers : int
+        The number of answers "above" of a sparse vector.
+    leaves : int
+        The number of leaves of a tree.
+    parties, share : int, Fraction
+        The number of parties that share the noise or whose messages are shuffled, and the part of them, in
+        (0, 1], that takes part.
+    grid : LossGrid, optional
+        The grid on which compositions are computed. Without one, parameters are added.
+    dim : int
+        The number of features of a linear bandit.
+    epsilon, delta : Fraction
+        The values for which Renyi orders are chosen.
     """
 
     candidates: int = 2
@@ -52,12 +65,29 @@ class Shape:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism with one noise parameter: what that is, and the proof for a sensitivity, a parameter and a
-    shape. ``needs_delta``: it has no pure guarantee; ``adds_up``: nor a better sum than that of its
-    parameters (Gaussian DP); ``whole``: its parameter is an integer. ``adjacency``: of the claims that it is
-    for. ``uses``: the fields of the shape that matter, apart from the grid and the claim's numbers;
-    ``scales``: what the sensitivity multiplies. ``leaves_out``: its proof spends a fixed share of delta on
-    what it leaves out, so that claimed over certified says nothing about how much noise there is to spare.
+    """A mechanism with one noise parameter.
+
+    Parameters
+    ----------
+    parameter : str
+        The name of the noise parameter.
+    proof : callable
+        Builds the proof from a sensitivity, a parameter and a shape.
+    needs_delta : bool
+        Whether the mechanism has no pure guarantee.
+    adds_up : bool
+        Whether a composition has no better bound than the sum of the parameters (Gaussian DP).
+    whole : bool
+        Whether the parameter is an integer.
+    adjacency : Adjacency
+        The adjacency of the claims that the mechanism supports.
+    uses : frozenset of str
+        The fields of the shape that matter, besides the grid and the claim's numbers.
+    scales : str
+        The meaning of the sensitivity.
+    leaves_out : bool
+        Whether the proof spends a fixed share of delta on what it leaves out. Claimed over certified then
+        does not measure how much noise could be saved.
     """
 
     parameter: str
@@ -74,11 +104,11 @@ class Mechanism:
 CANDIDATES, LEAVES, PARTIES = frozenset({"candidates"}), frozenset({"leaves"}), frozenset({"parties"})
 
 
-def _noisy_max(moving: str, noise: str) -> Callable[[Fraction, Fraction, Shape], Proof]:
+def _noisy_max(range: str, noise: str) -> Callable[[Fraction, Fraction, Shape], Proof]:
     def proof(sensitivity: Fraction, scale: Fraction, shape: Shape) -> Proof:
         return build.report_noisy_max(
             sensitivity=sensitivity,
-            range=moving,  # type: ignore[arg-type]
+            range=range,  # type: ignore[arg-type]
             noise=noise,  # type: ignore[arg-type]
             scale=scale,
             candidates=shape.candidates,
@@ -88,7 +118,7 @@ def _noisy_max(moving: str, noise: str) -> Callable[[Fraction, Fraction, Shape],
 
 
 def _above_threshold(sensitivity: Fraction, scale: Fraction, shape: Shape) -> Proof:
-    """Query noise of twice the parameter for each answer, so that threshold and answers cost the same."""
+    """Use query noise of twice the parameter for each answer, so that threshold and answers cost the same."""
     return build.above_threshold(
         sensitivity=sensitivity,
         threshold_scale=scale,
@@ -105,21 +135,23 @@ def _tree(node: Callable[[Fraction, Fraction], Proof]) -> Callable[[Fraction, Fr
 
 
 def vector_precision(*, parties: int, dim: int) -> int:
-    """g = max(2 sqrt(parties), dim, 4), rounded up: Chowdhury and Zhou (2022), Theorem C.1.
+    """Return g = max(2 sqrt(parties), dim, 4), rounded up (Chowdhury and Zhou 2022, Theorem C.1).
 
-    Raises ``InvalidParameterError`` for fewer than one party or feature.
+    Raise ``InvalidParameterError`` if ``parties`` or ``dim`` is below 1.
     """
     if min(parties, dim) < 1:
         raise InvalidParameterError(
-            f"parties and dim must be 1 or more, got {parties} and {dim}; count users and features."
+            f"parties and dim must be 1 or more, got {parties} and {dim}.", code="E-DIM-RANGE"
         )
     return max(math.isqrt(4 * parties - 1) + 1, dim, 4)
 
 
 def _binomial_vectors(sensitivity: Fraction, trials: Fraction, shape: Shape) -> Proof:
-    """Sums of (phi y, phi phi^T) over a batch of ``parties`` with ||phi|| and |y| up to 1, times
-    ``sensitivity``, at precision g = max(2 sqrt(parties), dim, 4): each adds ``trials`` bits of chance 1/4 to
-    every entry."""
+    """Bound sums of (phi y, phi phi^T) over a batch of ``parties``, with ||phi|| and |y| at most 1.
+
+    The sums are multiplied by ``sensitivity`` and by the precision g = max(2 sqrt(parties), dim, 4). Each
+    party adds ``trials`` bits of chance 1/4 to every entry.
+    """
     statistic = linear_statistics(
         dim=shape.dim,
         scale=sensitivity * vector_precision(parties=shape.parties, dim=shape.dim),
@@ -168,7 +200,7 @@ MECHANISMS: dict[str, Mechanism] = {
         "threshold scale",
         _above_threshold,
         uses=frozenset({"answers"}),
-        scales="how far one record moves each query",
+        scales="largest change of each query by one record",
     ),
     "tree": Mechanism(
         "scale of a node",

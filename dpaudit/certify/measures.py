@@ -1,16 +1,15 @@
-"""In which measure the touches of one record are added up while a program is replayed, and how much of it a
-mechanism allows.
+"""Choose the measure in which the effects of one record are added up during a replay, and bound it.
 
-A claim has a quantity (epsilon, rho, mu, delta); a replay shows distributions at two offsets. Between them
-stands a measure that adds up over touches and that both have:
+A claim has a quantity (epsilon, rho, mu, delta), and a replay gives distributions at two offsets. A measure
+is additive over affected sites and is defined for both:
 
-* ``loss``: the worst privacy loss, for pure claims, and for (epsilon, delta) where every mechanism is pure;
-* ``square``: the squared change over the variance, for noise with Gaussian tails (Gaussian, discrete
-  Gaussian, Skellam, binomial), and the squared worst loss for the rest: mu squared and 2 rho where there are
-  such bounds. A maximum with Gumbel noise counts a quarter, as its certificate does (e^2/8-zCDP);
-* ``count``: one for each touch, where a mechanism has neither (shuffled messages).
+* ``loss``: the worst privacy loss, for pure claims, and for (epsilon, delta) if every mechanism is pure. *
+``square``: the squared change over the variance, for noise with Gaussian tails (Gaussian, discrete Gaussian,
+  Skellam, binomial), and the squared worst loss for other noise: mu squared and 2 rho if there are such
+  bounds. A maximum with Gumbel noise counts a quarter, as its certificate does (e^2/8-zCDP).
+* ``count``: one for each affected site, if a mechanism has neither (shuffled messages).
 
-Whatever the measure, a site that moved must also be the mechanism of a leaf (``replays.leaf_rules``).
+In every measure, an affected site must also be the mechanism of a leaf (``replay.leaf_rules``).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["Measure", "allowance_of", "cost_in", "measure_for", "noise_variance"
 
 Measure = Literal["loss", "square", "count"]
 
-#: Mechanisms whose worst loss says nothing of their delta: sites are counted.
+#: Mechanisms whose worst loss does not determine their delta, so that sites are counted.
 _COUNTED = (
     "shuffle",
     "shuffled-response",
@@ -42,8 +41,11 @@ _SUMS = ("sequential", "accounted", "tree")
 
 
 def measure_for(mechanism: Proof | None, claim: PrivacyClaim) -> Measure:
-    """The finest measure of a site with this mechanism under ``claim``; ``loss`` without a mechanism for pure
-    and (epsilon, delta) claims, whose stated totals are epsilons, ``square`` for the others."""
+    """Return the finest measure of a site with this mechanism under ``claim``.
+
+    Without a mechanism it is ``loss`` for pure and (epsilon, delta) claims, whose stated totals are epsilons,
+    and ``square`` for all others.
+    """
     if isinstance(claim, PureDP):
         return "loss"
     if mechanism is None:
@@ -57,8 +59,10 @@ def measure_for(mechanism: Proof | None, claim: PrivacyClaim) -> Measure:
 
 
 def allowance_of(mechanism: Proof, setting: Setting, measure: Measure) -> Fraction | None:
-    """How much of ``measure`` one run of the mechanism allows; ``None`` where it bounds none. Raises
-    ``CertificateError`` where the mechanism does not hold in the setting."""
+    """Return how much of ``measure`` one run of the mechanism may use, or ``None`` if it has no such bound.
+
+    Raise ``CertificateError`` if the mechanism does not hold in the setting.
+    """
     guarantee = check.derive_in(mechanism.to_json(), setting)
     if measure == "count":
         return Fraction(1)
@@ -69,12 +73,15 @@ def allowance_of(mechanism: Proof, setting: Setting, measure: Measure) -> Fracti
 
 
 def _square(proof: Proof, setting: Setting) -> Fraction | None:
-    """What the rules with curves alone allow: the squared change over the variance, added up like rho."""
+    """Return the allowance of rules that have privacy profiles only: the squared change over the variance.
+
+    It is added up like rho.
+    """
     if proof.rule in ("integer-noise", "vector-noise", "binomial-vectors"):
-        moved = proof.parameters.get("l2_squared")
-        if moved is None:
-            moved = exact(proof.parameters["sensitivity"]) ** 2
-        return exact(moved) / noise_variance(proof.parameters)
+        squared = proof.parameters.get("l2_squared")
+        if squared is None:
+            squared = exact(proof.parameters["sensitivity"]) ** 2
+        return exact(squared) / noise_variance(proof.parameters)
     inner = T2.rules[proof.rule].inner(proof.parameters, setting)
     parts = [allowance_of(premise, inner, "square") for premise in proof.premises]
     known = [part for part in parts if part is not None]
@@ -94,7 +101,10 @@ def _counts(proof: Proof) -> list[int]:
 
 
 def noise_variance(parameters: Any) -> Fraction:
-    """The variance of integer noise, as its rule names it (of one discrete Gaussian its parameter)."""
+    """Return the variance of integer noise from the parameters of its rule.
+
+    For a discrete Gaussian it is the variance parameter.
+    """
     if parameters.get("family", "binomial") == "binomial":
         chance = exact(parameters["probability"])
         return int(parameters["trials"]) * chance * (1 - chance)
@@ -102,8 +112,11 @@ def noise_variance(parameters: Any) -> Fraction:
 
 
 def cost_in(guarantee: Guarantee, claim: PrivacyClaim) -> Fraction | None:
-    """What a guarantee costs where costs add up under ``claim``: epsilon, rho, mu squared, the Rényi
-    divergence of the claim's order; ``None`` where it has no such bound, and for (epsilon, delta)."""
+    """Return the additive cost of a guarantee under ``claim``.
+
+    It is epsilon, rho, mu squared or the Rényi divergence of the claim's order, and ``None`` for (epsilon,
+    delta) or if the guarantee has no such bound.
+    """
     if claim.type == "pure-dp":
         return guarantee.pure
     if claim.type == "zcdp":

@@ -1,4 +1,4 @@
-"""Constructors of single mechanisms, one for each rule without premises; compositions are in ``build``."""
+"""Build proofs of single mechanisms, one for each rule without premises. Compositions are in ``build``."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ __all__ = [
 
 
 def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: int | None = None) -> Proof:
-    """Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D: pure epsilon D/b.
+    """Prove pure epsilon D/b for Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D.
 
-    With ``dimension=1`` (a sum has it) the certificate also knows the exact delta below D/b.
+    With ``dimension=1`` (set automatically for a ``BoundedSum``), the certificate also has the exact delta at
+    every epsilon below D/b.
     """
     if isinstance(sensitivity, BoundedSum):
         dimension = 1
@@ -53,8 +54,10 @@ def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: 
 
 
 def discrete_laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
-    """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure
-    epsilon D/scale.
+    """Prove pure epsilon D/b for discrete Laplace noise of ``scale`` b on an integer query of l1
+    ``sensitivity`` D.
+
+    The noise has P(k) proportional to exp(-|k|/b).
     """
     return accepted(
         "discrete-laplace",
@@ -69,15 +72,26 @@ def gaussian_mechanism(
     scale: ExactLike | None = None,
     variance: ExactLike | None = None,
 ) -> Proof:
-    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on a query of l2 ``sensitivity``
-    (or its square): mu-GDP.
+    """Prove mu-GDP for Gaussian noise on a query of bounded l2 sensitivity.
+
+    Parameters
+    ----------
+    sensitivity, sensitivity_squared : exact number or BoundedSum, exact number
+        The l2 sensitivity or its square. Pass exactly one.
+    scale, variance : exact numbers
+        The standard deviation of the noise or its square. Pass exactly one.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither of a pair are given.
     """
     if (sensitivity is None) == (sensitivity_squared is None):
         raise InvalidParameterError(
-            "exactly one of sensitivity and sensitivity_squared must be given; pass one."
+            "pass exactly one of sensitivity and sensitivity_squared.", code="E-SENSITIVITY-ONE"
         )
     if (scale is None) == (variance is None):
-        raise InvalidParameterError("exactly one of scale and variance must be given; pass one.")
+        raise InvalidParameterError("pass exactly one of scale and variance.", code="E-VARIANCE-ONE")
     spread = (
         exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
     )
@@ -98,15 +112,27 @@ def poisson_subsampled_gaussian(
     scale: ExactLike | None = None,
     variance: ExactLike | None = None,
 ) -> Proof:
-    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on the sum over a hidden Poisson
-    subsample: each record is in it with probability ``rate`` in (0, 1), and adds at most ``sensitivity`` in
-    l2 norm. One step of private stochastic gradient descent; for neighbours by addition, removal or null
-    records.
+    """Bound Gaussian noise on the sum over a hidden Poisson subsample: one step of private gradient descent.
 
-    Exact delta of one step; many steps compose with a ``grid`` (``compose_sequential``, ``accounted``).
+    The guarantee holds for neighbours by addition, removal or null records. It is the exact delta of one
+    step. Compose many steps with a ``grid`` (``compose_sequential``, ``accounted``).
+
+    Parameters
+    ----------
+    sensitivity : exact number or BoundedSum
+        Largest l2 norm that a record adds to the sum.
+    rate : exact number in (0, 1)
+        The probability that a record is in the subsample.
+    scale, variance : exact numbers
+        The standard deviation of the noise or its square. Pass exactly one.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither of scale and variance are given.
     """
     if (scale is None) == (variance is None):
-        raise InvalidParameterError("exactly one of scale and variance must be given; pass one.")
+        raise InvalidParameterError("pass exactly one of scale and variance.", code="E-VARIANCE-ONE")
     spread = (
         exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
     )
@@ -128,11 +154,24 @@ def report_noisy_max(
     scale: ExactLike,
     candidates: int | None = None,
 ) -> Proof:
-    """The index of the largest noisy score, with noise of ``scale`` b and scores of ``sensitivity`` D each.
+    """Bound the index of the largest noisy score, with noise of ``scale`` b and scores of ``sensitivity`` D
+    each.
 
-    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise
-    (``scale`` is its standard deviation) needs the number of ``candidates`` and gives GDP. With
-    ``candidates=2`` the other noises have their exact delta.
+    The mechanism has pure epsilon D/b if only one score changes or all change in the same direction, and 2D/b
+    in general.
+
+    Parameters
+    ----------
+    sensitivity : exact number or BoundedSum
+        The largest change D of a score.
+    range : {"one_coordinate", "monotone", "general"}
+        How the scores change between neighbours.
+    noise : {"laplace", "gumbel", "exponential", "gaussian"}
+        The distribution of the noise. Gaussian noise gives GDP and requires ``candidates``.
+    scale : exact number
+        The scale b, or the standard deviation of Gaussian noise.
+    candidates : int, optional
+        The number of scores. For 2, noise other than Gaussian has its exact delta.
     """
     parameters = {"noise": noise, "range": range, "sensitivity": written_sensitivity(sensitivity)}
     if candidates is not None:
@@ -147,10 +186,11 @@ def report_noisy_max(
 def exponential_mechanism(
     *, sensitivity: Sensitivity, epsilon: ExactLike, range: Moves = "general", candidates: int | None = None
 ) -> Proof:
-    """The exponential mechanism: candidate i with probability in proportion to exp(q_i epsilon / 2D), scores
-    of ``sensitivity`` D each (exp(q_i epsilon / D) where they move the same way): pure ``epsilon``.
+    """Prove pure ``epsilon`` for the exponential mechanism with scores of ``sensitivity`` D each.
 
-    It is the largest score with Gumbel noise (``NoisyArgmax``) of scale 2D / epsilon (D / epsilon).
+    It selects candidate i with probability proportional to exp(q_i epsilon / 2D), or to exp(q_i epsilon / D)
+    if the scores do not have the range "general". This equals the largest score with Gumbel noise
+    (``NoisyArgmax``) of scale 2D / epsilon, or D / epsilon.
     """
     scale = _selection_scale(sensitivity, epsilon, range)
     return report_noisy_max(
@@ -161,11 +201,12 @@ def exponential_mechanism(
 def permute_and_flip(
     *, sensitivity: Sensitivity, epsilon: ExactLike, range: Moves = "general", candidates: int | None = None
 ) -> Proof:
-    """Permute-and-flip: candidates in random order, each taken with probability exp((q_i - max q) epsilon /
-    2D), scores of ``sensitivity`` D each (epsilon / D where they move the same way): pure ``epsilon``.
+    """Prove pure ``epsilon`` for permute-and-flip with scores of ``sensitivity`` D each.
 
-    It is the largest score with exponential noise (``NoisyArgmax``) of scale 2D / epsilon (D / epsilon), as
-    McKenna and Sheldon 2020 and Ding et al. 2021 show; the proof stands in ``proofs.md``.
+    It visits the candidates in random order and accepts each with probability exp((q_i - max q) epsilon /
+    2D), or with epsilon / D if the scores do not have the range "general". This equals the largest score with
+    exponential noise (``NoisyArgmax``) of scale 2D / epsilon, or D / epsilon (McKenna and Sheldon 2020; Ding
+    et al. 2021; proof in ``proofs.md``).
     """
     scale = _selection_scale(sensitivity, epsilon, range)
     return report_noisy_max(
@@ -176,13 +217,15 @@ def permute_and_flip(
 def _selection_scale(sensitivity: Sensitivity, epsilon: ExactLike, range: Moves) -> Fraction:
     if isinstance(sensitivity, BoundedSum):
         raise InvalidParameterError(
-            "a selection with a stated epsilon must have its sensitivity as a number, got a sum; pass the "
-            "number, or report_noisy_max with a scale."
+            "the sensitivity of a selection with a stated epsilon must be a number, got a sum. Pass a "
+            "number, or use report_noisy_max with a scale.",
+            code="E-SENSITIVITY-SUM",
         )
     moved, budget = exact(sensitivity, name="sensitivity"), exact(epsilon, name="epsilon")
     if moved <= 0 or budget <= 0:
         raise InvalidParameterError(
-            f"sensitivity and epsilon must be greater than 0, got {moved} and {budget}; raise them."
+            f"sensitivity and epsilon must be greater than 0, got {moved} and {budget}.",
+            code="E-SELECTION-RANGE",
         )
     return (2 if range == "general" else 1) * moved / budget
 
@@ -196,8 +239,11 @@ def above_threshold(
     range: Literal["general", "monotone", "one_query"] = "general",
     noise: Literal["laplace", "exponential"] = "laplace",
 ) -> Proof:
-    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general), D/b +
-    kD/c (monotone), or D/c if only one query moves (``one_query``, Laplace noise).
+    """Bound the sparse vector technique, which stops after ``answers`` = k answers "above".
+
+    Its pure epsilon is D/b + 2kD/c in general, D/b + kD/c for monotone queries, and D/c if only one query
+    changes (``one_query``, Laplace noise). D is ``sensitivity``, b is ``threshold_scale``, and c is
+    ``query_scale``.
     """
     return accepted(
         "above-threshold",
@@ -213,8 +259,9 @@ def above_threshold(
 
 
 def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
-    """Randomised response over k = ``symbols`` symbols: truth with probability e^epsilon / (e^epsilon + k
-    - 1).
+    """Prove pure ``epsilon`` for randomised response over k = ``symbols`` symbols.
+
+    It returns the truth with probability e^epsilon / (e^epsilon + k - 1).
     """
     return accepted(
         "randomised-response", {"epsilon": exact_text(epsilon, "epsilon"), "symbols": str(symbols)}
@@ -224,17 +271,24 @@ def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
 def finite_mechanism(
     rows: Sequence[Sequence[ExactLike]] | None = None, *, distributions: Sequence[Distribution] | None = None
 ) -> Proof:
-    """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs
-    are neighbours.
+    """Bound a mechanism with finitely many inputs and outputs, any two inputs being neighbours.
 
-    Instead of rows, finite ``distributions`` with exact chances, one an input: categorical ones, randomised
-    response,
-    the argmax of scores with Gumbel or exponential noise (of at most 8 candidates). Then a largest log-ratio
-    that is rational, such as their own epsilon, is found exactly. Raises ``InvalidParameterError`` for a
-    distribution without such chances.
+    Parameters
+    ----------
+    rows : sequence of sequences of exact numbers, shape (inputs, outputs)
+        ``rows[i][y]`` is the probability of output y on input i.
+    distributions : sequence of Distribution
+        Instead of rows, one finite distribution with exact probabilities for each input: categorical,
+        randomised response, or the argmax of at most 8 scores with Gumbel or exponential noise. A largest
+        log-ratio that is rational, such as their own epsilon, is then found exactly.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither are given, or a distribution has no exact probabilities.
     """
     if (rows is None) == (distributions is None):
-        raise InvalidParameterError("exactly one of rows and distributions must be given; pass one.")
+        raise InvalidParameterError("pass exactly one of rows and distributions.", code="E-TABLE-ONE")
     if rows is not None:
         return accepted(
             "finite", {"rows": [[exact_text(entry, "probability") for entry in row] for row in rows]}
@@ -246,14 +300,17 @@ def _weights(distribution: Distribution) -> list[list[list[str]]]:
     weights = exact_weights(distribution)
     if weights is None:
         raise InvalidParameterError(
-            f"a distribution of a table must be finite with exact chances, got {distribution!r}; pass "
-            "probabilities as rows."
+            f"a distribution of a table must be finite with exact probabilities, got {distribution!r}. Pass "
+            "the probabilities as rows instead.",
+            code="E-TABLE-NOT-EXACT",
         )
     return [written_weight(weight) for weight in weights]
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
-    """Discrete Laplace noise of ``scale`` made of Polya shares; at least ``share`` in (0, 1] is added."""
+    """Bound discrete Laplace noise of ``scale`` made of Polya shares, of which at least ``share`` in (0, 1]
+    is added.
+    """
     return accepted(
         "polya",
         {
@@ -273,11 +330,20 @@ def integer_noise(
     trials: int | None = None,
     probability: ExactLike | None = None,
 ) -> Proof:
-    """Log-concave integer noise on an integer query: exact delta at every epsilon, over all shifts up to
-    ``sensitivity``.
+    """Bound log-concave integer noise on an integer query, with its exact delta at every epsilon.
 
-    ``skellam`` takes its ``variance``; ``discrete-gaussian-sum`` the ``variance`` parameter of each of
-    ``count`` parties; ``binomial`` its ``trials`` and ``probability``.
+    The bound covers all shifts up to ``sensitivity``.
+
+    Parameters
+    ----------
+    family : {"skellam", "discrete-gaussian-sum", "binomial"}
+        The distribution of the noise.
+    sensitivity : exact number or BoundedSum
+        The largest change of the query.
+    variance, count : exact number, int
+        The variance of Skellam noise, or the variance parameter of each of ``count`` discrete Gaussians.
+    trials, probability : int, exact number
+        The parameters of binomial noise.
     """
     parameters: dict[str, Any] = {"family": family, "sensitivity": written_sensitivity(sensitivity)}
     if family == "binomial":
@@ -293,7 +359,8 @@ def integer_noise(
 
 
 def discrete_gaussian_sum(*, sensitivity: Sensitivity, variance: ExactLike, count: int = 1) -> Proof:
-    """The sum of ``count`` discrete Gaussians of parameter ``variance`` each, on an integer query: zCDP.
+    """Prove zCDP for the sum of ``count`` discrete Gaussians of parameter ``variance`` each, on an integer
+    query.
 
     ``integer_noise`` has the exact delta of the same noise.
     """
@@ -319,12 +386,27 @@ def vector_noise(
     rounding: Literal["none", "unbiased"] = "none",
     **noise: Any,
 ) -> Proof:
-    """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared``
-    and entries up to ``largest``; with ``rounding`` "unbiased" on reals that are rounded at random before, of
-    which ``l2_squared`` is the change before and ``largest`` after.
+    """Bound independent integer noise on the coordinates of a vector.
 
-    ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try,
-    ``times`` the number of releases, 2^-``cut`` the mass left out of each coordinate's sums.
+    Parameters
+    ----------
+    family : {"skellam", "discrete-gaussian-sum", "binomial"}
+        The distribution of the noise on each coordinate.
+    dimension : int
+        The number of coordinates.
+    l2_squared, largest : exact number, int
+        The largest sum of squares of the change, and the largest change of one coordinate. With rounding,
+        ``l2_squared`` is the change before the rounding and ``largest`` the change after it.
+    orders : sequence of exact numbers
+        The Renyi orders to try.
+    times : int
+        The number of releases.
+    cut : int
+        Each coordinate's sums leave out a mass of 2^-cut.
+    rounding : {"none", "unbiased"}
+        "unbiased" for real coordinates that are rounded at random before the noise.
+    **noise
+        The family's parameters, as in ``integer_noise``.
     """
     family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
     del family_parameters["sensitivity"]
@@ -356,13 +438,27 @@ def binomial_vectors(
     rounding: Literal["none", "unbiased"] = "none",
     times: int = 1,
 ) -> Proof:
-    """Bin(``trials``, ``probability``) on each of ``dimension`` entries whose change has sum of squares
-    ``l2_squared`` and entries up to ``largest``, for any number of trials.
+    """Bound binomial noise on the coordinates of a vector, for any number of trials.
 
-    ``rounding``: "none" for integers, "unbiased" for reals of which each is rounded up with the chance of its
-    fractional part before the noise. ``orders`` are the Renyi orders to try, ``deviation`` how far from its
-    mean each noise may be without being counted as a failure, ``times`` the number of releases.
-    ``vector_noise`` is tighter where it can sum; ``binomial_sums`` finds orders and deviation.
+    ``vector_noise`` is tighter if its sums are feasible. ``binomial_sums`` finds orders and a deviation.
+
+    Parameters
+    ----------
+    trials, probability : int, exact number
+        The noise on each coordinate is Bin(trials, probability).
+    dimension : int
+        The number of coordinates.
+    l2_squared, largest : exact numbers
+        The largest sum of squares of the change, and the largest change of one coordinate.
+    orders : sequence of exact numbers
+        The Renyi orders to try.
+    deviation : int
+        How far each noise may be from its mean. A larger distance counts as a failure.
+    rounding : {"none", "unbiased"}
+        "none" for integers. "unbiased" for reals, each rounded up with the probability of its fractional part
+        before the noise.
+    times : int
+        The number of releases.
     """
     return accepted(
         "binomial-vectors",

@@ -1,22 +1,21 @@
-"""Lower loss distributions that are nearly as tight as the upper ones: outcomes are merged until their loss
-is on the grid.
+"""Build lower loss distributions that are nearly as tight as the upper ones, by merging outcomes.
 
 ``certpld`` bounds a composition from below by rounding each loss down, which costs up to a step in each of
-the k steps. Here the rounding is a post-processing instead, so that only the spread within a cell is lost, an
-error of second order.
+the k steps. Here the rounding is a post-processing instead: outcomes are merged until their loss is on the
+grid. Only the spread within a cell is lost, an error of second order.
 
-Statement. Let a pair (P, Q) have atoms (p, q). Sorted by p/q, they are cut into consecutive groups, atoms
-being split in proportion where a group ends inside one, such that the group's masses satisfy P_g >= exp(i
-step) Q_g for an integer i; then P_g is put at loss i * step. The result is a lower distribution: its delta is
-at most that of the pair, also after composition.
+Statement. Let a pair (P, Q) have atoms (p, q). Sort them by p/q and cut them into consecutive groups,
+splitting an atom in proportion if a group ends inside it, such that the group's masses satisfy P_g >= exp(i
+step) Q_g for an integer i. Put P_g at loss i * step. The result is a lower distribution: its delta is at most
+that of the pair, also after composition.
 
 Proof. Showing the group instead of the outcome (an atom split in proportion falls at random into either
 group) is a post-processing of one step, hence of a product of steps, and lowers delta. Lowering the loss of
 the group to i * step lowers it again: delta of any distribution grows with its losses. Masses are rounded
 down. ∎
 
-Groups are closed as soon as their ratio reaches the next grid point above their first loss. How they are
-chosen costs tightness if it is bad, never truth.
+A group is closed as soon as its ratio reaches the next grid point above its first loss. A bad choice of
+groups costs tightness, but the bound stays valid.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ FINER = 4
 def merged_distribution(
     grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[arb, Fraction]] = ()
 ) -> LossDistribution:
-    """The lower distribution of a pair with the given ``atoms``, sorted by rising p/q, and of atoms ``kept``
-    as they are, with their P mass and exact loss. Mass that is not listed, or has q = 0, is dropped.
+    """Return the lower distribution of a pair with the given ``atoms``, sorted by rising p/q.
 
-    Raises ``InvalidParameterError`` for a grid of upper distributions.
+    ``kept`` are atoms that are not merged, each with its P mass and exact loss. Mass that is not listed, or
+    has q = 0, is dropped. Raise ``InvalidParameterError`` for a grid of upper distributions.
     """
     if grid.upper:
         raise InvalidParameterError(
-            "merging gives lower distributions, got an upper grid; pass Grid(upper=False)."
+            "merging gives lower distributions. Pass Grid(upper=False).", code="E-GRID-UPPER"
         )
     with precision(grid.precision):
         return from_losses(grid, [*_groups(grid, atoms), *kept])
 
 
 def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[arb, Fraction]]:
-    """The P mass of each group with its loss on the grid."""
+    """Yield the P mass of each group with its loss on the grid."""
     group_p, group_q = arb(0), arb(0)
     index, factor = 0, arb(1)
     for p, q in atoms:
@@ -67,11 +66,11 @@ def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[arb, Fraction]]:
             if group_p.is_zero():
                 index = math.ceil(upper_exact((p / q).log()) / grid.step)
                 factor = ball(index * grid.step).exp()
-            lacks, brings = factor * group_q - group_p, p - factor * q
-            if not (brings > 0 and lacks < brings):  # the atom does not carry the group to its grid point
+            missing, gained = factor * group_q - group_p, p - factor * q
+            if not (gained > 0 and missing < gained):  # the atom does not bring the group to its grid point
                 group_p, group_q = group_p + p, group_q + q
                 break
-            share = (lacks / brings).upper().max(arb(0))
+            share = (missing / gained).upper().max(arb(0))
             yield group_p + share * p, index * grid.step
             p, q = (1 - share) * p, (1 - share) * q
             group_p, group_q = arb(0), arb(0)
@@ -80,7 +79,7 @@ def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[arb, Fraction]]:
 
 
 def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossDistribution:
-    """N(0, 1) against N(mu, 1), from below; the tails beyond the grid's ``tail`` are dropped."""
+    """Bound N(0, 1) against N(mu, 1) from below. The tails beyond the grid's ``tail`` are dropped."""
     with precision(grid.precision):
         mean, scale = ball(mu_squared / 2), (2 * ball(mu_squared)).sqrt()
         reach = upper_exact(mean + ball(mu_squared).sqrt() * arb(2 * grid.tail).sqrt())
@@ -98,7 +97,7 @@ def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossDistribution:
 
 
 def laplace_lower(epsilon: Fraction, grid: Grid) -> LossDistribution:
-    """Laplace noise of scale b against its shift by epsilon * b, from below (``pairs.laplace_pair``)."""
+    """Bound Laplace noise of scale b against its shift by epsilon * b from below (``pairs.laplace_pair``)."""
     with precision(grid.precision):
         e, half = ball(epsilon), arb(1) / 2
 
@@ -117,7 +116,7 @@ def laplace_lower(epsilon: Fraction, grid: Grid) -> LossDistribution:
 
 
 def _cells(grid: Grid, low: int, high: int, p_upto: Upto, q_upto: Upto) -> Iterator[tuple[arb, arb]]:
-    """Cells of a ``FINER`` part of a step from ``low`` to ``high`` steps, by rising loss."""
+    """Yield cells of 1/``FINER`` of a step from ``low`` to ``high`` steps, by rising loss."""
     last = None
     for j in range(low * FINER, high * FINER + 1):
         x = ball(j * grid.step / FINER)
@@ -130,9 +129,10 @@ def _cells(grid: Grid, low: int, high: int, p_upto: Upto, q_upto: Upto) -> Itera
 def subsampled_lower(
     mu_squared: Fraction, rate: Fraction, grid: Grid
 ) -> tuple[LossDistribution, LossDistribution]:
-    """One Poisson-subsampled Gaussian step from below: (with, without) the record, and the other way round.
+    """Bound one Poisson-subsampled Gaussian step from below, with against without the record, and the
+    reverse.
 
-    The pairs are attained, by the one record against no record; so their products bound what many steps cost.
+    The pairs are attained by one record against no record, so their products are lower bounds for many steps.
     """
     step = Step(mu_squared, rate)
     with precision(grid.precision):
@@ -151,8 +151,9 @@ def subsampled_lower(
 
 
 def lattice_lower(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
-    """p against p_shift for log-concave noise on the integers, from below: the loss falls in x, so the atoms
-    come from above.
+    """Bound p against p_shift from below, for log-concave noise on the integers.
+
+    The loss falls in x, so the atoms are listed from above.
     """
     with precision(grid.precision):
         low, high, _, _ = bulk(distribution, 2 * grid.tail)

@@ -1,4 +1,4 @@
-"""How the constructors of certificates write what they are given: exact texts, sensitivities, grids."""
+"""Write the arguments of certificate constructors as JSON: exact numbers, sensitivities and grids."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BoundedSum:
-    """The query "sum of the records, each clipped to [lower, upper]": its sensitivity is derived from the
-    claim's adjacency.
+    """The query "sum of the records, each clipped to [lower, upper]".
+
+    Its sensitivity is derived from the claim's adjacency.
     """
 
     lower: ExactLike
@@ -33,15 +34,17 @@ class BoundedSum:
 
 Sensitivity = ExactLike | BoundedSum
 
-#: How scores move between neighbours.
+#: How scores change between neighbours.
 Moves = Literal["one_coordinate", "monotone", "general"]
 
 
 def exact_text(value: ExactLike, name: str) -> str:
+    """Return an exact number as text."""
     return exact_str(exact(value, name=name))
 
 
 def written_sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
+    """Return a sensitivity as JSON: a number as text, or the query of a bounded sum."""
     if isinstance(value, BoundedSum):
         ends = {
             "lower": exact_str(exact(value.lower, name="lower")),
@@ -52,14 +55,22 @@ def written_sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
 
 
 def written_weight(weight: ExpSum) -> list[list[str]]:
-    """A sum of exponentials as pairs of a coefficient and an exponent."""
+    """Return a sum of exponentials as pairs of a coefficient and an exponent."""
     return [[exact_str(c), exact_str(a)] for a, c in sorted(weight.terms.items())]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossGrid:
-    """How a composition by loss distributions is computed: ``step`` of losses, masses in units of
-    2^-``bits``, cut-off 2^-``tail``.
+    """The grid on which loss distributions are composed.
+
+    Parameters
+    ----------
+    step : exact number
+        The distance of two losses on the grid.
+    bits : int
+        Masses are multiples of 2^-bits.
+    tail : int
+        Losses beyond the mass 2^-tail are cut off.
     """
 
     step: ExactLike = "1/1000"
@@ -77,7 +88,7 @@ class LossGrid:
 def with_grid(
     parameters: dict[str, Any], grid: LossGrid | None, orders: Sequence[ExactLike] = ()
 ) -> dict[str, Any]:
-    """The parameters of a composition with how its delta is computed, where that is said."""
+    """Add the grid or the orders for delta to the parameters of a composition, if they are given."""
     more: dict[str, Any] = {} if grid is None else {"grid": grid.to_json()}
     if orders:
         more["orders"] = [exact_text(order, "order") for order in orders]

@@ -1,7 +1,7 @@
-"""Proofs as values: a rule application, and the certificate that it makes of a claim.
+"""Represent proofs as values: a rule application, and the certificate that it gives for a claim.
 
-A ``Proof`` is a statement about a mechanism, not yet about a claim. ``certify`` holds it against a claim,
-with the best bound that the kernel derives.
+A ``Proof`` states a guarantee of a mechanism. ``certify`` applies it to a claim and states the best bound
+that the kernel derives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpaudit.kernel.kernel_t0 import ADD_REMOVE, EVENT, REPLACE_ONE, USER, ZERO_
 
 __all__ = ["Proof", "accepted", "certify"]
 
-#: Settings in which a proof is tried before its claim is known; it must hold in one of them.
+#: Settings in which a proof is tried before its claim is known. It must hold in at least one of them.
 _SETTINGS = tuple(
     Setting(adjacency=adjacency, unit=unit, view=view)
     for view in (Setting.view, (frozenset(["user-0"]), True))
@@ -29,7 +29,7 @@ _SETTINGS = tuple(
 
 @dataclass(frozen=True)
 class Proof:
-    """A rule with its parameters and premises: a statement about a mechanism, not yet about a claim."""
+    """A rule with its parameters and premises: a guarantee of a mechanism, not yet applied to a claim."""
 
     rule: str
     parameters: Mapping[str, Any]
@@ -40,16 +40,20 @@ class Proof:
         return {"rule": self.rule, "parameters": dict(self.parameters), "premises": premises}
 
     def certify(self, claim: Claim) -> Certificate:
-        """The certificate of this proof for ``claim``; see ``certify``."""
+        """Return the certificate of this proof for ``claim`` (see the function ``certify``)."""
         return certify(claim, self)
 
 
 def certify(claim: Claim, proof: Proof) -> Certificate:
     """Make a certificate of ``claim`` from ``proof``, with the best bound that the kernel derives.
 
-    The bound may be above the claimed one: a certificate says what is so, the verdict says whether it
-    suffices. Raises ``CertificateError`` if the proof says nothing about the claim's quantity, or does not
-    hold in its setting.
+    The bound may exceed the claimed one. The certificate states what holds, and the verdict states whether
+    that suffices.
+
+    Raises
+    ------
+    CertificateError
+        The proof gives no bound on the claim's quantity, or does not hold in the claim's setting.
     """
     guarantee = check.derive(proof.to_json(), claim)
     certificate = Certificate(
@@ -67,7 +71,10 @@ def certify(claim: Claim, proof: Proof) -> Certificate:
 
 
 def accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof] = ()) -> Proof:
-    """The proof, after the kernel accepted it in one of the usual settings; its claim decides again."""
+    """Return the proof if the kernel accepts it in one of the usual settings.
+
+    The setting of the claim is checked again later. Raise the kernel's first ``CertificateError`` otherwise.
+    """
     proof = Proof(rule, parameters, tuple(premises))
     refusal: CertificateError | None = None
     for setting in _SETTINGS:

@@ -1,7 +1,6 @@
-"""Certificates for shuffled messages with Gaussian noise, and the search for the numbers that make them
-tight.
+"""Build certificates for shuffled messages with Gaussian noise, and search for tight parameters.
 
-The kernel takes any split and any grid (rule ``shuffled-gaussian``); a good split leaves just enough
+The kernel accepts any split and any grid (rule ``shuffled-gaussian``). A good split leaves just enough
 probability uncovered, and the grid follows the noise. Both are proposed here in floats.
 """
 
@@ -21,9 +20,9 @@ from dpaudit.core.exact import ExactLike, exact, exact_str, in_figures
 
 __all__ = ["good_local_epsilon", "good_split", "shuffled_gaussian"]
 
-#: What a certificate spends on uncovered messages, if no split is named: for deltas of any usual size.
+#: Parts of delta to spend on uncovered messages, if no split is given. They suit deltas of any usual size.
 SPARES = (1e-4, 1e-8, 1e-13)
-#: Ratios of sensitivity to noise beyond this leave the floats of the search.
+#: Larger ratios of sensitivity to noise would overflow the floats of the search.
 LARGEST = Fraction(10**300)
 
 
@@ -33,8 +32,10 @@ def _gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def _smallest(cost: float, mu: float, times: float) -> Fraction:
-    """The smallest t, to three digits upward, with times e^-t d(t) <= cost, d(t) of N(0, 1) against N(mu,
-    1)."""
+    """Return the smallest t, rounded up to three digits, with times e^-t d(t) <= cost.
+
+    d(t) is the delta of N(0, 1) against N(mu, 1) at epsilon t.
+    """
     low, high = 0.0, 1e-3 + mu * mu + 40 * mu
     for _ in range(60):
         middle = (low + high) / 2
@@ -45,15 +46,18 @@ def _smallest(cost: float, mu: float, times: float) -> Fraction:
 
 
 def good_split(*, users: int, mu_squared: Fraction, spare: float, epsilon: float = 0.0) -> Fraction:
-    """The split at which the uncovered part of a shuffled Gaussian costs about ``spare`` > 0 of delta."""
+    """Return the split at which the uncovered part of a shuffled Gaussian costs about ``spare`` > 0 of
+    delta.
+    """
     mu = math.sqrt(float(mu_squared))
     each = math.expm1(min(epsilon, 50.0)) + 2 * _gaussian_delta(mu, epsilon)
     return _smallest(spare, mu, (users - 1) * each)
 
 
 def good_local_epsilon(*, users: int, mu_squared: Fraction, spare: float, epsilon: float = 0.0) -> Fraction:
-    """The local epsilon at which the delta of Gaussian messages costs about ``spare`` > 0 in the clone
-    bound."""
+    """Return the local epsilon at which the delta of Gaussian messages costs about ``spare`` > 0 in the
+    clone bound.
+    """
     mu = math.sqrt(float(mu_squared))
     return _smallest(spare, mu, users * (1 + math.exp(epsilon)))
 
@@ -66,13 +70,26 @@ def shuffled_gaussian(
     splits: Sequence[ExactLike] | None = None,
     grid: LossGrid | None = None,
 ) -> Proof:
-    """At least ``users`` messages, each a point plus N(0, ``variance``) on every coordinate, shuffled; any
-    two points that users may hold are at most sqrt(``sensitivity_squared``) apart.
+    """Bound the privacy of shuffled messages, each a point plus N(0, ``variance``) on every coordinate.
 
-    ``splits`` >= 0 says how much of the others' messages a common part covers, e^-split of each; several are
-    tried by the kernel, and the best counts. ``grid.step`` is the step of the values that are convolved.
-    Raises ``InvalidParameterError`` for a variance that is not greater than 0, or 1e300 times larger or
-    smaller than the sensitivity's square.
+    Parameters
+    ----------
+    users : int
+        Least number of messages.
+    sensitivity_squared : exact number
+        The largest squared distance of two points that users may hold.
+    variance : exact number
+        The variance of the noise on each coordinate.
+    splits : sequence of exact numbers, optional
+        Each split >= 0 says that a common part covers e^-split of every other message. The kernel tries all
+        of them and uses the best one.
+    grid : LossGrid, optional
+        ``grid.step`` is the step of the values that are convolved.
+
+    Raises
+    ------
+    InvalidParameterError
+        The variance is not greater than 0, or 1e300 times larger or smaller than the squared sensitivity.
     """
     squared, spread = (
         exact(value, name=name)
@@ -80,14 +97,15 @@ def shuffled_gaussian(
     )
     if not spread > 0 or squared < 0:
         raise InvalidParameterError(
-            f"variance must be greater than 0 and sensitivity_squared 0 or more, got {spread} and {squared}; "
-            "pass the noise's variance."
+            f"variance must be greater than 0 and sensitivity_squared 0 or more, got {spread} and {squared}.",
+            code="E-VARIANCE-RANGE",
         )
     mu_squared = squared / spread
     if squared and not 1 / LARGEST < mu_squared < LARGEST:
         raise InvalidParameterError(
             "sensitivity_squared over variance must be between 1e-300 and 1e300, got "
-            f"{in_figures(mu_squared)}; change the noise."
+            f"{in_figures(mu_squared)}.",
+            code="E-NOISE-RATIO",
         )
     if splits is None:
         spares = SPARES if users > 1 and squared else ()
@@ -103,8 +121,11 @@ def shuffled_gaussian(
 
 
 def _grid_for(mu_squared: Fraction) -> LossGrid:
-    """An eighth of the deviation of one message's value or less: that widens the sum by a quarter of a
-    percent. Where the noise is small the values have a heavy tail, which is cut earlier."""
+    """Return a grid whose step is at most an eighth of the deviation of one message's value.
+
+    That widens the sum by a quarter of a percent. For small noise the values have a heavy tail, which is cut
+    earlier.
+    """
     mu = math.sqrt(float(mu_squared)) or 1.0
     step = mu / 8 * math.exp(min(mu * mu / 8, 20.0))
     digits = 2 - math.floor(math.log10(step))

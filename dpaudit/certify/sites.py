@@ -1,9 +1,8 @@
-"""What a proof declares of a program's releases: which of them one record can touch, how often, at what
-cost.
+"""Declare which releases of a program one record can affect, how often and at what cost.
 
-One declaration serves both sides: the kernel adds the mechanisms up to a certificate (``build.accounted``),
-and replays hold what a changed record did touch against it (``replays.accounting``), in a measure that adds
-up (``measures``).
+The kernel adds the declared mechanisms up to a certificate (``build.accounted``). Replays compare the same
+declaration with what a changed record did affect (``replay.accounting``), in an additive measure
+(``measures``).
 """
 
 from __future__ import annotations
@@ -26,16 +25,32 @@ __all__ = ["Site", "allowed_by", "charged_sites", "total_of"]
 
 @dataclass(frozen=True)
 class Site:
-    """Releases of one kind: one record touches at most ``touches`` of them and pays at most ``total``.
+    """Releases of one kind, of which one record affects at most ``touches``, at a total cost of at most
+    ``total``.
 
-    ``pattern`` is a shell-style pattern on site names. ``mechanism`` is the proof of a single release; from
-    it follows the total, ``touches`` times its cost, where that is not stated. A record touches one site
-    of each ``group`` only (the tree of one size or of another); sites without a group add up.
+    Parameters
+    ----------
+    pattern : str
+        A shell-style pattern of site names.
+    mechanism : Proof, optional
+        The proof of a single release. If no total is stated, the total is ``touches`` times its cost.
+    touches : int
+        The largest number of these releases that one record affects (1).
+    total : exact number, optional
+        The largest cost of one record, in the unit in which costs add up under the claim: epsilon for pure
+        and (epsilon, delta) claims, rho for zCDP, mu squared for GDP, the Rényi divergence of the claim's
+        order.
+    group : str
+        A record affects only one site of each group (such as the trees of different sizes). Sites without a
+        group add up.
+    measure, allowance, derived : Measure, Fraction, bool
+        Set by ``charged``: the measure and the limit that replays use (``measures``), and whether the total
+        was derived from the mechanism, so that it is derived again for another claim.
 
-    ``total`` is in the unit in which costs add up under the claim: epsilon for pure and (epsilon, delta)
-    claims, rho for zCDP, mu squared for GDP, the Rényi divergence of the claim's order. ``measure`` and
-    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``charged``;
-    ``derived`` says that the total does too, and is taken anew for another claim.
+    Raises
+    ------
+    InvalidParameterError
+        ``touches`` is below 1, or the site has neither a total nor a mechanism.
     """
 
     pattern: str
@@ -50,25 +65,26 @@ class Site:
     def __post_init__(self) -> None:
         if self.touches < 1:
             raise InvalidParameterError(
-                f"touches must be 1 or more, got {self.touches}; leave the site out if it is never touched."
+                f"touches must be 1 or more, got {self.touches}.", code="E-TOUCHES-RANGE"
             )
         if self.total is None and self.mechanism is None:
             raise InvalidParameterError(
-                f"a site must have a total or a mechanism, got neither for {self.pattern!r}; state what one "
-                "record pays."
+                f"a site must have a total or a mechanism, got neither for {self.pattern!r}.",
+                code="E-SITE-NO-COST",
             )
         if self.total is not None:
             object.__setattr__(self, "total", exact(self.total, name="total"))
 
     def matches(self, site: str) -> bool:
-        """Whether a release of this name is meant."""
+        """Return whether the pattern matches this site name."""
         return fnmatch.fnmatchcase(site, self.pattern)
 
     def charged(self, claim: PrivacyClaim, *, measure: Measure | None = None) -> Site:
-        """The same with its total stated, and its allowance in ``measure`` (the finest one, if not given), in
-        the setting of ``claim``.
+        """Return this site with its total and its allowance under ``claim``.
 
-        Raises ``InvalidParameterError`` where the mechanism has no cost there and no total is stated.
+        The allowance is in ``measure``, or in the finest possible measure if none is given. Raise
+        ``InvalidParameterError`` if no total is stated and the mechanism has no cost in the setting of the
+        claim.
         """
         if self.derived:
             return replace(self, total=None, allowance=None, derived=False).charged(claim, measure=measure)
@@ -78,13 +94,15 @@ class Site:
             total = self._total(claim, allowance)
         except CertificateError as error:
             raise InvalidParameterError(
-                f"the mechanism of {self.pattern!r} must hold in the setting of the claim, it does not "
-                f"({error}); correct the mechanism or the claim, or state the total alone."
+                f"the mechanism of {self.pattern!r} does not hold in the setting of the claim ({error}). "
+                "Correct the mechanism or the claim, or state only a total.",
+                code="E-SITE-SETTING",
             ) from error
         if total is None or allowance is None:
             raise InvalidParameterError(
-                f"a site without a total must have a mechanism with {_charged_in(claim)}, got "
-                f"{self.pattern!r} without; state the total."
+                f"a site without a total must have a mechanism with {_charged_in(claim)}, which "
+                f"{self.pattern!r} does not have. State its total.",
+                code="E-SITE-NO-COST",
             )
         derived = self.total is None
         return replace(self, total=total, measure=measure, allowance=allowance, derived=derived)
@@ -112,27 +130,31 @@ class Site:
 
     @property
     def cost(self) -> Fraction:
-        """The stated total; raises ``InvalidParameterError`` before ``charged``."""
+        """Return the total. Raise ``InvalidParameterError`` if it is not known before ``charged``."""
         if self.total is None:
             raise InvalidParameterError(
-                f"a site's total must be stated, got none for {self.pattern!r}; pass total, or call charged."
+                f"site {self.pattern!r} has no total. Pass total, or call charged first.",
+                code="E-SITE-NO-TOTAL",
             )
         return exact(self.total)
 
     @property
     def allowed(self) -> Fraction:
-        """What replays are held against, in ``measure``: the total, unless ``charged`` said otherwise."""
+        """Return the limit for replays, in ``measure``: the allowance from ``charged``, or else the total."""
         return self.cost if self.allowance is None else self.allowance
 
     def describe(self) -> str:
-        """The declaration in words."""
+        """Return the declaration as text."""
         releases = f"{self.touches} release{'s' if self.touches > 1 else ''}"
         return f"{self.pattern}: at most {releases}, {self.cost} in total"
 
 
 def charged_sites(sites: Sequence[Site], claim: PrivacyClaim) -> list[Site]:
-    """All sites charged, in one measure as far as they have one: ``square`` for all where one of them has no
-    worst loss, so that they add up."""
+    """Charge all sites, in one measure if possible.
+
+    If some site needs ``square`` because it has no worst loss, all sites with ``loss`` use ``square`` too, so
+    that they can be added.
+    """
     found = [site.charged(claim) for site in sites]
     if {site.measure for site in found} >= {"loss", "square"}:
         return [
@@ -143,7 +165,7 @@ def charged_sites(sites: Sequence[Site], claim: PrivacyClaim) -> list[Site]:
 
 
 def _squares_in(total: Fraction, claim: PrivacyClaim) -> Fraction:
-    """A stated total as a sum of squares: 2 rho, mu squared, a squared epsilon."""
+    """Convert a stated total to a sum of squares: 2 rho, mu squared, or a squared epsilon."""
     if isinstance(claim, ZeroConcentratedDP):
         return 2 * total
     if isinstance(claim, RenyiDP):
@@ -157,13 +179,15 @@ def _charged_in(claim: PrivacyClaim) -> str:
 
 
 def total_of(sites: Sequence[Site]) -> Fraction:
-    """What one record pays at most by declaration: the most expensive site of each group, and every site
-    without a group."""
+    """Return the largest declared cost of one record.
+
+    It is the sum of all sites without a group and of the most expensive site of each group.
+    """
     return _summed([(site.group, site.cost) for site in sites])
 
 
 def allowed_by(sites: Sequence[Site]) -> Fraction:
-    """The same in the measure that replays add up."""
+    """Return the same sum as ``total_of`` in the measure of the replays."""
     return _summed([(site.group, site.allowed) for site in sites])
 
 

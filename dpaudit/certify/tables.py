@@ -1,4 +1,4 @@
-"""The proof of a program that was enumerated on all the data sets that its claim speaks about."""
+"""Build the proof of a program that was enumerated on all the datasets of its claim."""
 
 from __future__ import annotations
 
@@ -22,15 +22,26 @@ def enumerated_tables(
     program: str,
     records: str = "",
 ) -> Proof:
-    """``rows[i][y]`` encloses the probability of outcome y on data set i; ``neighbours`` are pairs of rows.
+    """Return the proof from enclosures of all output probabilities.
 
-    ``domain`` says in words which data sets these are, in those of the claim; ``program`` what was
-    enumerated; ``records`` what else is said of a record. All are in the assumption of every certificate.
-    Raises ``CertificateError`` for tables that no distributions fit into, or that are too large.
+    Parameters
+    ----------
+    rows : sequence of sequences of (Fraction, Fraction), shape (datasets, outcomes)
+        ``rows[i][y]`` encloses the probability of outcome y on dataset i.
+    neighbours : sequence of (int, int)
+        The pairs of neighbouring rows.
+    domain, program, records : str
+        Descriptions of the datasets (as the claim names its domain), of the enumerated program, and of the
+        records. They become part of the assumption of every certificate.
+
+    Raises
+    ------
+    CertificateError
+        No distributions fit the tables, or the tables are too large.
     """
     low, high = ([[exact_str(ends[side]) for ends in row] for row in rows] for side in (0, 1))
-    said = _said(neighbours, domain=domain, program=program, records=records)
-    return accepted("enumerated", {"lower": low, "upper": high, **said})
+    stated = _stated(neighbours, domain=domain, program=program, records=records)
+    return accepted("enumerated", {"lower": low, "upper": high, **stated})
 
 
 def enumerated_weights(
@@ -41,14 +52,16 @@ def enumerated_weights(
     program: str,
     records: str = "",
 ) -> Proof:
-    """The same where the probability of outcome y on data set i is ``rows[i][y]`` over the sum of row i: an
-    epsilon that is rational is found exactly. Raises ``CertificateError`` for tables that are too large.
+    """Return the proof from exact output weights, with parameters as in ``enumerated_tables``.
+
+    The probability of outcome y on dataset i is ``rows[i][y]`` over the sum of row i. A rational epsilon is
+    found exactly. Raise ``CertificateError`` if the tables are too large.
     """
     weights = [[written_weight(weight) for weight in row] for row in rows]
-    said = _said(neighbours, domain=domain, program=program, records=records)
-    return accepted("enumerated", {"weights": weights, **said})
+    stated = _stated(neighbours, domain=domain, program=program, records=records)
+    return accepted("enumerated", {"weights": weights, **stated})
 
 
-def _said(neighbours: Sequence[tuple[int, int]], **words: str) -> dict[str, Any]:
+def _stated(neighbours: Sequence[tuple[int, int]], **words: str) -> dict[str, Any]:
     pairs = [[str(i), str(j)] for i, j in neighbours]
     return {"neighbours": pairs, **{name: text for name, text in words.items() if text}}

@@ -1,12 +1,13 @@
-"""The command line.
+"""Provide the command line.
 
-Exit codes: 0 all as expected, 1 a claim came out against expectation, 2 usage or configuration (a suite that
-does not import, and an output that cannot be written, among them), 3 a crash. A command that a signal stops
-exits with 128 and the signal's number, once it has written what it knows. A reader of the output that goes
-away (``| head``) changes nothing; only where there is no more to do than to print, the code is 141.
+Exit code 0 means that all rows are as expected, and 1 that a claim is not. Exit code 2 is a usage or
+configuration error, such as a suite that does not import or an output that cannot be written. Exit code 3 is
+a crash. A command that is stopped by a signal writes its results and exits with 128 plus the signal number.
+If the reader of the output goes away (``| head``), the exit code does not change, except for commands that
+only print: these exit with 141.
 
-Every error that dpaudit raises on purpose becomes one message (constraint, value, next move) and exit code 2;
-only a bug in dpaudit itself shows a traceback, with exit code 3.
+Every error that dpaudit raises on purpose becomes one message, ``error [E-CODE]: text``, and exit code 2.
+Only a bug in dpaudit shows a traceback, with exit code 3.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ from typing import IO, Any
 import click
 
 from dpaudit import __version__
-from dpaudit.cli.console import discard
-from dpaudit.core.errors import DpauditError
-from dpaudit.report.notation import clean
+from dpaudit.cli.console import discard, error_line
+from dpaudit.core.errors import DpauditError, code_of
 
 __all__ = ["main"]
 
 USAGE, CRASHED = 2, 3
 BROKEN_PIPE = 128 + 13  # as a shell reports SIGPIPE
 
-#: The module of each command, which is imported when the command is used: some load all the distributions.
+#: The module of each command. It is imported when the command is used, because some load all distributions.
 COMMANDS = {
     "run": "run",
     "list": "inspect",
@@ -44,15 +44,34 @@ COMMANDS = {
 
 
 class _Refused(click.ClickException):
-    """A DpauditError as click shows it; its text may quote a file that is not to be trusted."""
+    """A DpauditError as click shows it."""
 
     exit_code = USAGE
 
+    def __init__(self, error: DpauditError) -> None:
+        super().__init__(str(error))
+        self.code = code_of(error)
+
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"Error: {clean(self.message)}", err=True)
+        click.echo(error_line(self.message, code=self.code), err=True)
+
+
+class _BadUsage(click.UsageError):
+    """A usage error of click with the usage line and the code ``E-USAGE``."""
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(error.format_message(), error.ctx)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        if self.ctx is not None:
+            click.echo(self.ctx.get_usage(), err=True)
+            click.echo(f"Try '{self.ctx.command_path} --help' for help.\n", err=True)
+        click.echo(error_line(self.message, code="E-USAGE"), err=True)
 
 
 class _Group(click.Group):
+    """The group of all commands. It imports a command when it is used, and turns errors into messages."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
@@ -63,11 +82,23 @@ class _Group(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _BadUsage(error) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except DpauditError as error:
-            raise _Refused(str(error)) from error
+            raise _Refused(error) from error
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _BadUsage(error) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
@@ -76,14 +107,15 @@ class _Group(click.Group):
                     discard(stream)
                 ctx.exit(BROKEN_PIPE)
             traceback.print_exc()
-            click.echo("Error: dpaudit itself failed; please report the lines above.", err=True)
+            message = "dpaudit itself failed. Please report the lines above as a bug."
+            click.echo(error_line(message, code="E-INTERNAL"), err=True)
             ctx.exit(CRASHED)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpaudit")
 def main() -> None:
-    """State a privacy claim; get verified, refuted or inconclusive, with evidence to re-check."""
+    """Test differential-privacy claims. The answer is verified, refuted or inconclusive, with evidence."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ≤ or ε shows ?, and the run goes on
+            stream.reconfigure(errors="replace")  # a terminal without ≤ or ε shows ?

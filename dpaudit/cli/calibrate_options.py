@@ -1,11 +1,12 @@
-"""The options of ``dpaudit calibrate``: read, checked, and refused where a mechanism does not use them.
+"""Read and check the options of ``dpaudit calibrate``, and refuse options that a mechanism does not use.
 
-An option that changes nothing would let somebody believe that it did; so it is an error, and the message
-names the options that count.
+An unused option is an error, because a user would believe that it has an effect. The message names the
+options that the mechanism uses.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 from math import isqrt
@@ -25,38 +26,32 @@ __all__ = [
     "refuse_unused",
 ]
 
-#: What every mechanism has.
+#: Options of every mechanism.
 COMMON = ("epsilon", "delta", "sensitivity", "steps", "have", "seconds")
-#: Beyond this a claim says nothing, and numbers leave the floats that a search needs.
+#: A claim with a larger epsilon is meaningless, and its search leaves the range of floats.
 LARGEST_EPSILON = 10**6
-#: Digits of a square root, which is rounded up.
+#: Significant digits of a square root, which is rounded up.
 ROOT_DIGITS = 15
-COUNTS = {
-    "candidates": "count the scores",
-    "answers": "count the answers above the threshold",
-    "leaves": "count the leaves of the tree",
-    "parties": "count the parties or users",
-    "dim": "count the features",
-    "steps": "count the runs of the mechanism",
-}
+#: Options that count something, and so must be 1 or more.
+COUNTS = ("candidates", "answers", "leaves", "parties", "dim", "steps")
+#: Characters of numbers. A text with others gets the hint about sqrt().
+_NUMBER = re.compile(r"[0-9a-fA-FxX_./+\s-]*")
 
 
 def length(text: str, *, name: str) -> Fraction:
-    """A number greater than 0, exact; ``sqrt(x)`` is taken exactly where it is rational, or rounded up in
-    about its 15th digit, so that what is certified for it holds for the root, too.
+    """Read an exact number greater than 0, or ``sqrt(x)``.
 
-    Raises ``InvalidParameterError`` for anything else.
+    A rational root is exact. Another root is rounded up at about its 15th digit, so that a certificate for
+    the result also holds for the root. Raises ``InvalidParameterError`` for anything else.
     """
     stripped = text.strip()
     if not (stripped.startswith("sqrt(") and stripped.endswith(")")):
-        try:
-            return positive(text, name=name)
-        except InvalidParameterError as error:
-            if "such as" not in str(error):
-                raise
+        if not stripped or _NUMBER.fullmatch(stripped) is None:
             raise InvalidParameterError(
-                f'{name} must be a number such as 2, 0.1, 1/3 or "sqrt(4.5)", got {text[:60]!r}; correct it.'
-            ) from error
+                f'{name} must be a number such as 2, 0.1, 1/3 or "sqrt(4.5)", got {text[:60]!r}.',
+                code="E-NUMBER-FORM",
+            )
+        return positive(text, name=name)
     square = positive(stripped[5:-1], name=name)
     top, bottom = isqrt(square.numerator), isqrt(square.denominator)
     if (top * top, bottom * bottom) == (square.numerator, square.denominator):
@@ -66,61 +61,64 @@ def length(text: str, *, name: str) -> Fraction:
 
 
 def _zeros(number: Fraction) -> int:
-    """About how many zeros follow the point."""
+    """Return about how many zeros follow the decimal point."""
     return max(0, len(str(number.denominator)) - len(str(number.numerator)))
 
 
 def checked_epsilon(text: str) -> Fraction:
-    """The claim's epsilon, in (0, 10^6]; raises ``InvalidParameterError``."""
+    """Return the claim's epsilon. Raises ``InvalidParameterError`` unless it is in (0, 10^6]."""
     epsilon = positive(text, name="--epsilon")
     if epsilon > LARGEST_EPSILON:
         raise InvalidParameterError(
-            f"--epsilon must be at most {LARGEST_EPSILON}, got {text}; above that a claim says nothing."
+            f"--epsilon must be at most {LARGEST_EPSILON}, got {text}.", code="E-EPSILON-RANGE"
         )
     return epsilon
 
 
 def checked_delta(text: str | None, kind: Mechanism, *, name: str) -> Fraction | None:
-    """The claim's delta in (0, 1), or 0 where the mechanism has a pure guarantee; ``None`` stays ``None``."""
+    """Return the claim's delta in (0, 1), or 0 if the mechanism has a pure guarantee, or ``None``."""
     if text is None:
         return None
     delta = exact(text, name="--delta")
     if not 0 <= delta < 1:
         raise InvalidParameterError(
-            f"--delta must be in [0, 1), got {text}; at 1 every mechanism satisfies the claim: try 1e-6."
+            f"--delta must be in [0, 1), got {text}. At 1, every mechanism satisfies the claim.",
+            code="E-DELTA-RANGE",
         )
     if delta == 0 and kind.needs_delta:
         raise InvalidParameterError(
-            f"--delta must be greater than 0 for {name}, got {text}: no finite noise of it has a pure "
-            "guarantee; pass a delta such as 1e-6, or take laplace or discrete-laplace."
+            f"--delta must be greater than 0 for {name}, got {text}, because none of its noise has a pure "
+            "guarantee. laplace and discrete-laplace have one.",
+            code="E-DELTA-RANGE",
         )
     return delta
 
 
 def checked_shape(given: Mapping[str, Any]) -> Shape:
-    """The shape from the values of the options by name; raises ``InvalidParameterError`` out of range."""
-    for name, move in COUNTS.items():
+    """Return the shape from the options by name. Raises ``InvalidParameterError`` for one out of range."""
+    for name in COUNTS:
         if given[name] < 1:
-            raise InvalidParameterError(f"--{name} must be 1 or more, got {given[name]}; {move}.")
+            raise InvalidParameterError(
+                f"--{name} must be 1 or more, got {given[name]}.", code="E-COUNT-RANGE"
+            )
     share = positive(given["share"], name="--share")
     if share > 1:
-        raise InvalidParameterError(
-            f"--share must be in (0, 1], got {given['share']}; pass the part of the parties that turns up."
-        )
+        raise InvalidParameterError(f"--share must be in (0, 1], got {given['share']}.", code="E-SHARE-RANGE")
     step = positive(given["grid"], name="--grid")
     counts = {name: given[name] for name in COUNTS if name != "steps"}
     return Shape(**counts, share=share, grid=LossGrid(step=step))
 
 
 def _used(kind: Mechanism) -> tuple[str, ...]:
-    """The options that count for a mechanism. The grid serves compositions by loss distributions, with a
-    delta."""
+    """Return the options that a mechanism uses. Only compositions by loss distributions use the grid."""
     return (*COMMON, *sorted(kind.uses), *(() if kind.adds_up else ("grid",)))
 
 
 def refuse_unused(name: str, given: Collection[str], *, approximate: bool, steps: int) -> None:
-    """Raise ``InvalidParameterError`` for options of ``given`` that the mechanism called ``name`` does not
-    use. ``all`` uses each somewhere."""
+    """Raise ``InvalidParameterError`` for options in ``given`` that the mechanism ``name`` does not use.
+
+    ``all`` uses every option for some mechanism.
+    """
     if name == "all":
         return
     kind = MECHANISMS[name]
@@ -128,14 +126,14 @@ def refuse_unused(name: str, given: Collection[str], *, approximate: bool, steps
     unused = sorted(set(given) - set(used))
     if unused:
         raise InvalidParameterError(
-            f"{name} must be given only options that it uses ({_listed(used)}), got {_listed(unused)}; "
-            "leave that out."
+            f"{name} does not use {_listed(unused)}. Its options are {_listed(used)}.", code="E-OPTION-UNUSED"
         )
     composed = approximate and (steps > 1 or "leaves" in kind.uses)
     if "grid" in given and not composed:
         raise InvalidParameterError(
-            "--grid must come with --delta and more than one step (or a tree), where losses are convolved; "
-            f"got it for {name} with {'a' if approximate else 'no'} delta and --steps {steps}; leave it out."
+            "--grid requires --delta and more than one step (or a tree), because only then losses are "
+            f"convolved, got {name} with {'a' if approximate else 'no'} delta and --steps {steps}.",
+            code="E-OPTION-UNUSED",
         )
 
 
@@ -144,14 +142,14 @@ def _listed(names: Collection[str]) -> str:
 
 
 def help_on_mechanisms() -> str:
-    """A paragraph a mechanism: its parameter, what ``--sensitivity`` scales, and its options."""
-    lines = ["\b", "The mechanisms: parameter; what --sensitivity is; options beside the common ones"]
+    """Return a paragraph per mechanism: its parameter, the meaning of ``--sensitivity``, and its options."""
+    lines = ["\b", "The mechanisms: parameter, meaning of --sensitivity, and further options"]
     for name, kind in MECHANISMS.items():
         own = [option for option in _used(kind) if option not in COMMON]
-        lines += [f"  {name}: {kind.parameter}; {kind.scales}", *([f"    {_listed(own)}"] if own else [])]
+        lines += [f"  {name}: {kind.parameter}, {kind.scales}", *([f"    {_listed(own)}"] if own else [])]
     note = [
         "\b",
-        "The messages of LinUCB, (phi y, phi phi^T) with ||phi|| <= 1 and |y| <= 1, move",
-        'together by sqrt(4.5) at most, 2.1214 rounded up: --sensitivity "sqrt(4.5)".',
+        "The messages of LinUCB, (phi y, phi phi^T) with ||phi|| <= 1 and |y| <= 1, have joint",
+        'sensitivity sqrt(4.5), which is 2.1214 rounded up: --sensitivity "sqrt(4.5)".',
     ]
     return "\n".join([*lines, "", *note])

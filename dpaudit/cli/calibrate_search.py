@@ -1,4 +1,4 @@
-"""The search of ``dpaudit calibrate`` with a limit on its time: what it has tried, and where it stands."""
+"""Run the search of ``dpaudit calibrate`` with a time limit, and show its progress."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dpaudit.core.exact import in_figures
 __all__ = ["search", "within"]
 
 
-class _OutOfTime(BaseException):  # not an Exception: nothing on the way may take it for a refused parameter
+class _OutOfTime(BaseException):  # not an Exception, so that no caller treats it as a refused parameter
     pass
 
 
 @dataclass
 class _Progress:
-    """Parameters tried, and the bracket so far."""
+    """The number of tried parameters, and the bracket so far."""
 
     tried: int = 0
     enough: Fraction | None = None
@@ -55,8 +55,9 @@ def search(
     start: Fraction,
     seconds: float,
 ) -> Calibration:
-    """``calibrate`` of the mechanism called ``name``, from ``start``, in ``seconds`` at most; on a
-    terminal standard error shows how far it is. Raises ``InvalidParameterError`` where the time is over.
+    """Run ``calibrate`` for the mechanism called ``name`` from ``start``, for at most ``seconds``.
+
+    On a terminal, standard error shows the progress. Raises ``InvalidParameterError`` after ``seconds``.
     """
     progress, until = _Progress(), time.monotonic() + seconds
     status = Console(stderr=True, markup=False, emoji=False).status(f"{name}: searching")
@@ -75,8 +76,9 @@ def search(
             return calibrate(claim, proof, start=start, watch=watch)
     except _OutOfTime:
         raise InvalidParameterError(
-            f"the search for {name} must end within --seconds {seconds:g}, it did not "
-            f"({progress.in_words()}); allow more seconds, or ask for fewer --steps or a wider --grid."
+            f"the search for {name} did not end within --seconds {seconds:g} "
+            f"({progress.in_words()}). Allow more seconds, fewer --steps or a wider --grid.",
+            code="E-CALIBRATE-TIMEOUT",
         ) from None
     finally:
         if shown:
@@ -84,22 +86,25 @@ def search(
 
 
 def within(seconds: float, compute: Callable[[], Fraction | None], *, what: str) -> Fraction | None:
-    """What ``compute`` returns, in ``seconds`` at most; raises ``InvalidParameterError`` where the time is
-    over."""
+    """Return what ``compute`` returns. Raises ``InvalidParameterError`` after ``seconds``."""
     try:
         with _interrupted_after(seconds):
             return compute()
     except _OutOfTime:
         raise InvalidParameterError(
-            f"the bound for {what} must be found within --seconds {seconds:g}, it was not; allow more "
-            "seconds, or take a parameter nearer to the smallest one."
+            f"the bound for {what} was not found within --seconds {seconds:g}. Allow more seconds, or take a "
+            "parameter closer to the smallest one.",
+            code="E-CALIBRATE-TIMEOUT",
         ) from None
 
 
 @contextmanager
 def _interrupted_after(seconds: float) -> Iterator[None]:
-    """Raise ``_OutOfTime`` inside after so many seconds, where the system can; elsewhere a search looks at
-    the clock between two parameters. A timer that was running before goes on at the end."""
+    """Raise ``_OutOfTime`` inside the block after ``seconds``, if the system has interval timers.
+
+    Without them, a search checks the time between two parameters. A timer that was running before continues
+    at the end.
+    """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -110,7 +115,7 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
     remaining = signal.setitimer(signal.ITIMER_REAL, 0.0)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        # It fires again every second, in case something swallows the first interruption.
+        # Fire again every second, in case some code catches the first interruption.
         signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
         yield
     finally:

@@ -1,4 +1,4 @@
-"""``dpaudit check``: one function of a module against one claim, without a suite."""
+"""Provide ``dpaudit check``: test one function of a module against one claim, without a suite."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpaudit.core.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.errors import InvalidParameterError, MechanismError, code_of
 from dpaudit.core.harness import hide_checkout
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.processes.ending import no_silent_end
@@ -40,11 +40,10 @@ __all__ = ["check_command"]
 
 REFUTED, CRASHED, NOT_AUDITED, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
 
-#: What is said where calls raised on pairs that --corners made.
-LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of one record write --pair 0 1)"
-#: Characters of an option's value that an error repeats.
+#: Hint if calls raised on pairs that --corners made.
+LISTS_OF_RECORDS = " (--corners passes lists of records. For a function of one record, use --pair 0 1.)"
+#: Characters of an option's value that an error quotes.
 QUOTED = 60
-
 
 CERTIFICATE = click.Path(exists=True, dir_okay=False)
 
@@ -62,57 +61,57 @@ CERTIFICATE = click.Path(exists=True, dir_okay=False)
     nargs=2,
     multiple=True,
     metavar="DATA NEIGHBOUR",
-    help="Two neighbouring inputs, as JSON or Python literals (text in quotes of its own); repeatable.",
+    help="Two neighbouring inputs, as JSON or Python literals (text needs quotes). Repeatable.",
 )
 @click.option(
     "--corners",
     nargs=2,
     metavar="LEAST LARGEST",
-    help="Try pairs made of these two values of a record; needs --size.",
+    help="Try pairs made of these two values of a record. Requires --size.",
 )
-@click.option("--records", metavar="LIST", help='The same with any number of values: \'["a", "b", "c"]\'.')
-@click.option("--size", type=click.IntRange(min=1), help="Records of a data set for --corners.")
+@click.option(
+    "--records", metavar="LIST", help='Like --corners, with any number of values: \'["a", "b", "c"]\'.'
+)
+@click.option("--size", type=click.IntRange(min=1), help="Number of records of a dataset for --corners.")
 @click.option("--null", metavar="VALUE", help="The null record, for --corners with zero-out.")
 @click.option(
     "--adjacency",
     type=click.Choice([item.value for item in Adjacency]),
     default=Adjacency.REPLACE_ONE.value,
     show_default=True,
-    help="What makes two inputs neighbours.",
+    help="The relation between neighbouring inputs.",
 )
-@click.option("--array", "as_array", is_flag=True, help="Hand each input over as a numpy array.")
+@click.option("--array", "as_array", is_flag=True, help="Pass each input as a numpy array.")
 @click.option(
     "--frame",
     "as_frame",
     is_flag=True,
-    help="Hand each input, a list of records, over as a pandas data frame.",
+    help="Pass each input, a list of records, as a pandas data frame.",
 )
 @click.option(
-    "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
+    "--max-samples", type=int, default=100_000, show_default=True, help="Total runs of the function."
 )
+@click.option("--seconds", type=float, help="Time limit for the whole check in seconds [default: none].")
 @click.option(
-    "--seconds", type=float, help="Time for the whole check; then what is known is told [default: none]."
+    "--timeout", type=float, default=60.0, show_default=True, help="Time limit for one call in seconds."
 )
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
 @click.option(
-    "--timeout", type=float, default=60.0, show_default=True, help="Seconds that one call may take."
-)
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that run calls.")
-@click.option(
-    "--scheduler", metavar="ADDRESS", help="Run calls on this Dask cluster; needs the extra of that name."
+    "--scheduler", metavar="ADDRESS", help="Run calls on this Dask cluster. Requires the extra dask."
 )
 @click.option(
     "--tls-ca",
     type=click.Path(exists=True, dir_okay=False),
-    help="The authority of the scheduler's certificates (PEM).",
+    help="CA file for the scheduler's certificates (PEM).",
 )
 @click.option(
     "--tls-cert",
     type=click.Path(exists=True, dir_okay=False),
-    help="This client's certificate for the scheduler (PEM).",
+    help="Certificate of this client (PEM).",
 )
-@click.option("--tls-key", type=CERTIFICATE, help="The key of that certificate (PEM).")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Error level of the check.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same verdict.")
+@click.option("--tls-key", type=CERTIFICATE, help="Key of that certificate (PEM).")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level of the check.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the check.")
 @click.option(
     "--json", "json_path", type=click.Path(path_type=Path, dir_okay=False), help="Write the result as JSON."
 )
@@ -146,26 +145,26 @@ def check_command(
     """Try to refute that FUNCTION of MODULE is private, by running it.
 
     The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
-    module is imported with the current folder first on Python's path. Samples never verify a claim.
+    module is imported with the current folder first on Python's path. Sampling cannot verify a claim.
 
-    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the
-    function hung, raised in every call, or returned what cannot be read. 4: not audited,
-    because no run could have refuted the claim: too few runs (said at once, with how many it takes), outputs
-    without anything to compare, or calls that depend on one another. 130: stopped by Ctrl-C, after
-    saying what is known.
+    Exit code 0: audited and not refuted. 1: refuted. 2: usage error, or a module that does not import. 3: the
+    function hung, raised in every call, or returned an unsupported output. 4: not audited, because no run
+    could have refuted the claim. Reasons are too few runs (reported at once, with the number needed), outputs
+    without anything to compare, and calls that depend on one another. 130: stopped by Ctrl-C, after printing
+    the result so far.
     """
     stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
     claim = _claim({name: text for name, text in stated.items() if text is not None}, Adjacency(adjacency))
     if as_array and as_frame:
-        raise click.UsageError("--array and --frame say two things of one input; give one of them.")
+        raise click.UsageError("--array and --frame cannot be used together.")
     make = _ARRAY if as_array else _FRAME if as_frame else None
     values = _values(corners, records)
     inputs = _neighbours(pairs, values, size, null, claim, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
-            f"--json must name a file in an existing folder, got {json_path}; make the folder."
+            f"--json must name a file in an existing folder, got {json_path}.", code="E-OUTPUT-FOLDER"
         )
-    from dpaudit.blackbox.check import check  # the other commands need none of it
+    from dpaudit.blackbox.check import check  # not imported by the other commands
     from dpaudit.blackbox.notes import RAISED
     from dpaudit.blackbox.statistics.cluster import scheduler_of, travel_with
 
@@ -189,15 +188,15 @@ def check_command(
                 scheduler=address,
             )
         except MechanismError as error:
-            show_error(str(error) + (LISTS_OF_RECORDS if values else ""))
+            show_error(str(error) + (LISTS_OF_RECORDS if values else ""), code=code_of(error))
             sys.exit(CRASHED)
     console = make_console()
     console.print(Text(clean(str(result))))
     if values and any(RAISED in note for note in result.notes):
         console.print(Text(LISTS_OF_RECORDS.strip()))
     if json_path is not None:
-        asked = {"function": function, "pairs": [pair.name for pair in inputs], "alpha": alpha}
-        write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
+        options = {"function": function, "pairs": [pair.name for pair in inputs], "alpha": alpha}
+        write_text(json_path, json.dumps(options | result.to_dict(), indent=1, allow_nan=False) + "\n")
     if stopped:
         sys.exit(INTERRUPTED)
     sys.exit(REFUTED if result.verdict == "refuted" else NOT_AUDITED if result.not_audited else 0)
@@ -205,7 +204,7 @@ def check_command(
 
 @dataclass(frozen=True)
 class _Make:
-    """What an option makes of each input."""
+    """Conversion of each input that an option requests."""
 
     option: str
     needs: str
@@ -216,7 +215,7 @@ class _Make:
             return self.function(data)
         except (ValueError, TypeError, AttributeError) as error:
             raise InvalidParameterError(
-                f"{self.option} needs {self.needs}, got {str(data)[:QUOTED]} ({error}); leave it out."
+                f"{self.option} needs {self.needs}, got {str(data)[:QUOTED]} ({error}).", code="E-INPUT-FORM"
             ) from error
 
 
@@ -224,12 +223,12 @@ def _frame(data: Any) -> Any:
     import pandas as pd
 
     if not isinstance(data, list) or not all(isinstance(record, dict) for record in data):
-        raise TypeError("it is another thing")
+        raise TypeError("not a list of records")
     return pd.DataFrame(data)
 
 
 _ARRAY = _Make("--array", "inputs of one shape", np.asarray)
-_FRAME = _Make("--frame", 'inputs such as \'[{"age": 40}, {"age": 50}]\', a record each', _frame)
+_FRAME = _Make("--frame", 'inputs such as \'[{"age": 40}, {"age": 50}]\', one object per record', _frame)
 
 #: The claim that each set of options states.
 _CLAIMS: dict[frozenset[str], Callable[..., PrivacyClaim]] = {
@@ -246,7 +245,7 @@ def _claim(stated: dict[str, str], adjacency: Adjacency) -> PrivacyClaim:
     if kind is None:
         given = " and ".join(f"--{name}" for name in stated) or "none of them"
         raise click.UsageError(
-            f"a claim is --epsilon, alone or with --delta or --order, or --rho, or --mu; got {given}."
+            f"a claim is --epsilon, alone or with --delta or --order, or --rho, or --mu, got {given}."
         )
     return kind(adjacency=adjacency, **stated)
 
@@ -259,14 +258,16 @@ def _neighbours(
     claim: PrivacyClaim,
     make: _Make | None,
 ) -> list[Neighbours]:
-    """The pairs of all options together, those that were written out first."""
+    """Return the pairs of all options: first those of --pair, then those of --corners."""
     if not pairs and values is None:
-        raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
+        raise click.UsageError("neighbouring inputs are required: pass --pair, or --corners and --size.")
     if (values is None) != (size is None):
-        raise click.UsageError("--corners (or --records) and --size need each other; give both or none.")
+        raise click.UsageError("--corners (or --records) and --size must be used together.")
     zero_out = values is not None and claim.adjacency is Adjacency.ZERO_OUT
     if zero_out != (null is not None):
-        raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
+        raise click.UsageError(
+            "--null is required for --corners with --adjacency zero-out, and allowed only there."
+        )
     from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
@@ -281,21 +282,21 @@ def _neighbours(
 
 
 def _values(corners: tuple[str, str] | None, records: str | None) -> list[Any] | None:
-    """The values of a record that --corners or --records names; ``None`` where neither is given."""
+    """Return the values of a record from --corners or --records, or ``None`` without either option."""
     if records is None:
         return None if corners is None else [_read("--corners", text) for text in corners]
     if corners is not None:
-        raise click.UsageError("--corners and --records both name the values of a record; give one of them.")
+        raise click.UsageError("--corners and --records cannot be used together.")
     values = _read("--records", records)
     if not isinstance(values, list | tuple):
         raise InvalidParameterError(
-            f"--records must be a list, got {records[:QUOTED]!r}; write for example '[0, 1, 2]'."
+            f"--records must be a list such as '[0, 1, 2]', got {records[:QUOTED]!r}.", code="E-RECORDS-FORM"
         )
     return list(values)
 
 
 def _read(option: str, text: str) -> Any:
-    """JSON, or else a Python literal (tuples, sets, None, single quotes)."""
+    """Read JSON, or else a Python literal (tuples, sets, None, single quotes)."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -304,42 +305,46 @@ def _read(option: str, text: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise InvalidParameterError(
-            f"{option} must be JSON or a Python literal, got {text[:QUOTED]!r}; write for example '[0, 1]', "
-            "in quotes of the shell, and a text as '\"a\"'."
+            f"{option} must be JSON or a Python literal, got {text[:QUOTED]!r}. Write for example '[0, 1]', "
+            "in quotes of the shell, and a text as '\"a\"'.",
+            code="E-INPUT-LITERAL",
         ) from None
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """The callable that ``module:function`` names; importing the module runs it."""
+    """Import a module and return the callable that ``module:function`` names. The import runs the module."""
     module, colon, path = name.partition(":")
     if not (colon and module and path):
         raise InvalidParameterError(
-            f"a function is named as MODULE:FUNCTION, got {name!r}; for noisy_count in mine.py write "
-            "mine:noisy_count."
+            f"a function is named as MODULE:FUNCTION, such as mine:noisy_count for mine.py, got {name!r}.",
+            code="E-FUNCTION-NAME",
         )
     try:
         found: Any = importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # whatever a foreign module raises as it runs
+    except (Exception, SystemExit) as error:  # a foreign module may raise anything
         raise InvalidParameterError(
-            f"the module of {name!r} must import, got {type(error).__name__}: {error}; run it with the "
-            f"folder of {module} as the current one, and without .py."
+            f"the module of {name!r} must import, got {type(error).__name__}: {error}. Run the "
+            f"command in the folder of {module}, and write the name without .py.",
+            code="E-MODULE-IMPORT",
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
             raise InvalidParameterError(
-                f"{path} must be a function of the module {module}, which has no {part!r}; check its name."
+                f"{path} must be a function of the module {module}, which has no {part!r}.",
+                code="E-FUNCTION-MISSING",
             )
         found = getattr(found, part)
     if not callable(found):
         raise InvalidParameterError(
-            f"{path} must be a function of the module {module}, got {type(found).__name__}; check its name."
+            f"{path} must be a function of the module {module}, got {type(found).__name__}.",
+            code="E-FUNCTION-TYPE",
         )
     return found  # type: ignore[no-any-return]
 
 
 @contextmanager
 def _current_folder_first() -> Iterator[None]:
-    """The current folder first on Python's path, while the function is imported and runs."""
+    """Put the current folder first on Python's path while the function is imported and runs."""
     here = str(Path.cwd())
     hidden = hide_checkout(Path(here))
     sys.path.insert(0, here)
@@ -353,8 +358,10 @@ def _current_folder_first() -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[list[int]]:
-    """Ctrl-C ends the runs, as ever, and is also entered in the list that this yields: a check that was cut
-    short says what is known, and must not exit as one that ran to its end."""
+    """Record Ctrl-C in the list that this yields, and let it end the runs as usual.
+
+    An interrupted check prints its result so far, and must not exit with the code of a complete one.
+    """
     stopped: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield stopped  # only the main thread may set handlers
@@ -369,7 +376,7 @@ def _interruptible() -> Iterator[list[int]]:
         if before is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, stop)
         yield stopped
-    except KeyboardInterrupt:  # before the first run, or after the last one: nothing is known
+    except KeyboardInterrupt:  # before the first run or after the last one
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, before)

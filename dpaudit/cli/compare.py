@@ -1,4 +1,4 @@
-"""``dpaudit compare``: what got worse from one report to the next."""
+"""Provide ``dpaudit compare``: list what got worse from one report to the next."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ GOT_WORSE = 1
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 def compare_command(old: Path, new: Path) -> None:
-    """Say what got worse from the report OLD to the report NEW, and what got better.
+    """Print what got worse from the report OLD to the report NEW, and what got better.
 
-    Worse is a row or cell that is no longer as expected, no longer verified (consistent is less), no longer
-    consistent and not verified either, that crashes now, that holds by weaker evidence, that is new and
-    against its expectation, that states another claim or has another role, or that is gone. What was against
-    its expectation before, and is so in the same way, is not worse. Worse is also a verdict of the same
-    strength that assumes more or was looked at on less, and a run that was stopped, that could not run a
-    suite, or that has a smaller profile, a larger error level or a weaker --require, or accepts more.
+    A row or cell is worse if it is no longer as expected, no longer verified (consistent is less), no longer
+    consistent and not verified either, crashes now, holds by weaker evidence, is new and not as expected,
+    states another claim, has another role, or is gone. A row that was not as expected before, in the same
+    way, is not worse. A verdict of the same strength is worse if it assumes more or covers less. A run is
+    worse if it was stopped, could not run a suite, has a smaller profile, a larger significance level or a
+    weaker --require, or accepts more.
 
     Exit code 0: nothing got worse. 1: something did. 2: a report cannot be read.
     """

@@ -1,4 +1,4 @@
-"""``dpaudit init``: a suite, a test and a workflow to begin with, the suite perhaps with a known row."""
+"""Provide ``dpaudit init``: write a first suite, a test and a workflow, optionally from a row of dpaudit."""
 
 from __future__ import annotations
 
@@ -23,44 +23,42 @@ __all__ = ["init_command"]
     "--from",
     "row_id",
     metavar="ID",
-    help="Begin with this row of the suites of `dpaudit list papers`.",
+    help="Start from this row of the suites that ship with dpaudit (`dpaudit list papers`).",
 )
 def init_command(folder: Path, row_id: str | None) -> None:
     """Write a suite, a test and a GitHub workflow to FOLDER [default: the current one].
 
-    The suite, audits/mine.py, has one row that comes out as expected; the test, tests/test_privacy.py, uses
-    the pytest plugin; the workflow, .github/workflows/dpaudit.yml, runs both. With --from the suite has a row
-    of dpaudit's own, with all that it needs in one file, to be changed.
+    The suite, audits/mine.py, has one row, which is as expected. The test, tests/test_privacy.py, uses the
+    pytest plugin. The workflow, .github/workflows/dpaudit.yml, runs both. With --from, the suite is a copy of
+    a row of dpaudit's own suites, in one file, for you to change.
 
-    Exit code 0: written. 2: one of the files is there already (nothing is written), or cannot be written.
+    Exit code 0: written. 2: one of the files exists already (nothing is written), or cannot be written.
     """
     paths = {folder / name: text for name, text in STARTER.items()}
     if row_id is not None:
         with rows_named(row_id, ("papers",)) as found:
             paths[folder / SUITE] = suite_from(*found[0])
-    there = [str(path) for path in paths if path.exists() or path.is_symlink()]
-    if there:
+    existing = [str(path) for path in paths if path.exists() or path.is_symlink()]
+    if existing:
         raise InvalidParameterError(
-            f"init must not overwrite a file, got {', '.join(there)} in place; move it away, or name another "
-            "folder."
+            f"init does not overwrite files, but these exist: {', '.join(existing)}.", code="E-INIT-EXISTS"
         )
     console = make_console()
     for path, text in paths.items():
         _write_new(path, text)
         console.print(Text(f"written: {one_line(path)}"))
-    there_to = "" if folder == Path() else " in that folder"
-    first = "" if find_spec("pytest") else "pip install pytest; "  # dpaudit runs without it
-    console.print(f"next{there_to}: dpaudit run audits; {first}python -m pytest tests/test_privacy.py")
+    place = "" if folder == Path() else " in that folder"
+    first = "" if find_spec("pytest") else "pip install pytest; "  # dpaudit itself does not need pytest
+    console.print(f"next{place}: dpaudit run audits; {first}python -m pytest tests/test_privacy.py")
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet, with its folders."""
+    """Write a new file and create its folders."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise InvalidParameterError(
-            f"init must be able to write {path}, got: {error.strerror or error}; name a folder that is yours "
-            "to write."
+            f"init must be able to write {path}, got: {error.strerror or error}.", code="E-OUTPUT-WRITE"
         ) from error

@@ -1,4 +1,4 @@
-"""``dpaudit list`` and ``dpaudit explain``: what the suites claim, without running them."""
+"""Provide ``dpaudit list`` and ``dpaudit explain``: show what suites claim, without running them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import shown_strength
-from dpaudit.report.fields import NOT_REPEATED
+from dpaudit.report.fields import NO_PROGRAM
 from dpaudit.report.file.document import read_report
 from dpaudit.report.notation import clean
 from dpaudit.report.roles import mended_by
@@ -29,13 +29,15 @@ from dpaudit.verify.statement import assumed_in_words
 
 __all__ = ["explain_command", "list_command", "rows_named"]
 
-FRESH = "its program does the same in two fresh processes, or the row crashes"
-NOT_FRESH = f"the row declares {NOT_REPEATED}"
+FRESH = "its program must do the same in two fresh processes, or the row crashes"
+NOT_FRESH = f"the row has {NO_PROGRAM}"
+#: Fields of a result with lines of text, and the word before each line.
+LINES = {"reasons": "reason", "obstacles": "unmet condition", "notes": "note"}
 
 
 @contextmanager
 def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
-    """The suites that import; the others are named at the end, and the command exits with 2."""
+    """Yield the suites that import. At the end, print errors for the others and exit with 2."""
     pool = Pool(1)
     broken: list[BrokenSuite] = []
     try:
@@ -56,12 +58,12 @@ def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
     "--durations",
     "report_path",
     type=click.Path(path_type=Path),
-    help="Say how long rows took in this report.",
+    help="Show how long the rows took in this report.",
 )
 def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
     """List the rows of suites: id, role, kind, expected verdict, title.
 
-    With --durations also how long each took in an earlier report, a dash where that has no such row.
+    With --durations, also show how long each row took in an earlier report, or a dash for a new row.
     """
     console = make_console()
     seconds = None if report_path is None else _seconds_of(report_path)
@@ -85,22 +87,20 @@ def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
 
         known = [time for time in times if time is not None]
         if seconds is not None:
-            took = (
-                f"{len(known)} of {len(times)} rows have a duration, {duration(sum(known))} one after another"
-            )
+            took = f"{len(known)} of {len(times)} rows have a duration, {duration(sum(known))} in total"
             console.print(took, style="dim")
 
 
 def _seconds_of(path: Path) -> dict[tuple[str, str], float]:
-    """How long each row of a report took, by paper and id: a label is a path, and another one elsewhere."""
+    """Return the seconds of each row by paper and id, because suite labels differ between folders."""
     return {(row["paper"], row["id"]): row["seconds"] for row in read_report(path)["results"]}
 
 
 @contextmanager
 def rows_named(row_id: str, paths: tuple[str, ...]) -> Iterator[list[tuple[LoadedSuite, dict[str, Any]]]]:
-    """The rows of this id, whatever the case of its letters, each with its suite; at least one.
+    """Yield the rows with this id, ignoring case, each with its suite.
 
-    Raises ``InvalidParameterError`` where there is none.
+    Raises ``InvalidParameterError`` if there is no such row.
     """
     with _loaded(paths) as suites:
         found = [
@@ -113,9 +113,10 @@ def rows_named(row_id: str, paths: tuple[str, ...]) -> Iterator[list[tuple[Loade
             names = [row["id"] for suite in suites for row in suite.rows]
             close = ", ".join(difflib.get_close_matches(row_id, names, n=3, cutoff=0.3))
             raise InvalidParameterError(
-                f"ID must be the id of a row, got {row_id!r}; "
-                + (f"did you mean {close}?" if close else "see `dpaudit list`.")
-                + ("" if paths else " Rows of your own suite need its path: dpaudit explain ID PATH")
+                f"ID must be the id of a row, got {row_id!r}. "
+                + (f"Did you mean {close}?" if close else "See `dpaudit list`.")
+                + ("" if paths else " For a row of your own suite, add its path: dpaudit explain ID PATH"),
+                code="E-ROW-UNKNOWN",
             )
         yield found
 
@@ -124,22 +125,25 @@ def rows_named(row_id: str, paths: tuple[str, ...]) -> Iterator[list[tuple[Loade
 @click.argument("row_id", metavar="ID")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option(
-    "--report", "report_path", type=click.Path(path_type=Path), help="Say also how this report decided it."
+    "--report",
+    "report_path",
+    type=click.Path(path_type=Path),
+    help="Also show how this report decided the row.",
 )
 def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | None) -> None:
-    """Say what a row claims, where that is printed, what the row does, and how it was decided."""
+    """Show what a row claims, its source, what the row does, and how it was decided."""
     console = make_console()
     results = read_report(report_path)["results"] if report_path is not None else []
     with rows_named(row_id, paths) as found:
         for suite, row in found:
             _explain(console, suite, row)
-            # Not by the suite's label: that is a path, and another one from another folder.
+            # Not by the suite's label, which is a path and differs between folders.
             name = (suite.description["paper"], row["id"])
-            told = [result for result in results if (result["paper"], result["id"]) == name]
-            for result in told:
+            matching = [result for result in results if (result["paper"], result["id"]) == name]
+            for result in matching:
                 _explain_result(console, result)
-            if report_path is not None and not told:
-                console.print(Text(f"\nthe report holds no row {one_line(row['id'])} of that suite"))
+            if report_path is not None and not matching:
+                console.print(Text(f"\nthe report has no row {one_line(row['id'])} of this suite"))
 
 
 def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
@@ -168,20 +172,22 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
 
 
 def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The suite's symbols that the row's words use, in the suite's order."""
-    said = "\n".join((row["title"], row["does"], row["claim"]["in_words"]))
+    """Yield the suite's symbols that occur in the row's texts, in the suite's order."""
+    texts = "\n".join((row["title"], row["does"], row["claim"]["in_words"]))
     for name, meaning in suite.description["symbols"].items():
-        flags = re.IGNORECASE if " " in name else 0  # a term may begin a sentence, a letter is itself
-        if re.search(rf"(?<![\w*]){re.escape(name)}(?![\w*])", said, flags):
+        flags = (
+            re.IGNORECASE if " " in name else 0
+        )  # a term may start a sentence, but a letter is case-sensitive
+        if re.search(rf"(?<![\w*]){re.escape(name)}(?![\w*])", texts, flags):
             yield name, meaning
 
 
 def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
     console.print()
     console.print(result_line(result))
-    for title in ("reasons", "obstacles", "notes"):
-        for text in result[title]:
-            console.print(Text(f"  {title.removesuffix('s')}: {one_line(text)}"))
+    for field, title in LINES.items():
+        for text in result[field]:
+            console.print(Text(f"  {title}: {one_line(text)}"))
     for item in result["evidence"]:
         console.print(Text(f"  {_evidence(item)}"))
     bounds = bounds_in_words(result)
@@ -195,14 +201,14 @@ def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
 def _explain_cell(console: Console, cell: Mapping[str, Any]) -> None:
     strength = f" / {shown_strength(cell)}" if shown_strength(cell) else ""
     wanted = "" if cell["verdict"] == cell["expect"] else f" (expected {cell['expect']})"
-    beside = "" if cell["deciding"] else ", under the row: it does not enter the verdict"
+    beside = "" if cell["deciding"] else ", does not decide the row"
     bounds = bounds_in_words(cell)
     line = f"  cell {one_line(cell['name'])}: {cell['verdict']}{strength}{wanted}{beside}"
     console.print(Text(line + (f"  {bounds}" if bounds else "")))
     console.print(Text(f"    claims: {one_line(cell['claim']['in_words'])}", style="dim"))
-    for title in ("reasons", "obstacles", "notes"):
-        for text in cell[title]:
-            console.print(Text(f"    {title.removesuffix('s')}: {one_line(text)}"))
+    for field, title in LINES.items():
+        for text in cell[field]:
+            console.print(Text(f"    {title}: {one_line(text)}"))
     for item in cell["evidence"]:
         console.print(Text(f"    {_evidence(item)}"))
 
@@ -212,7 +218,7 @@ def _many(points: int) -> str:
 
 
 def _evidence(item: Mapping[str, Any]) -> str:
-    """One line on a piece of evidence: what kind, what it rests on."""
+    """Return one line on a piece of evidence: its kind, bound and basis."""
     if item["evidence"] == "certificate":
         assumed = assumed_in_words(item["assumptions"])
         return one_line(f"certificate: {item['quantity']} <= {item['bound']}, {assumed}")

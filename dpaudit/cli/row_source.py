@@ -1,5 +1,7 @@
-"""One row of a suite as a file of its own, for ``dpaudit init --from``: the statement that declares the row,
-and what its names need from its module and from the suite's other modules. All else stays an import.
+"""Extract one row of a suite into a single file, for ``dpaudit init --from``.
+
+The file contains the statement that declares the row, and the statements that its names need from its module
+and from the suite's other modules. Everything else stays an import.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ __all__ = ["row_source"]
 
 @dataclass
 class _Module:
-    """A file's statements, and which of them bind a name."""
+    """The statements of a file, and which of them are needed."""
 
     path: Path
     lines: list[str]
@@ -31,16 +33,16 @@ class _Module:
         return cls(path, text.splitlines(), ast.parse(text).body)
 
     def binding(self, name: str) -> list[int]:
-        """The statements at the top of the file that bind a name."""
+        """Return the indices of the top-level statements that bind a name."""
         return [i for i, statement in enumerate(self.body) if name in _bound(statement)]
 
     def at(self, line: int) -> int | None:
-        """The statement at the top of the file that a line stands in."""
+        """Return the index of the top-level statement that contains a line."""
         spans = enumerate((_first_line(one), one.end_lineno or 0) for one in self.body)
         return next((i for i, (first, last) in spans if first <= line <= last), None)
 
     def text(self, i: int) -> str:
-        """A statement with its decorators and the comments right above it."""
+        """Return the text of a statement with its decorators and the comments directly above it."""
         first = _first_line(self.body[i]) - 1
         while first and self.lines[first - 1].startswith("#"):
             first -= 1
@@ -48,7 +50,7 @@ class _Module:
         return "\n".join(self.lines[n] for n in range(first, last) if n + 1 not in self.dropped)
 
     def drop_other_rows(self, i: int, line: int) -> None:
-        """Of a function's decorators that declare rows of the same group, only the one at ``line`` stays."""
+        """Drop a function's decorators that declare other rows of the same group than the one at ``line``."""
         statement = self.body[i]
         decorators = _decorators(statement)
         kept = [item for item in decorators if item.lineno <= line <= (item.end_lineno or 0)]
@@ -62,7 +64,7 @@ class _Module:
         statement.decorator_list = kept
 
     def drop_missing_repairs(self, i: int) -> None:
-        """What a repair mends is not said where that row does not come along."""
+        """Drop ``repairs=`` arguments that name rows outside the extracted statement."""
         for call in [node for node in ast.walk(self.body[i]) if isinstance(node, ast.Call)]:
             for keyword in [item for item in call.keywords if item.arg == "repairs"]:
                 mended = _texts(keyword.value)
@@ -73,7 +75,7 @@ class _Module:
                     self._cut(keyword)
 
     def _cut(self, keyword: ast.keyword) -> None:
-        """Take an argument and the comma after it out of the lines."""
+        """Remove an argument and the comma after it from the lines."""
         first, last = keyword.lineno, keyword.end_lineno or keyword.lineno
         before = self.lines[first - 1].encode()[: keyword.col_offset].decode()  # offsets count bytes
         after = self.lines[last - 1].encode()[keyword.end_col_offset or 0 :].decode()
@@ -91,13 +93,13 @@ def _decorators(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _texts(node: ast.AST) -> set[str]:
-    """The texts that stand in a piece of source."""
+    """Return the string constants of a piece of source."""
     constants = [item.value for item in ast.walk(node) if isinstance(item, ast.Constant)]
     return {value for value in constants if isinstance(value, str)}
 
 
 def _group_of(decorator: ast.expr) -> str:
-    """The name that a row's decorator is given first, of its group."""
+    """Return the first argument of a row's decorator, which names its group, or an empty text."""
     first = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
     return first.id if isinstance(first, ast.Name) else ""
 
@@ -116,11 +118,11 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 
 class _Taken:
-    """The statements and imports that were taken so far for a row of the file ``path`` below ``root``."""
+    """The statements and imports needed so far for a row of the file ``path`` below ``root``."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.root, self.package = root, path.relative_to(root).parts[0]
-        #: In the order in which they must stand: a module comes after those that it imports from.
+        #: In the order of the output: a module comes after the modules that it imports from.
         self.modules: dict[Path, _Module] = {}
         self.imports: set[tuple[str, str, str]] = set()
         self.renamed: list[str] = []
@@ -132,22 +134,22 @@ class _Taken:
         return self.modules[path]
 
     def take(self, module: _Module, i: int) -> None:
-        """A statement, and all that its names need."""
+        """Take a statement and everything that its names need."""
         if i in module.taken:
             return
         module.taken.add(i)
         for name in _bound(module.body[i]):
             owner, other = self._owners.setdefault(name, (module, i))
             if owner is not module and owner.text(other) != module.text(i):
-                raise _not_alone(f"{name!r} is one thing in {owner.path.name}, another in {module.path.name}")
+                raise _not_extractable(f"{name!r} differs between {owner.path.name} and {module.path.name}")
         for node in ast.walk(module.body[i]):
             if isinstance(node, ast.Name):
                 if node.id == "__file__":
-                    raise _not_alone("it reads files that lie beside it")
+                    raise _not_extractable("it reads files next to it")
                 self.need(module, node.id)
 
     def need(self, module: _Module, name: str) -> None:
-        """What binds a name in a module, if anything does."""
+        """Take what binds a name in a module, if anything does."""
         for i in module.binding(name):
             statement = module.body[i]
             if not isinstance(statement, ast.Import | ast.ImportFrom):
@@ -165,18 +167,18 @@ class _Taken:
             return
         path = self.root.joinpath(*dotted).with_suffix(".py")
         if not source or not path.is_file():
-            raise _not_alone(f"it needs the module {'.'.join([*dotted, alias.name])} as a whole")
+            raise _not_extractable(f"it needs the whole module {'.'.join([*dotted, alias.name])}")
         before = list(self.modules)
         other = self.module(path)
         self.need(other, alias.name)
-        if path not in before:  # it was met now, so it comes before the modules that were there
+        if path not in before:  # a new module comes before the modules that import it
             ordered = {one: self.modules[one] for one in self.modules if one not in before}
             self.modules = ordered | {one: self.modules[one] for one in before}
         if alias.asname and alias.asname != alias.name:
             self.renamed.append(f"{alias.asname} = {alias.name}")
 
     def text(self) -> str:
-        """Imports, then the statements of each module in their order."""
+        """Return the imports, then the statements of each module in their order."""
         parts = ["\n".join(self._import_lines())]
         for n, module in enumerate(self.modules.values()):
             if n == len(self.modules) - 1:
@@ -200,25 +202,25 @@ class _Taken:
                 yield f"from {source} import {', '.join(dict.fromkeys(names))}"
 
 
-def _not_alone(why: str) -> InvalidParameterError:
+def _not_extractable(why: str) -> InvalidParameterError:
     return InvalidParameterError(
-        f"a row to start from must stand by itself, and of this one {why}; choose another row, or copy the "
-        "suite."
+        f"this row cannot be extracted into one file: {why}. Choose another row, or copy the suite.",
+        code="E-ROW-EXTRACT",
     )
 
 
 def row_source(path: Path, line: int, *, root: Path) -> tuple[str, str]:
-    """What declares the row at a line of a file, with all that it needs, and the name of its group.
+    """Return the source of the row at a line of a file with everything it needs, and the name of its group.
 
-    Modules of the file's own package below ``root`` are taken apart, all others imported. Raises
-    ``InvalidParameterError`` for a row that cannot be taken out: made by a function, or in need of whole
-    modules, of files beside it, or of two things of one name.
+    Statements are copied from modules of the file's own package below ``root``. Other modules are imported.
+    Raises ``InvalidParameterError`` for a row that cannot be extracted, because a function makes it, or it
+    needs whole modules, other files, or two definitions of one name.
     """
     taken = _Taken(path, root)
     module = taken.module(path)
     place = module.at(line)
     if place is None or not _declares(module.body[place], line):
-        raise _not_alone("a function makes it, among others")
+        raise _not_extractable("a function makes it together with other rows")
     module.drop_other_rows(place, line)
     module.drop_missing_repairs(place)
     taken.take(module, place)
@@ -229,12 +231,12 @@ def row_source(path: Path, line: int, *, root: Path) -> tuple[str, str]:
         if isinstance(module.body[i], ast.Assign) and _is_group(module.body[i])
     ]
     if len(groups) != 1:
-        raise _not_alone("it is in no group of its module")
+        raise _not_extractable("it belongs to no group of its module")
     return taken.text(), groups[0]
 
 
 def _declares(statement: ast.stmt, line: int) -> bool:
-    """Whether the line runs when the module is imported: of a function, a decorator's and no other."""
+    """Return whether the line runs on import. In a function, only the lines of decorators do."""
     decorated = any(item.lineno <= line <= (item.end_lineno or 0) for item in _decorators(statement))
     return decorated or not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 

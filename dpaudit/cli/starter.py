@@ -1,5 +1,7 @@
-"""The files that ``dpaudit init`` writes: a suite that comes out as expected, a test, a GitHub workflow. The
-suite is one of a few lines, or has a row of the suites that ship with dpaudit."""
+"""Hold the files that ``dpaudit init`` writes: a suite that is as expected, a test, and a GitHub workflow.
+
+The suite has a few lines, or is a copy of a row of the suites that ship with dpaudit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ __all__ = ["STARTER", "suite_from"]
 
 _SUITE = '''"""The privacy claims of this project, one row each.
 
-Run them with `dpaudit run audits`. The run exits with 1 where a row comes out otherwise than its `expect`.
+Run them with `dpaudit run audits`. The run exits with 1 if the verdict of a row differs from its `expect`.
 """
 
 import numpy as np
@@ -38,13 +40,13 @@ def row():
     return Proving(program=noisy_sum, epsilon=1, data=Records(Anything()))
 '''
 
-_TEST = '''"""Black-box tests of privacy: each fails where runs refute the claim; passing proves nothing."""
+_TEST = '''"""Black-box tests of privacy: a test fails if runs refute the claim. Passing proves nothing."""
 
 import dpaudit
 
 
 def noisy_count(data, rng):
-    """Replace this by a function of yours: (data, rng) -> output, all randomness from rng."""
+    """Replace this by your function (data, rng) -> output. It must take all randomness from rng."""
     return sum(data) + rng.laplace(scale=1)
 
 
@@ -71,7 +73,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      # Name here where this project gets dpaudit from, and add what its audits import.
+      # Change this to where your project gets dpaudit from, and add what its audits import.
       - run: python -m pip install dpaudit pytest
       - run: python -m pytest tests/test_privacy.py
       - run: dpaudit run audits
@@ -85,7 +87,7 @@ jobs:
 
 #: Where the suite is written.
 SUITE = "audits/mine.py"
-#: What is written, by path below the folder.
+#: The files, by path below the folder.
 STARTER = {
     SUITE: _SUITE,
     "tests/test_privacy.py": _TEST,
@@ -97,9 +99,9 @@ _FROM = '''"""Started from the row {id} of dpaudit's own suites.
 {title}
 ({source})
 
-Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to what you claim; where
-the claim and the noise come from one constant, change each by itself. Run it with `dpaudit run audits`;
-`dpaudit explain {id} papers` says what the original claims and does.
+Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to the verdict you expect.
+If the claim and the noise use one constant, change each of them separately. Run it with `dpaudit run audits`.
+`dpaudit explain {id} papers` shows what the original claims and does.
 """
 
 from __future__ import annotations
@@ -112,14 +114,15 @@ suite.include({group})
 
 
 def suite_from(suite: LoadedSuite, row: Mapping[str, Any]) -> str:
-    """A suite of one file that has this row of ``suite``, with what the row needs.
+    """Return a one-file suite with this row of ``suite`` and everything that the row needs.
 
-    Raises ``InvalidParameterError`` for a row that cannot be taken out of its suite.
+    Raises ``InvalidParameterError`` for a row that cannot be extracted from its suite.
     """
     place = row["location"]
     if place is None:
         raise InvalidParameterError(
-            f"a row to start from must say where it is declared, got {row['id']!r}; choose another row."
+            f"the place where row {row['id']!r} is declared is unknown. Choose another row.",
+            code="E-ROW-EXTRACT",
         )
     file = (Path(suite.file.path).parent / place["file"]).resolve()
     body, group = row_source(file, place["line"], root=Path(suite.file.root).resolve())

@@ -1,4 +1,4 @@
-"""Coins and their interpreters (theory of operation in ``base``)."""
+"""Offer the coins and their interpreters. ``base`` explains how they work."""
 
 from dpaudit.coins.base import ChannelSession, Coins, Program
 from dpaudit.coins.enumerator import (

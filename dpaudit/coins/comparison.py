@@ -1,4 +1,4 @@
-"""What a replay shows: each site under both inputs, the leaks, and from both the loss of any view."""
+"""Hold the result of a replay: each site under both inputs, the leaks, and the privacy loss in any view."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "ra
 
 @dataclass(frozen=True)
 class Leak:
-    """Something shown that depends on the data without noise, at position ``index`` of the recording.
+    """A difference between the runs on two inputs that no noise hides, at position ``index``.
 
-    ``refutes`` says that whoever sees the site tells the two inputs apart with certainty, given the common
-    prefix. A differing audience, a channel in the place of a release or a hidden draw that appears or
-    vanishes is a fault of the program's structure, not yet a refutation.
+    ``refutes`` is true if an adversary who sees the site distinguishes the two inputs with certainty, given
+    the common prefix. A different audience, a channel instead of a release, or a hidden draw that appears or
+    disappears is a fault in the structure of the program, but does not refute the claim by itself.
     """
 
     what: LeakKind
@@ -52,8 +52,11 @@ class Leak:
 
 @dataclass(frozen=True)
 class SiteLoss:
-    """One random site under both inputs: ``loss`` is log p(value) - log p'(value), one number per
-    replicate."""
+    """A random site under both inputs.
+
+    ``loss`` is log p(value) - log p'(value), one number per replicate. ``moved`` is true if the two
+    distributions differ.
+    """
 
     index: int
     record: SiteRecord
@@ -64,9 +67,10 @@ class SiteLoss:
 
 @dataclass(frozen=True)
 class HiddenChoice:
-    """A random choice of the neighbour's that is not compared: its site and occurrence (``key``), its record
-    if there is one, its distribution and outcome. It ``moved`` where the distribution is another one, or it
-    is made there only.
+    """A random choice in the run on the neighbour that is not compared.
+
+    ``key`` is its site and occurrence. ``record`` is the recorded site, if there is one. ``moved`` is true if
+    the distribution differs from the recorded one, or if only the neighbour makes this choice.
     """
 
     key: tuple[str, int]
@@ -77,12 +81,16 @@ class HiddenChoice:
 
 
 def none_counted(site: str) -> bool:
-    """No site counts as shown that the view does not see."""
+    """Return False: no site outside the view is compared."""
     return False
 
 
 def is_compared(record: SiteRecord, view: View, counted: Callable[[str], bool]) -> bool:
-    """Whether a replay in ``view`` compares a site: it is seen there, or random and ``counted`` by name."""
+    """Return whether a replay in ``view`` compares a site.
+
+    It does if the view sees the site, or if the site is random and ``counted`` by name. Hidden draws are
+    never compared.
+    """
     if record.kind == "draw":
         return False
     return view.sees(record.to) or (record.random and counted(record.site))
@@ -90,7 +98,7 @@ def is_compared(record: SiteRecord, view: View, counted: Callable[[str], bool]) 
 
 @dataclass(frozen=True)
 class SessionPair:
-    """One channel under both inputs: the kernels and queries, and the positions of its answers."""
+    """A channel under both inputs: its kernels, queries and answers, and the positions of the answers."""
 
     kernel: Any
     kernel_neighbour: Any
@@ -98,13 +106,13 @@ class SessionPair:
     queries_neighbour: tuple[Any, ...]
     outcomes: tuple[Any, ...]
     indices: tuple[int, ...]
-    #: What ``loss`` said before: every view and every part of an audit asks.
+    #: Results of ``loss``, because every view and several parts of an audit request the same numbers.
     _known: dict[int, NDArray[np.float64]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
     def loss(self, end: int) -> NDArray[np.float64]:
-        """Joint loss of the answers at positions before ``end``; read-only."""
+        """Return the joint loss of the answers at positions before ``end``, as a read-only array."""
         n = sum(index < end for index in self.indices)
         if n not in self._known:
             found = np.zeros(()) if n == 0 else self._loss(n)
@@ -113,7 +121,7 @@ class SessionPair:
         return self._known[n]
 
     def _loss(self, n: int) -> NDArray[np.float64]:
-        """Joint loss of the first ``n`` answers."""
+        """Return the joint loss of the first ``n`` answers."""
         return np.array(
             self.kernel.log_joint(self.queries[:n], self.outcomes[:n])
             - self.kernel_neighbour.log_joint(self.queries_neighbour[:n], self.outcomes[:n])
@@ -121,18 +129,44 @@ class SessionPair:
 
     @property
     def moved(self) -> bool:
+        """Whether the kernels or the queries differ between the inputs."""
         return self.kernel != self.kernel_neighbour or not same_value(self.queries, self.queries_neighbour)
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A recording held against one replay on a neighbouring input, ``data``, in ``view``.
+    """A recording compared with its replay on a neighbouring input.
 
-    ``counted`` says which random sites are compared although the view does not see them, by name; ``choices``
-    are the others. ``unseen`` are the names of sites that the view does not see and that differ.
-    ``hidden_from`` is the position at which the neighbour first drew what was not compared, ``hidden`` are
-    the outcomes of such sites that were chosen, ``released`` maps positions of reveals to the hidden choice
-    of which each is a release.
+    Attributes
+    ----------
+    recording : Recording
+        The recorded run.
+    losses : tuple of SiteLoss
+        The compared random sites, outside channels.
+    sessions : tuple of SessionPair
+        The compared channels.
+    leaks : tuple of Leak
+        Differences that no noise hides.
+    renamed, unmet : tuple of str
+        Notes on sites with another name on the neighbour, and the unmet conditions of the replay.
+    reached : int
+        The position in the recording up to which both runs agree on what is shown.
+    data : object
+        The neighbouring input.
+    view : View
+        The adversary's view.
+    counted : callable
+        ``counted(site)`` is true for random sites that are compared although the view does not see them.
+    choices : tuple of HiddenChoice
+        The random sites that are not compared.
+    unseen : tuple of str
+        Names of sites that differ between the inputs but are outside the view.
+    hidden_from : int or None
+        The position at which the neighbour first drew an outcome that is not compared.
+    hidden : mapping of (site, occurrence) to outcome
+        Outcomes that were chosen for sites that are not compared.
+    released : mapping of int to (site, occurrence)
+        For positions of reveals, the hidden choice that each releases.
     """
 
     recording: Recording
@@ -153,16 +187,16 @@ class Replay:
 
     @property
     def open(self) -> tuple[HiddenChoice, ...]:
-        """The hidden choices that moved and came out one way of many."""
+        """The hidden choices whose distributions differ and whose outcome is only one of several cases."""
         return tuple(item for item in self.choices if item.moved and item.key not in self.hidden)
 
     def witness_end(self, view: View | None = None) -> int:
-        """The position up to which the loss in ``view`` (the replay's own) is exact: that of the first random
-        site, on either input, that ``view`` does not see or that was not compared (or of the end of the
-        common run).
+        """Return the position up to which the loss in ``view`` is exact.
 
-        A ``view`` that sees more than the replay's own asks about all that was compared: what was not, the
-        differing values of ``unseen``, is left out.
+        It is the position of the first random site, on either input, that ``view`` does not see or that was
+        not compared, or else the end of the common run. The default is the view of the replay. If ``view``
+        sees more than that view, only compared sites are considered, and the differing values of ``unseen``
+        are left out.
         """
         view = self.view if view is None else view
         end = self.reached if self.hidden_from is None else min(self.reached, self.hidden_from)
@@ -174,7 +208,7 @@ class Replay:
         return end
 
     def loss(self, view: View = EVERYTHING, *, end: int | None = None) -> NDArray[np.float64]:
-        """Privacy loss of the sites that ``view`` sees before position ``end``, one number per replicate."""
+        """Return the privacy loss of the sites that ``view`` sees before position ``end``, per replicate."""
         stop = self.reached if end is None else end
         total = np.zeros(() if self.recording.replicates is None else (self.recording.replicates,))
         for item in self.losses:
@@ -188,8 +222,11 @@ class Replay:
         return total
 
     def leaks_in(self, view: View) -> tuple[Leak, ...]:
-        """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them, on
-        either input."""
+        """Return the leaks that refute the claim in ``view``.
+
+        The view sees them, and on neither input does a random site come before them that the view does not
+        see.
+        """
         end = self.witness_end(view)
         return tuple(
             leak
@@ -198,15 +235,16 @@ class Replay:
         )
 
     def follows_hidden(self, leak: Leak) -> bool:
-        """Whether anything random that was not compared comes before a leak, on either input: other outcomes
-        of it might show what the neighbour shows."""
+        """Return whether a random site that was not compared comes before a leak, on either input.
+
+        With another outcome of that site, the program might show what it shows on the neighbour.
+        """
         before = len(self.recording.sites) + 1 if self.hidden_from is None else self.hidden_from
         return leak.index > self.witness_end(EVERYTHING) or leak.index >= before
 
     def _seen(self, leak: Leak, view: View) -> bool:
         if leak.what in ("missing", "raised", "extra"):
-            # Something is shown on one side and nothing on the other: seen by whoever sees any of what
-            # remains.
+            # One run shows something and the other does not, so every view that sees a later site sees it.
             return leak.what == "extra" or any(
                 view.sees(record.to) for record in self.recording.sites[leak.index :]
             )

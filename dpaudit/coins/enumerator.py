@@ -1,14 +1,14 @@
-"""Enumerator: sum a small finite program out exactly.
+"""Sum over all paths of a small finite program, exactly.
 
-The program is run again and again along every path of its random outcomes (depth first); each run follows a
-prefix of choices and takes the first outcome at every new site. The probability of a path is the product, in
-balls, of the conditional probabilities along it. Two uses:
+The program runs once along every path of its random outcomes, depth first. Each run follows a prefix of
+choices and takes the first outcome at every new site. The probability of a path is the product, in balls, of
+the conditional probabilities along it. There are two uses:
 
-* ``enumerate_view``: the exact distribution of what a view sees, decisions included, for programs whose
-  distributions have atoms;
-* ``sum_out``: the density of a *given* visible transcript with everything hidden from the view summed out,
-  which also serves programs whose visible distributions have densities. Its paths are what a ``mixture``
-  witness holds.
+* ``enumerate_view`` computes the exact distribution of what a view sees, decisions included, for programs
+  whose distributions have atoms.
+* ``sum_out`` computes the density of a *given* visible transcript, summed over everything hidden from the
+  view. It also serves programs whose visible distributions have densities. A ``mixture`` witness holds its
+  paths.
 """
 
 from __future__ import annotations
@@ -54,45 +54,50 @@ __all__ = [
 
 MAX_PATHS = 200_000
 
-#: A value, its probability as a ball, and its exact share where it has one.
+#: A value, its probability as a ball, and its exact share if it has one.
 _Outcome = tuple[Any, Any, Share | None]
 
 
 @dataclass(frozen=True)
 class _Site:
-    """A site that branches, as the first path that came to it found it: the distribution or the question,
-    what the view has seen since the site before, and the outcomes."""
+    """A site that branches, as the first path through it found it.
 
-    asked: Any
+    ``query`` is its distribution, or the kernel and the query. ``shown`` is what the view has seen since the
+    previous site.
+    """
+
+    query: Any
     shown: tuple[Any, ...]
     outcomes: Sequence[_Outcome]
 
-    def repeats(self, asked: Any, shown: Sequence[Any]) -> bool:
-        """Whether another path finds the same here."""
+    def repeats(self, query: Any, shown: Sequence[Any]) -> bool:
+        """Return whether another path finds the same site here."""
         return (
             len(shown) == len(self.shown)
             and all(map(same_shown, shown, self.shown))
-            and _same_question(self.asked, asked)
+            and _same_query(self.query, query)
         )
 
 
-def _same_question(left: Any, right: Any) -> bool:
-    """Whether two sites have the same distribution, or put the same query to the same channel. A distribution
-    without an
-    equality of its own is compared as it is written; a channel or a query without one is not compared."""
+def _same_query(left: Any, right: Any) -> bool:
+    """Return whether two sites have the same distribution, or send the same query to the same channel.
+
+    Distributions that do not define equality are compared by their JSON. Channels and queries that do not
+    define equality are not compared.
+    """
     if isinstance(left, Distribution) and isinstance(right, Distribution):
         return bool(left == right) or left.to_json() == right.to_json()
     if type(left) is not type(right):
         return False
     if isinstance(left, tuple):
-        return all(map(_same_question, left, right))
+        return all(map(_same_query, left, right))
     has_no_equality = "__eq__" not in {name for kind in type(left).__mro__[:-1] for name in vars(kind)}
     return has_no_equality or same_value(left, right) or bool(np.all(left == right))
 
 
 @dataclass(frozen=True)
 class PathSite:
-    """One random site on a path: its distribution and outcome, and whether the view sees it."""
+    """A random site on a path: its distribution and outcome, and whether the view sees it."""
 
     site: str
     distribution: Distribution | None
@@ -102,10 +107,23 @@ class PathSite:
 
 @dataclass(frozen=True)
 class Path:
-    """One complete run: its probability (or density), the random sites along it, what the view sees, and what
-    the written form of each revealed value leaves out (``beyond``). ``shares`` are the exact chances of the
-    outcomes along it, ``None`` where one of them has none. A path on which the program ``raised`` ends with
-    the error, which the public sees."""
+    """A complete run.
+
+    Attributes
+    ----------
+    weight : arb
+        The probability of the path, or its density.
+    sites : tuple of PathSite
+        The random sites along the path.
+    seen : tuple
+        What the view sees, in order.
+    beyond : tuple
+        For each revealed value, what its JSON leaves out, or ``None``.
+    shares : tuple of Share or None
+        The exact probabilities of the outcomes along the path, or ``None`` if one of them has none.
+    raised : bool
+        Whether the program raised an error. The path then ends with the error, which the public sees.
+    """
 
     weight: Any
     sites: tuple[PathSite, ...]
@@ -117,10 +135,21 @@ class Path:
 
 @dataclass(frozen=True)
 class ViewDistribution:
-    """The exact distribution of a view: a ball for each transcript, keyed by its canonical JSON text, and the
-    mass
-    left out (a float upper bound). ``weights`` are in proportion to the chances, where these are known as
-    sums of exponentials. ``ended`` says whether the program returned on any path, rather than raised."""
+    """The exact distribution of what a view sees.
+
+    Attributes
+    ----------
+    probabilities : dict of str to arb
+        A ball for each transcript, keyed by its canonical JSON.
+    transcripts : dict of str to tuple
+        The values of each transcript.
+    left_out : float
+        An upper bound on the mass left out, 0 or more.
+    weights : dict of str to ExpSum, or None
+        Exact numbers in proportion to the probabilities, if these are known as sums of exponentials.
+    ended : bool
+        Whether the program returned on any path, instead of raising an error on all of them.
+    """
 
     probabilities: dict[str, Any]
     transcripts: dict[str, tuple[Any, ...]]
@@ -129,14 +158,15 @@ class ViewDistribution:
     ended: bool = True
 
 
-#: What stands beside an error that the program raised: no value is written so, a returned pair of texts
-#: least of all.
+#: Marks an error that the program raised. No value has this form, so no returned value passes for an error.
 RAISED = "raised"
 
 
 class _Enumerated(Coins):
-    """Follows ``choices`` at the sites that branch; where they end it takes the first outcome and notes how
-    many there are."""
+    """An interpreter that follows ``choices`` at the sites that branch.
+
+    After the last choice it takes the first outcome at every site and notes the number of outcomes.
+    """
 
     def __init__(
         self,
@@ -158,7 +188,7 @@ class _Enumerated(Coins):
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
         self.beyond: list[Any] = []
-        self.compared = 0  # how much of what was seen earlier paths have been compared with
+        self.compared = 0  # the length of the part of ``seen`` that was compared with earlier paths
         self.impossible = False
         self.refused: DpauditError | None = None
 
@@ -174,7 +204,7 @@ class _Enumerated(Coins):
         except NotTractableError:
             if self.given is not None:
                 raise
-            # No distribution for the image: enumerate the users one by one and push each combination through.
+            # The image has no distribution: enumerate the users one by one and map each combination.
             value = through.apply(
                 [
                     self._random(distribution, f"{site}/{i}", visible=False)
@@ -188,7 +218,7 @@ class _Enumerated(Coins):
         return self._random(image, site, visible)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        with self._kept():
+        with self._keeping_error():
             return _EnumeratedSession(self, kernel, site, self.view.sees(audience(to)))
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
@@ -196,14 +226,14 @@ class _Enumerated(Coins):
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if self.view.sees(audience(to)):
-            with self._kept():
+            with self._keeping_error():
                 require_plain(value)
                 self.beyond.append(_beyond_json(value))
             self._see(frozen_copy(value))
         return value
 
     def end_by(self, error: DpauditError) -> bool:
-        """Show the public that the program raised ``error``; whether that is an outcome of the program."""
+        """Show the public that the program raised ``error``, and return whether that is an outcome."""
         if self.refused is not None or exhausted(error.__cause__) or self.given is not None:
             return False
         if self.view.sees(audience(PUBLIC)):
@@ -214,10 +244,10 @@ class _Enumerated(Coins):
     def _random(self, distribution: Distribution, site: str, visible: bool) -> Any:
         if visible and self.given is not None:
             value = self._next_given(site)
-            with self._kept():
+            with self._keeping_error():
                 probability = distribution.logp_ball(value).exp()
         else:
-            with self._kept():
+            with self._keeping_error():
                 value, probability, share = self._branch(distribution, lambda: self._outcomes(distribution))
             self._take(share)
         self.weight = self.weight * probability
@@ -235,19 +265,21 @@ class _Enumerated(Coins):
         if self.shares is not None:
             self.shares = None if share is None else [*self.shares, share]
 
-    def _branch(self, asked: Any, outcomes: Callable[[], Sequence[_Outcome]]) -> _Outcome:
-        """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome
-        beyond. Every path that comes here must ask the same and have shown the same."""
+    def _branch(self, query: Any, outcomes: Callable[[], Sequence[_Outcome]]) -> _Outcome:
+        """Return one outcome of a site: that of the given choice, or the first outcome after the last choice.
+
+        Every path through this site must have the same distribution or query, and must have shown the same.
+        """
         key, shown = tuple(self.taken), self.seen[self.compared :]
         self.compared = len(self.seen)
         if key not in self.cache:
-            self.cache[key] = _Site(asked, tuple(shown), outcomes())
-        elif not self.cache[key].repeats(asked, shown):
+            self.cache[key] = _Site(query, tuple(shown), outcomes())
+        elif not self.cache[key].repeats(query, shown):
             self.refused = MechanismError(
-                "a program must do the same when it is enumerated again, on a path that was run before it "
-                "had another distribution or showed something else; draw all randomness from the "
-                "coins, and keep "
-                "nothing from run to run."
+                "the program is not reproducible: run again along the same path, it had another "
+                "distribution or showed something else. Draw all randomness from the coins, and keep no "
+                "state between runs.",
+                code="E-PROGRAM-NOT-REPRODUCIBLE",
             )
             raise self.refused
         table = self.cache[key].outcomes
@@ -270,9 +302,11 @@ class _Enumerated(Coins):
         self.seen.append(value)
 
     @contextmanager
-    def _kept(self, kind: type[DpauditError] = DpauditError) -> Iterator[None]:
-        """What cannot be enumerated stays so, even if the program catches the error: outside an enumeration
-        there is none, and the program goes on otherwise."""
+    def _keeping_error(self, kind: type[DpauditError] = DpauditError) -> Iterator[None]:
+        """Keep an error of the enumeration, even if the program catches it.
+
+        Outside an enumeration this error does not occur, so a program that catches it behaves differently.
+        """
         try:
             yield
         except kind as error:
@@ -280,7 +314,7 @@ class _Enumerated(Coins):
             raise
 
     def _give_up(self) -> _ImpossibleError:
-        self.impossible = True  # stays, even if the program catches what unwinds it
+        self.impossible = True  # stays, even if the program catches the exception
         return _ImpossibleError()
 
 
@@ -289,13 +323,14 @@ class _ImpossibleError(BaseException):
 
 
 class _EnumeratedSession(ChannelSession):
-    """Conditional probabilities of a channel's answers, as ratios of its joint distribution."""
+    """A channel whose answers are enumerated. Ratios of joint probabilities give the conditional ones."""
 
     def __init__(self, coins: _Enumerated, kernel: Any, site: str, visible: bool) -> None:
         if getattr(kernel, "answers", None) is None:
             raise NotTractableError(
-                f"site {site!r}: a channel can be enumerated only if its answers are finite; force or "
-                "replay it."
+                f"site {site!r}: only a channel with finitely many answers can be enumerated. Force or "
+                "replay it instead.",
+                code="E-CHANNEL-NOT-FINITE",
             )
         self._coins, self._kernel, self._site, self._visible = coins, kernel, site, visible
         self._queries: list[Any] = []
@@ -322,9 +357,8 @@ class _EnumeratedSession(ChannelSession):
         return value
 
     def _probability(self, answer: Any) -> Any:
-        with self._coins._kept(
-            NotTractableError
-        ):  # another error may be the channel's own, that it is closed
+        # Other errors may be an answer of the channel, such as that it is closed.
+        with self._coins._keeping_error(NotTractableError):
             return self._kernel.log_joint_ball(tuple(self._queries), (*self._outcomes, answer)).exp()
 
 
@@ -350,7 +384,7 @@ def _paths(
             yield Path(coins.weight, tuple(coins.sites), seen, beyond, shares, raised)
         if coins.refused is not None:
             raise coins.refused
-        # Depth first: raise the last choice that can be raised, and forget what is known below it.
+        # Depth first: advance the last choice that can be advanced, and forget the sites below it.
         taken, widths = coins.taken, coins.widths
         while taken and taken[-1] + 1 >= widths[-1]:
             cache.pop(tuple(taken[:-1]), None)
@@ -359,25 +393,44 @@ def _paths(
             return
         choices = [*taken[:-1], taken[-1] + 1]
     raise NotTractableError(
-        f"a program must have at most {max_paths} paths to be enumerated; make it smaller or sample it."
+        f"only programs with at most {max_paths} paths can be enumerated. Use smaller data or sample.",
+        code="E-PATHS-TOO-MANY",
     )
 
 
 def enumerate_view(
     program: Program, data: Any, *, view: View = EVERYTHING, tail: float = 0.0, max_paths: int = MAX_PATHS
 ) -> ViewDistribution:
-    """The exact distribution of what ``view`` sees when ``program`` runs on ``data``.
+    """Compute the exact distribution of what ``view`` sees when ``program`` runs on ``data``.
 
-    ``tail`` is the mass that each distribution with infinite support may leave out; ``left_out`` bounds what
-    the whole
-    enumeration misses. Raises ``NotTractableError`` for distributions with densities, or for more than
-    ``max_paths`` paths.
+    Parameters
+    ----------
+    program, data : callable, object
+        The program ``program(coins, data)`` and its input.
+    view : View
+        The adversary's view. By default it sees every site except hidden draws.
+    tail : float
+        The mass in [0, 1) that each distribution with infinite support may leave out (0).
+    max_paths : int
+        The largest number of paths (200,000).
+
+    Returns
+    -------
+    ViewDistribution
+        The probabilities of all transcripts. ``left_out`` bounds the mass that the whole enumeration misses.
+
+    Raises
+    ------
+    NotTractableError
+        A distribution has a density, or there are more than ``max_paths`` paths.
+    MechanismError
+        The program is not reproducible.
     """
     probabilities: dict[str, Any] = {}
     transcripts: dict[str, tuple[Any, ...]] = {}
     exact, total, ended = ExactPaths(), arb(0), False
     for path in _paths(program, data, view, tail, None, max_paths):
-        # no value is written as a dict with this key: a list beside the values would pass for one of them
+        # The JSON of a value is never a dict with this key, but a list could be mistaken for a value.
         beyond = [] if all(item is None for item in path.beyond) else [{"beyond": path.beyond}]
         key = json.dumps([*map(encode_value, path.seen), *beyond])
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
@@ -390,14 +443,16 @@ def enumerate_view(
 
 
 def _beyond_json(value: Any) -> Any:
-    """The value to the last bit where its written form leaves out a type, a digit or the payload of a NaN;
-    ``None`` for other values."""
+    """Return a value to the last bit if its JSON omits a type, a digit or the payload of a NaN.
+
+    Return ``None`` for other values.
+    """
     written = encode_value(value)
     try:
         if same_shown(decode_value(written), value):
             return None
     except InvalidParameterError:
-        pass  # written, and read by nobody: an array of texts, say
+        pass  # it can be written but not read, such as an array of texts
     return to_the_last_bit(value)
 
 
@@ -410,15 +465,38 @@ def sum_out(
     tail: float = 0.0,
     max_paths: int = MAX_PATHS,
 ) -> tuple[Any, list[Path]]:
-    """Density of the visible transcript ``seen`` (values in order, the return value last), with everything
-    hidden from ``view`` summed out.
+    """Compute the density of a visible transcript, summed over everything hidden from ``view``.
 
-    Returns the ball and the paths that it is the sum of. Hidden distributions must have atoms; with ``tail``
-    > 0 the ball is a lower bound only.
+    Parameters
+    ----------
+    program, data : callable, object
+        The program ``program(coins, data)`` and its input. Hidden distributions must have atoms.
+    seen : sequence
+        The visible values in order, the return value last.
+    view : View
+        The adversary's view.
+    tail : float
+        The mass in [0, 1) that each hidden distribution with infinite support may leave out (0). With
+        ``tail > 0``, the ball is a lower bound only.
+    max_paths : int
+        The largest number of paths (200,000).
+
+    Returns
+    -------
+    tuple of arb and list of Path
+        The density, and the paths whose weights add up to it.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``seen`` is empty.
+    NotTractableError
+        A hidden distribution has a density, or there are more than ``max_paths`` paths.
     """
     if not len(seen):
         raise InvalidParameterError(
-            "a visible transcript must have at least the return value, got none; record the program first."
+            "a visible transcript must contain at least the return value, got an empty sequence.",
+            code="E-TRANSCRIPT-EMPTY",
         )
     paths = list(_paths(program, data, view, tail, list(seen), max_paths))
     total = arb(0)
@@ -428,16 +506,28 @@ def sum_out(
 
 
 def max_log_ratio(left: ViewDistribution, right: ViewDistribution) -> tuple[Any, str | None]:
-    """The largest log P(o)/P'(o) over transcripts, as a ball, and the transcript's key. ``inf`` where only
-    one side is possible.
+    """Return the largest log P(o)/P'(o) over all transcripts o, and the key of that transcript.
 
-    Both distributions must be complete (nothing left out): otherwise an absent transcript proves nothing, and
-    ``NotTractableError`` is raised.
+    Parameters
+    ----------
+    left, right : ViewDistribution
+        The distributions P and P'. Nothing may be left out of them, because otherwise an absent transcript
+        proves nothing.
+
+    Returns
+    -------
+    tuple of arb and str
+        The ratio as a ball, ``inf`` if a transcript is possible only under P, and the transcript's key.
+
+    Raises
+    ------
+    NotTractableError
+        A distribution is not complete.
     """
     if left.left_out or right.left_out:
         raise NotTractableError(
-            "the largest log-ratio needs complete distributions; enumerate with tail=0, or bound "
-            "delta instead."
+            "the largest log-ratio needs complete distributions. Enumerate with tail=0, or bound delta.",
+            code="E-DISTRIBUTION-INCOMPLETE",
         )
     best, where = arb("-inf"), None
     for key, p in left.probabilities.items():
@@ -451,13 +541,25 @@ def max_log_ratio(left: ViewDistribution, right: ViewDistribution) -> tuple[Any,
 
 
 def hockey_stick(left: ViewDistribution, right: ViewDistribution, exp_epsilon: Any) -> Any:
-    """delta(epsilon) = sum over transcripts of (P - e^epsilon P')+, as a ball that also covers what either
-    enumeration left out."""
+    """Return delta(epsilon) = sum over transcripts of (P - e^epsilon P')+.
+
+    Parameters
+    ----------
+    left, right : ViewDistribution
+        The distributions P and P'.
+    exp_epsilon : arb
+        e^epsilon.
+
+    Returns
+    -------
+    arb
+        A ball that contains delta, including the mass that either enumeration left out.
+    """
     total = arb(0)
     for key, p in left.probabilities.items():
         gap = p - exp_epsilon * right.probabilities.get(key, arb(0))
         total += _positive_part(gap)
-    # Mass that was left out on the left can only add; on the right it can only take away, e^epsilon times.
+    # Mass left out of P can only increase delta. Mass left out of P' can only decrease it, e^epsilon times.
     return total + arb(0).union(arb(left.left_out)) - arb(0).union(exp_epsilon * arb(right.left_out))
 
 
@@ -466,10 +568,10 @@ def _positive_part(value: Any) -> Any:
         return value
     if value <= 0:
         return arb(0)
-    # Undecided sign: the ball from 0 to the upper end contains the positive part (fact F7).
+    # The sign is undecided, and the ball from 0 to the upper end contains the positive part (fact F7).
     return arb(0).union(value.upper())
 
 
 def visible_values(recording: Recording, view: View) -> tuple[Any, ...]:
-    """What ``view`` sees of a recording, in order: the ``seen`` of ``sum_out``."""
+    """Return what ``view`` sees of a recording, in order. This is the argument ``seen`` of ``sum_out``."""
     return tuple(record.value for record in recording.sites if view.sees(record.to))

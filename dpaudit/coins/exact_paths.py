@@ -1,9 +1,9 @@
-"""The chances of enumerated transcripts as exact numbers, where every distribution along every path has them.
+"""Compute the probabilities of enumerated transcripts exactly, if all distributions have exact weights.
 
-A path's chance is the product of its outcomes' weights over that of their distributions' sums
-(``exact_weights``).
-Brought to one denominator, the paths of a transcript add up, and the transcripts are in proportion to sums of
-exponentials, between which equality is decided.
+The probability of a path is the product of its outcomes' weights, divided by the product of the total weights
+of their distributions (``exact_weights``). Over one common denominator, the numerators of the paths to one
+transcript add up. The transcripts' probabilities are then in proportion to sums of exponentials, whose
+equality is decidable.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dpaudit.kernel.t1.exponentials import ExpSum
 
 __all__ = ["ExactPaths", "Share", "shares_of"]
 
-#: More paths than this, or more terms in a sum, are left to balls.
+#: With more paths, or more terms in a sum, only balls are computed.
 MAX_PATHS, MAX_TERMS = 5000, 500
 
-#: The weight of an outcome, and the sum of the weights of its distribution.
+#: The weight of an outcome, and the total weight of its distribution.
 Share = tuple[ExpSum, ExpSum]
 _Terms = frozenset[tuple[Fraction, Fraction]]
 
 
 class _TooLongError(Exception):
-    """A sum has more terms than are written out."""
+    """A sum has more than ``MAX_TERMS`` terms."""
 
 
 def shares_of(distribution: Distribution) -> list[Share] | None:
-    """The shares of the outcomes 0, 1, ... of ``distribution``; ``None`` where it has no exact weights."""
+    """Return the shares of the outcomes 0, 1, ... of ``distribution``, or ``None`` without exact weights."""
     weights = exact_weights(distribution)
     if weights is None:
         return None
@@ -42,14 +42,14 @@ def shares_of(distribution: Distribution) -> list[Share] | None:
 
 
 class ExactPaths:
-    """Collects the paths of an enumeration by what was seen on them."""
+    """A collection of the paths of an enumeration, by transcript."""
 
     def __init__(self) -> None:
         self._paths: dict[str, list[Sequence[Share]]] | None = {}
         self._count = 0
 
     def add(self, key: str, path: Sequence[Share] | None) -> None:
-        """One path to the transcript ``key``, by the shares along it; ``None`` where one is not known."""
+        """Add a path to the transcript ``key``, by its shares, or by ``None`` if one is unknown."""
         self._count += 1
         if path is None or self._count > MAX_PATHS:
             self._paths = None
@@ -57,8 +57,10 @@ class ExactPaths:
             self._paths.setdefault(key, []).append(path)
 
     def weights(self) -> dict[str, ExpSum] | None:
-        """For each transcript a weight in proportion to its chance; ``None`` where a path had no shares, and
-        where there are too many paths or terms."""
+        """Return a weight for each transcript, in proportion to its probability.
+
+        Return ``None`` if a path has no shares, or if there are too many paths or terms.
+        """
         if self._paths is None:
             return None
         most = Counter[_Terms]()
@@ -74,12 +76,12 @@ class ExactPaths:
 
 
 def _denominator(path: Sequence[Share]) -> Counter[_Terms]:
-    """The factors of a path's denominator, each as often as it stands there."""
+    """Return the factors of a path's denominator with their multiplicities."""
     return Counter(frozenset(whole.terms.items()) for _, whole in path)
 
 
 def _weight(path: Sequence[Share], most: Counter[_Terms]) -> ExpSum:
-    """The numerator of a path over the denominator ``most``, which its own divides."""
+    """Return the numerator of a path over the denominator ``most``, a multiple of the path's denominator."""
     missing = (most - _denominator(path)).elements()
     return _product([*(weight for weight, _ in path), *(ExpSum(dict(terms)) for terms in missing)])
 

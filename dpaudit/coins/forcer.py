@@ -1,4 +1,4 @@
-"""Forcer: run a program along a chosen history and write its transcript."""
+"""Run a program along a chosen history and write its transcript."""
 
 from __future__ import annotations
 
@@ -19,29 +19,47 @@ from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = ["Choice", "Forcer", "ImpossibleHistoryError", "QuantileRng", "force"]
 
-#: Chooses the outcome at a random site: ``choice(site, occurrence, distribution)`` returns a value, or None
-#: to sample.
-#: Occurrences count from 0, hidden draws of a name apart from its other sites. At a channel whose next answer
-#: has a distribution of its own (a node of a tree) ``distribution`` is that distribution, at others the
-#: kernel.
+#: A function that chooses outcomes: ``choice(site, occurrence, distribution)`` returns a value, or None to
+#: sample. Occurrences count from 0, separately for the hidden draws and the other sites of one name. At a
+#: channel, ``distribution`` is the distribution of the next answer if the kernel has one (a node of a tree),
+#: and otherwise the kernel.
 Choice = Callable[[str, int, Distribution], Any]
 
 
 class ImpossibleHistoryError(InvalidParameterError):
-    """A chosen outcome has probability 0: the history is none of the program's."""
+    """The program cannot produce this history: a chosen outcome has probability 0."""
+
+    code = "E-HISTORY-IMPOSSIBLE"
 
 
 class Forcer(Recorder):
-    """Records a run along a chosen history: worst-case prefixes, rare branches.
+    """An interpreter that records a run along a chosen history, such as a worst-case prefix or a rare branch.
 
-    ``choice`` picks outcomes, of hidden draws and of channels too; where it returns None the site is sampled.
-    A chosen outcome of a distribution with a density is moved by a uniform in ``[-radius, radius]``: the
-    forced
-    transcript then has a density, so that what it shows holds with positive probability, not on a null set
-    that the adversary never sees. An outcome off the support of a counting distribution raises
-    ``ImpossibleHistoryError``. After a forced answer a channel's later ones are drawn given those before.
-    ``hidden`` maps (site, occurrence) of hidden draws to the uniform that they get; ``levels`` maps the names
-    of channels to the quantile at which all their noise is drawn.
+    After a forced answer, the later answers of its channel are drawn conditionally on the earlier ones.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of all outcomes that are not chosen.
+    choice : callable
+        Chooses outcomes, also of hidden draws and channels. Where it returns None, the site is sampled.
+    radius : float
+        A chosen outcome of a distribution with a density is shifted by a uniform number in
+        ``[-radius, radius]`` (2^-20). The forced transcript then has a density, so that its event has
+        positive probability and is not a null set that the adversary never sees.
+    hidden : mapping of (site, occurrence) to float, optional
+        The uniform numbers from which hidden draws are computed.
+    levels : mapping of str to sequence of float, optional
+        For channels by name, the quantiles at which all their noise is drawn, in turn.
+    limits : Limits, optional
+        Limits of the run.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``radius`` is not positive.
+    ImpossibleHistoryError
+        A chosen outcome has probability 0, such as a number outside the support of a distribution.
     """
 
     def __init__(
@@ -57,7 +75,8 @@ class Forcer(Recorder):
         super().__init__(rng, limits=limits)
         if not radius > 0:
             raise InvalidParameterError(
-                f"radius must be greater than 0, got {radius}; a forced point must lie in a box."
+                f"radius must be greater than 0, got {radius}. A forced outcome needs a box around it.",
+                code="E-RADIUS-RANGE",
             )
         self.choice = choice
         self.radius = radius
@@ -76,9 +95,8 @@ class Forcer(Recorder):
 
     def _hidden(self, distribution: Distribution, site: str) -> tuple[Any, Any, bool]:
         occurrence = self._next(self._drawn, site)
-        value, uniform, _ = super()._hidden(
-            distribution, site
-        )  # drawn in any case: other sites stay what they were
+        # Draw in any case, so that the choice does not change the outcomes at other sites.
+        value, uniform, _ = super()._hidden(distribution, site)
         level = self._levels_of_draws.get((site, occurrence))
         if level is not None:
             uniform = np.full(np.shape(uniform), level)[()]
@@ -113,9 +131,9 @@ class Forcer(Recorder):
         return counts[site] - 1
 
     def _possible(self, distribution: Distribution, site: str, chosen: Any) -> Any:
-        """A chosen outcome in its box; raises where it has probability 0."""
+        """Return a chosen outcome in its box, or raise ``ImpossibleHistoryError`` if its probability is 0."""
         if distribution.base_measure is BaseMeasure.LEBESGUE:
-            # Far out the floats are coarse: the box must hold many of them.
+            # Large floats are sparse, and the box must hold many of them.
             radius = np.maximum(self.radius, 2.0**-30 * np.abs(chosen))
             chosen = plain(chosen + radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0))
         if not np.all(np.isfinite(distribution.logp(chosen))):
@@ -124,14 +142,16 @@ class Forcer(Recorder):
 
     def _impossible(self, site: str, chosen: Any) -> ImpossibleHistoryError:
         self.impossible = ImpossibleHistoryError(
-            f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another."
+            f"a forced outcome must have positive probability, got {chosen!r} at site {site!r}."
         )
         return self.impossible
 
 
 class QuantileRng:
-    """A generator whose continuous noise comes out at given quantiles, in turn: what a channel draws inside
-    can be steered, and its answers stay possible ones."""
+    """A generator whose continuous noise is drawn at given quantiles, in turn.
+
+    It steers the hidden noise of a channel, so that all answers remain possible.
+    """
 
     def __init__(self, rng: np.random.Generator, levels: Sequence[float]) -> None:
         self._rng = rng
@@ -169,11 +189,27 @@ def force(
     keep_errors: bool = False,
     limits: Limits | None = None,
 ) -> Recording:
-    """Run ``program`` on ``data`` along a chosen history and return its transcript; see ``Forcer`` and
-    ``record``.
+    """Run ``program`` on ``data`` along a chosen history and return its transcript.
 
-    Raises ``ImpossibleHistoryError`` for an impossible outcome, even if the program catches it: a run that
-    goes on without the site's outcome is not one of its runs.
+    Parameters
+    ----------
+    program, data : callable, object
+        The program ``program(coins, data)`` and its input.
+    choice, rng, radius, hidden, levels
+        As in ``Forcer``.
+    keep_errors, limits
+        As in ``record``.
+
+    Returns
+    -------
+    Recording
+        The transcript, in which ``forced`` marks the chosen outcomes.
+
+    Raises
+    ------
+    ImpossibleHistoryError
+        A chosen outcome has probability 0. This error is raised even if the program catches it, because a
+        run that continues without the outcome of a site is not a run of the program.
     """
     coins = Forcer(rng, choice, radius=radius, hidden=hidden, levels=levels, limits=limits)
     try:

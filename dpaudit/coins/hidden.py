@@ -1,7 +1,4 @@
-"""What a replay does not compare: random sites and shown values that its view does not see.
-
-They are matched by name and occurrence.
-"""
+"""Match the random sites and shown values that a replay does not compare, by name and occurrence."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from dpaudit.distributions.base import BaseMeasure, Distribution
 
 __all__ = ["Key", "Unseen", "nearly_equal", "possible_outcome", "shifted_to"]
 
-#: Two sums of the same numbers in floats differ by less, relative to the largest number in them.
+#: A bound on the difference of two float sums of the same numbers, relative to the largest number in them.
 ROUNDING = 2.0**-44
 
 #: A site's name and its occurrence, from 0.
@@ -25,8 +22,10 @@ Key = tuple[str, int]
 
 
 class Unseen:
-    """``records``: the sites of a recording that are not compared. ``differing`` are the names of those that
-    show another value on the neighbour, or none, or more."""
+    """The sites of a recording that are not compared.
+
+    ``differing`` holds the names of sites that show another value on the neighbour, no value, or more values.
+    """
 
     def __init__(self, records: Iterable[SiteRecord]) -> None:
         self._random: dict[Key, SiteRecord] = {}
@@ -40,18 +39,18 @@ class Unseen:
             (self._random if record.random else self._shown)[record.site, number] = record
 
     def random(self, site: str) -> tuple[Key, SiteRecord | None]:
-        """The next random site of this name, and its record if there is one."""
+        """Return the key of the next random site of this name, and its record if there is one."""
         key = self._next(site)
         return key, self._random.get(key)
 
     def shown(self, site: str, value: Any) -> None:
-        """The neighbour shows ``value`` to others."""
+        """Compare a value that the neighbour shows outside the view with the recorded one."""
         record = self._shown.pop(self._next(site), None)
         if record is None or not same_shown(record.value, value):
             self.differing[site] = None
 
     def end(self) -> None:
-        """The neighbour's run has ended: what was shown to others and was not met is missing there."""
+        """Note the recorded values that the neighbour did not show by the end of its run."""
         for site, _ in self._shown:
             self.differing[site] = None
 
@@ -62,8 +61,10 @@ class Unseen:
 
 
 def possible_outcome(distribution: Distribution, record: SiteRecord | None) -> Any:
-    """An outcome of ``distribution``: the recorded one where it is possible, else the median, or the atom
-    there; ``None`` where none is known."""
+    """Return the recorded outcome if ``distribution`` can have it, and otherwise its median.
+
+    Return ``None`` if no outcome can be computed.
+    """
     if record is not None:
         try:
             if np.all(np.isfinite(distribution.logp(record.value))):
@@ -74,8 +75,10 @@ def possible_outcome(distribution: Distribution, record: SiteRecord | None) -> A
 
 
 def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
-    """Whether two shown numbers, or arrays of them, are of one type and equal up to the rounding of a sum
-    with ``beside`` in it."""
+    """Return whether two shown numbers or arrays have one type and are equal up to rounding.
+
+    The rounding is that of a sum in which ``beside`` is a term.
+    """
     if type(left) is not type(right) or np.shape(left) != np.shape(right):
         return False
     one, other, third = (np.asarray(value) for value in (left, right, beside))
@@ -88,17 +91,18 @@ def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
 
 
 def shifted_to(distribution: Distribution, shown: Any, value: Any) -> Distribution:
-    """The distribution of what is shown as ``shown`` where the outcome of ``distribution`` in it is
-    ``value``: a shift.
+    """Return ``distribution`` shifted by ``shown - value``.
 
-    Raises ``InvalidParameterError`` where integers are shifted by no integer.
+    This is the distribution of a shown value that is the outcome of ``distribution`` plus a number. Raise
+    ``InvalidParameterError`` if a distribution on the integers would be shifted by a non-integer.
     """
     offset = np.asarray(shown) - np.asarray(value)
     if distribution.base_measure is BaseMeasure.COUNTING:
         whole = np.rint(offset).astype(np.int64)
         if not np.array_equal(whole, offset):
             raise InvalidParameterError(
-                f"an integer distribution must be shifted by integers, got {offset}; round it."
+                f"an integer distribution must be shifted by integers, got {offset}.",
+                code="E-SHIFT-NOT-INTEGER",
             )
         offset = whole
     return distribution.shift(offset.item() if offset.ndim == 0 else offset)

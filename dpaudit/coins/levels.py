@@ -1,5 +1,4 @@
-"""Outcomes of a distribution and their places in it: the outcome at a level of its distribution function, the
-uniform that an outcome stands for, and all outcomes where they are few."""
+"""Convert between outcomes of a distribution and levels of its distribution function, and list outcomes."""
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ __all__ = ["outcome_at", "outcomes_of", "uniform_of"]
 
 
 def outcome_at(distribution: Distribution, level: ArrayLike) -> Any:
-    """The outcome of ``distribution`` at a quantile in (0, 1), or at one for each entry; of a distribution
-    without an order the atom at the first of them; ``None`` where there is neither."""
+    """Return the outcome of ``distribution`` at a quantile in (0, 1), or at one quantile per entry.
+
+    For a distribution without an order, return the atom at the first quantile, by cumulated probability.
+    Return ``None`` if there is neither.
+    """
     levels = np.broadcast_to(np.asarray(level, dtype=float), distribution.batch_shape)
     try:
         value = np.asarray(distribution.ppf(levels))
@@ -25,7 +27,7 @@ def outcome_at(distribution: Distribution, level: ArrayLike) -> Any:
     except NotTractableError:
         pass
     except (InvalidParameterError, OverflowError):
-        return None  # an outcome that floats cannot hold
+        return None  # floats cannot represent the outcome
     try:
         below = 0.0
         for value, probability in distribution.atoms():
@@ -38,8 +40,10 @@ def outcome_at(distribution: Distribution, level: ArrayLike) -> Any:
 
 
 def uniform_of(distribution: Distribution, value: Any) -> Any:
-    """A uniform whose inverse cdf is ``value``, in every entry: the middle of those of an atom. ``None`` for
-    a distribution without an order."""
+    """Return a uniform number whose inverse cdf is ``value``, for every entry.
+
+    For an atom, return the middle of its interval. For a distribution without an order, return ``None``.
+    """
     try:
         level = np.asarray(distribution.cdf(value), dtype=float)
         if distribution.base_measure is BaseMeasure.COUNTING:
@@ -50,8 +54,7 @@ def uniform_of(distribution: Distribution, value: Any) -> Any:
 
 
 def outcomes_of(distribution: Distribution, *, most: int) -> list[Any]:
-    """The outcomes of a distribution that have a probability above 0; none where there are more than
-    ``most``, or no atoms."""
+    """Return the outcomes of positive probability, or none if there are no atoms or more than ``most``."""
     try:
         atoms = list(islice(distribution.atoms(), most + 1))
     except (DpauditError, ValueError):

@@ -1,7 +1,7 @@
-"""Limits of one run: a history may make a program loop for ever or ask for gigabytes.
+"""Limit one run, because a history may make a program loop forever or allocate gigabytes.
 
-Limits count (sites, numbers, steps of the program), never seconds: the same history ends at the same place on
-any machine. A run that exceeds one is cut there, and what was shown before stands.
+Limits count sites, numbers and steps of the program, never seconds, so that the same history ends at the same
+place on every machine. A run that exceeds a limit is cut there, and its earlier sites are kept.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from dpaudit.distributions.base import Distribution
 
 try:
     import resource
-except ImportError:  # no such limits on this system: only the counts hold
+except ImportError:  # this system has no such limits, so only the counts apply
     resource = None  # type: ignore[assignment]
 
 __all__ = ["Limits", "StepLimitError", "exhausted", "limited_memory"]
 
 
 class StepLimitError(BaseException):
-    """Unwinds a program that exceeds a limit. A BaseException, so that a program's own handlers let it
-    through."""
+    """A program exceeded a limit. This is a BaseException, so that the program's handlers do not catch it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How many ``sites`` one run may have, and how many numbers (``values``) in all of them."""
+    """Limits of one run: the number of ``sites``, and the count of numbers (``values``) in all of them."""
 
     sites: int = 200_000
     values: int = 20_000_000
 
     def admit(self, sites: int, values: int) -> None:
-        """Raise ``StepLimitError`` for more sites or values than that."""
+        """Raise ``StepLimitError`` if these counts exceed a limit."""
         if sites > self.sites:
             raise StepLimitError(f"more than {self.sites} sites")
         if values > self.values:
@@ -44,13 +43,12 @@ class Limits:
 
 
 def size_of(outcome: Any) -> int:
-    """How many numbers a shown value, or one outcome of a distribution, holds; lists count all the way
-    down."""
+    """Return how many numbers a shown value, or one outcome of a distribution, holds. Lists may be nested."""
     return math.prod(outcome.batch_shape) if isinstance(outcome, Distribution) else count_of(outcome)
 
 
 def exhausted(error: BaseException | None) -> str:
-    """Why an error means that a program ran out of a resource, in words; empty if it does not."""
+    """Return which resource an error says the program exhausted, or an empty text for other errors."""
     if isinstance(error, StepLimitError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -60,8 +58,10 @@ def exhausted(error: BaseException | None) -> str:
 
 @contextmanager
 def limited_memory(megabytes: int) -> Iterator[None]:
-    """At most ``megabytes`` more than the process has now, where the system offers such a limit: what asks
-    for more gets a ``MemoryError`` instead of a machine that stands still."""
+    """Limit the process to ``megabytes`` more than it uses now, if the system supports such limits.
+
+    A larger allocation then raises ``MemoryError`` instead of making the machine swap.
+    """
     if resource is None:
         yield
         return
@@ -71,7 +71,7 @@ def limited_memory(megabytes: int) -> Iterator[None]:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (min(ends), hard))
     except (OSError, ValueError):
-        yield  # a system that knows the limit and refuses to set it
+        yield  # the system has this limit but refuses to set it
         return
     try:
         yield
@@ -80,7 +80,7 @@ def limited_memory(megabytes: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Bytes of the process's address space; a generous guess where the system does not tell."""
+    """Return the bytes of the process's address space, or a generous guess if the system does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * resource.getpagesize()

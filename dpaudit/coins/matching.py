@@ -1,4 +1,4 @@
-"""How a replay meets a recording: compared sites by position, others by name, and where the two part."""
+"""Match a replay with its recording: compared sites by position, and other sites by name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ __all__ = ["DivergedError", "Matching"]
 
 
 class DivergedError(BaseException):
-    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it
-    through; one that catches it nevertheless gets it again at its next site, and notes nothing more."""
+    """A replay cannot continue.
+
+    This is a BaseException, so that the program's handlers do not catch it. A program that catches it all the
+    same gets it again at its next site, and nothing more is noted.
+    """
 
 
 class Matching:
-    """What a replay knows of the recording, of how far it came and of what it found."""
+    """The state of a replay: its position in the recording, and what it has found so far."""
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class Matching:
         self.unseen = Unseen(itertools.compress(recording.sites, map(operator.not_, compared)))
 
     def compares(self, to: Audience, site: str) -> bool:
-        """Whether a random site of the neighbour's is compared."""
+        """Return whether a random site in the run on the neighbour is compared."""
         return self.view.sees(to) or self._counted(site)
 
     @property
@@ -71,21 +74,21 @@ class Matching:
         return self._shown[self._next] if self._next < len(self._shown) else len(self.recording.sites)
 
     def meet_hidden(self, site: str) -> tuple[Key, SiteRecord | None]:
-        """The next random site of this name that is not compared, and its record if there is one."""
+        """Return the key, and the record if any, of the next random site of this name outside the view."""
         self._go_on()
         if self.hidden_from is None:
             self.hidden_from = self.reached
         return self.unseen.random(site)
 
     def no_record_of(self, site: str) -> DivergedError:
-        """Ends the replay: the recording has no such hidden draw."""
+        """End the replay, because the recording has no such hidden draw. Return the exception to raise."""
         if self._at_cut():
             self._diverged = True
             return DivergedError()
         return self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
 
     def finish(self) -> None:
-        """After the program's end: whatever was recorded and not replayed is missing."""
+        """Note the recorded sites that are missing on the neighbour, after the program has ended."""
         self._go_on()
         self.unseen.end()
         if self._next < len(self._shown):
@@ -96,11 +99,11 @@ class Matching:
             )
 
     def note_raised(self, error: MechanismError | InvalidParameterError) -> None:
-        """The program raised on the neighbour: shown, unless the replay had diverged before.
+        """Compare an error that the program raised on the neighbour, unless the replay had diverged before.
 
-        Two runs that end by the same error agree. Another type of error is another outcome; another message,
-        attribute, note, cause or context is one only for whoever reads it, so that it refutes nothing by
-        itself.
+        Two runs that end by the same error agree. Another type of error is another outcome. Another message,
+        attribute, note, cause or context is visible only to someone who reads it, so it does not refute the
+        claim by itself.
         """
         why = exhausted(error.__cause__)
         if self._diverged or self._at_cut():
@@ -115,25 +118,25 @@ class Matching:
             self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
         elif entry.value != raised:
             certain = bool(entry.value[0] != raised[0])
-            said = 3 if entry.value[:2] == raised[:2] else 2
-            shown = entry.value[:said], raised[:said]
+            length = 3 if entry.value[:2] == raised[:2] else 2
+            shown = entry.value[:length], raised[:length]
             self.leaks.append(Leak("raised", self.reached, "program", shown[0], shown[1], refutes=certain))
         else:
             self._next += 1
 
     def note_endless(self, error: StepLimitError) -> None:
-        """The program exceeded a limit on the neighbour only."""
+        """Note that the program exceeded a limit on the neighbour only."""
         if not self._diverged and not self._at_cut():
             self.leaks.append(
                 Leak("raised", self.reached, "program", "an end", f"no end: {error}", refutes=False)
             )
 
     def _at_cut(self) -> bool:
-        """Whether the replay has come to the end of a recording that was cut there."""
+        """Return whether the replay has reached the end of a recording that was cut there."""
         return bool(self.recording.cut) and self._next >= len(self._shown)
 
     def _go_on(self) -> None:
-        """Raise again where the replay has diverged: what a program shows after it caught that is no leak."""
+        """Raise again if the replay has diverged. What a program shows after it caught that is not a leak."""
         if self._diverged:
             raise DivergedError
 
@@ -146,26 +149,26 @@ class Matching:
         self, kind: Kind, site: str, to: To, distribution: Distribution | None = None
     ) -> tuple[int, SiteRecord]:
         self._go_on()
-        people = audience(to)
+        principals = audience(to)
         if self._at_cut():
             self._diverged = True
             raise DivergedError
         if self._next >= len(self._shown):
             end = len(self.recording.sites)
             raise self._diverge(
-                Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people)
+                Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in principals)
             )
         index = self._shown[self._next]
         entry = self.recording.sites[index]
         if entry.kind == "raise":
             text = ": ".join(entry.value[:2])
             raise self._diverge(Leak("raised", index, "program", text, "no error", refutes=True))
-        if entry.to != people:
-            names = [sorted(p.name for p in group) for group in (entry.to, people)]
+        if entry.to != principals:
+            names = [sorted(p.name for p in group) for group in (entry.to, principals)]
             raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
         if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
-            # A revealed value against a distribution with a density: the adversary who sees the exact value
-            # is certain.
+            # One run reveals a value and the other draws from a density, under which an exact value has
+            # probability 0. An adversary who sees the value is certain.
             continuous = any(
                 distribution is not None and distribution.base_measure is BaseMeasure.LEBESGUE
                 for distribution in (entry.distribution, distribution)

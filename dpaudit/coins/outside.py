@@ -1,8 +1,8 @@
-"""Note what a program leaves outside of its process: files that it writes, connections, other processes.
+"""Note the effects of a program outside its process: written files, connections and other processes.
 
-What one run leaves there the next one may find, in this process and in any fresh one, so that neither
-repeated runs nor another order of the inputs show it. Python announces such operations to audit hooks
-(PEP 578). A hook cannot be removed, so there is one, which does nothing while nobody asks.
+A later run, in this or in a fresh process, may find what an earlier run left there, so neither repeated runs
+nor another order of the inputs detects this. Python reports such operations to audit hooks (PEP 578). A hook
+cannot be removed, so one hook is installed, and it does nothing unless ``noting_outside`` is active.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _CHANGES = frozenset(
 _PROCESSES = frozenset({"os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"})
 _CONNECTIONS = frozenset({"socket.connect", "socket.sendmsg", "socket.sendto", "sqlite3.connect"})
 
-#: Where to note what which thread does.
+#: For each thread, where to note its operations.
 _noting: dict[int, dict[str, None]] = {}
 
 
 @contextmanager
 def noting_outside() -> Iterator[dict[str, None]]:
-    """Note in words what this thread does outside of its process, each once and in order."""
+    """Note the operations of this thread outside its process as texts, each once and in order."""
     _hooked()
     thread = threading.get_ident()
     before, found = _noting.get(thread), dict[str, None]()
@@ -55,13 +55,13 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     found = _noting.get(threading.get_ident())
     if found is not None:
-        words = _words(event, arguments)
-        if words:
-            found[words] = None
+        text = _description(event, arguments)
+        if text:
+            found[text] = None
 
 
-def _words(event: str, arguments: tuple[Any, ...]) -> str:
-    """What was done; empty for an operation that leaves nothing behind."""
+def _description(event: str, arguments: tuple[Any, ...]) -> str:
+    """Describe an operation. Return an empty text if it leaves nothing behind."""
     if event == "open":
         path, _, flags = arguments
         if isinstance(path, int) or not isinstance(flags, int) or not flags & _WRITING:
@@ -76,6 +76,6 @@ def _words(event: str, arguments: tuple[Any, ...]) -> str:
     else:
         return ""
     name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else str(path)
-    if name == os.devnull or "__pycache__" in name:  # compiled code of an import
+    if name == os.devnull or "__pycache__" in name:  # bytecode that an import writes
         return ""
     return f"changes the file system ({os.path.basename(name.rstrip(os.sep))})"

@@ -1,9 +1,9 @@
-"""Proving coins: a run whose data, hidden noise and outcomes are symbols.
+"""Run a program for a proof: its data, hidden noise and outcomes are symbols.
 
-The seventh interpreter. It knows the primitives and which distributions a proof can follow, and nothing of
-symbols: a
-``Followed`` run (``dpaudit/prover/explore.py``) makes the symbols and keeps the path. Whoever proves one
-generic step of a loop hands its own follower to the same class."""
+This interpreter knows the primitives, and which distributions a proof can follow. It does not know symbols. A
+``Followed`` run (``dpaudit/prover/explore.py``) makes them and keeps the path. The proof of one generic step
+of a loop passes another ``Followed`` object to the same class.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from dpaudit.distributions.lattice import DiscreteLaplace
 
 __all__ = ["Followed", "GaussianCoins", "ProvingCoins"]
 
-#: Distributions whose draw becomes a symbol, by exact type: a subclass may be another distribution.
+#: Distributions whose draws become symbols, by exact type, because a subclass may be another distribution.
 NOISE = (Laplace, Exponential, DiscreteLaplace)
-#: Distributions that a value may be released with. One-sided noise has another support on the other side.
+#: Noise that a released value may have. One-sided noise has another support on the neighbouring input.
 RELEASED = (Laplace, DiscreteLaplace)
 FINITE = (Bernoulli, Categorical)
 
 
 class Followed(Protocol):
-    """What the coins need of whoever follows a run."""
+    """The interface through which the coins report a run to the prover."""
 
     def hidden(self, distribution: Distribution) -> Any:
-        """A fresh noise symbol."""
+        """Return a fresh noise symbol."""
 
     def chosen(self, distribution: Distribution) -> int:
-        """The outcome of a hidden finite draw on this path: a plain integer."""
+        """Return the outcome of a hidden finite draw on this path, a plain integer."""
 
     def released(self, value: Any, distribution: Distribution) -> Any:
-        """Show ``value`` plus noise; returns the outcome, a public value."""
+        """Show ``value`` plus noise and return the outcome, a public value."""
 
     def shown(self, value: Any) -> None:
-        """Show ``value`` as it is."""
+        """Show ``value`` without noise."""
 
     def refuse(self, what: str) -> NoReturn:
         """Record the refusal and raise it."""
@@ -48,7 +48,7 @@ class Followed(Protocol):
 
 
 class ProvingCoins(Coins):
-    """Coins for one run that ``follower`` follows. All that is shown must go to the public."""
+    """The coins of a symbolic run that ``follower`` records. Every outcome must be shown to the public."""
 
     __slots__ = ("_follower",)
 
@@ -56,7 +56,7 @@ class ProvingCoins(Coins):
         self._follower = follower
 
     def __repr__(self) -> str:
-        """Refuse: the text would tell a proof from a run."""
+        """Refuse the program, because this text would distinguish a proof from a run."""
         return self._follower.refuse("the coins were turned into text")
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
@@ -65,7 +65,7 @@ class ProvingCoins(Coins):
         if type(distribution) in FINITE:
             return self._follower.chosen(distribution)
         return self._follower.refuse(
-            f"the hidden draw {_text(site)} has a distribution that no shift is known for"
+            f"the hidden draw {_text(site)} has a distribution for which no shift is known"
         )
 
     def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -75,7 +75,7 @@ class ProvingCoins(Coins):
         return self._follower.released(value, noise)
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        """An outcome whose distribution the data do not touch: the same as a release of 0."""
+        """Return an outcome whose distribution does not depend on the data, as a release of 0."""
         return self.release(0, distribution, site=site, to=to)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
@@ -93,17 +93,17 @@ class ProvingCoins(Coins):
 
     def _to_all(self, site: str, to: To) -> None:
         if audience(to) != audience(PUBLIC):
-            self._follower.refuse(f"{_text(site)} is shown to others than the public")
+            self._follower.refuse(f"{_text(site)} is shown to others instead of the public")
 
 
 class GaussianCoins(ProvingCoins):
-    """Coins of programs whose only randomness is Gaussian noise on released values: nothing is hidden."""
+    """The coins of programs whose only randomness is Gaussian noise on released values."""
 
     __slots__ = ()
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
         return self._follower.refuse(
-            f"the hidden draw {_text(site)} has no place among Gaussian releases (try a pure claim)"
+            f"the hidden draw {_text(site)} is not supported with Gaussian releases (try a pure claim)"
         )
 
     def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:

@@ -1,4 +1,4 @@
-"""Recorder: run a program and write its transcript. Forcer builds on it."""
+"""Run a program and write its transcript. ``Forcer`` builds on ``Recorder``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,19 @@ __all__ = ["RecordedSession", "Recorder", "plain", "record", "recorded"]
 
 
 class Recorder(Coins):
-    """Samples like ``Sampler`` and keeps every site. Hidden draws are drawn as a uniform through the inverse
-    cdf, and the uniform is kept."""
+    """An interpreter that samples like ``Sampler`` and records every site.
+
+    A hidden draw is the inverse cdf of a uniform number, which is recorded too.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The only source of randomness.
+    replicates : int, optional
+        The length of a leading axis of every outcome. Default: no such axis.
+    limits : Limits, optional
+        Limits of the run. Default: none.
+    """
 
     def __init__(
         self, rng: np.random.Generator, *, replicates: int | None = None, limits: Limits | None = None
@@ -93,7 +104,7 @@ class Recorder(Coins):
         return value
 
     def recording(self, *, cut: str = "") -> Recording:
-        """What was recorded so far; ``cut`` says why the run was ended before its own end."""
+        """Return what was recorded so far. ``cut`` is the reason if the run was ended early."""
         return Recording(
             tuple(self.sites),
             tuple(self.kernels),
@@ -103,25 +114,25 @@ class Recorder(Coins):
         )
 
     def end_by(self, error: MechanismError | InvalidParameterError) -> None:
-        """Record that the program ended by ``error``."""
+        """Record that the program ended with ``error``."""
         self._keep("raise", "program", PUBLIC, raised_by(error))
 
     def _outcome(self, distribution: Distribution, site: str) -> tuple[Any, bool]:
-        """The outcome at a site, and whether it was chosen rather than drawn."""
+        """Return the outcome at a site, and whether it was chosen instead of drawn."""
         self._admit(size_of(distribution))
         return sample_distribution(distribution, self.rng, self.replicates), False
 
     def _hidden(self, distribution: Distribution, site: str) -> tuple[Any, Any, bool]:
-        """The outcome of a hidden draw, its uniform, and whether it was chosen."""
+        """Return the outcome of a hidden draw, its uniform number, and whether it was chosen."""
         uniform = self.rng.random(outer_size(distribution, self.replicates) + distribution.batch_shape)
         return distribution.ppf(uniform), uniform, False
 
     def _answer(self, session: RecordedSession, query: Any) -> tuple[Any, bool]:
-        """A channel's answer, and whether it was chosen."""
+        """Return a channel's answer, and whether it was chosen."""
         return session.kernel.respond(session.state, query, self.rng, self.replicates), False
 
     def _admit(self, values: int) -> None:
-        """One more site, with so many numbers."""
+        """Count one more site with this many numbers, and raise ``StepLimitError`` above a limit."""
         self._values += values
         if self._limits is not None:
             self._limits.admit(len(self.sites) + 1, self._values)
@@ -134,7 +145,7 @@ class Recorder(Coins):
 
 
 class RecordedSession(ChannelSession):
-    """An open channel: its kernel and state, and the answers so far."""
+    """An open channel: its kernel, its state, and the queries and answers so far."""
 
     def __init__(self, coins: Recorder, kernel: Any, index: int, site: str, to: To) -> None:
         self._coins, self._kernel, self._index, self._to = coins, kernel, index, to
@@ -160,7 +171,7 @@ class RecordedSession(ChannelSession):
 
 
 def plain(value: Any) -> Any:
-    """A Python number where the outcome is one."""
+    """Return a Python number for an outcome that is a single number, and other outcomes unchanged."""
     return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -175,14 +186,36 @@ def record(
 ) -> Recording:
     """Run ``program`` on ``data`` and return its transcript.
 
-    With ``keep_errors`` an error of the program's own is how the run ends, an outcome like any other;
-    otherwise it is raised. ``limits`` cut the run where it exceeds them (``Recording.cut`` says so).
+    Parameters
+    ----------
+    program, data : callable, object
+        The program ``program(coins, data)`` and its input.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    replicates : int, optional
+        The length of a leading axis of every outcome. Default: no such axis.
+    keep_errors : bool
+        If true, an error of the program is recorded as the outcome with which the run ends (False).
+    limits : Limits, optional
+        A run that exceeds these limits is cut there, and ``Recording.cut`` holds the reason.
+
+    Returns
+    -------
+    Recording
+        The sites in order, the return value last.
+
+    Raises
+    ------
+    MechanismError
+        The program raises, and ``keep_errors`` is false.
+    InvalidParameterError
+        The program shows a value that is not plain data, even if it catches this error.
     """
     return recorded(program, data, Recorder(rng, replicates=replicates, limits=limits), keep_errors)
 
 
 def recorded(program: Program, data: Any, coins: Recorder, keep_errors: bool) -> Recording:
-    """The transcript that ``coins`` write of a run; errors as in ``record``."""
+    """Return the transcript that ``coins`` write of a run. Errors are handled as in ``record``."""
     try:
         run_program(program, data, coins)
     except StepLimitError as error:

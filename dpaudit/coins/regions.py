@@ -1,21 +1,21 @@
-"""Regions: every path of a program on which it shows a given beginning, with the draws that have a density
-kept as intervals.
+"""Find every path on which a program shows a given prefix, and keep draws with a density as intervals.
 
-An *event* is a sequence of shown things: an exact outcome, an interval of an outcome with a density, a
-value. ``ways`` finds how one input can show it. A hidden draw with finitely many outcomes branches into
-all of them. A draw with a density, hidden or shown, is handed to the program as a ``Span``: an unknown
-number in an interval, which the program may compare with numbers, shift and scale. A comparison that the
-interval does not decide cuts it in two, and both parts are followed. The probability of a way is then
-that of its outcomes times that of its intervals, and it holds for *all* numbers in them.
+A *beginning* is a sequence of shown items: exact outcomes, intervals of outcomes with a density, and values.
+``ways`` finds the paths on which the program shows it on one input. A hidden draw with finitely many outcomes
+branches into all of them. The program receives a draw with a density, hidden or shown, as a ``Span``: an
+unknown number in an interval, which the program may compare with numbers, shift and scale. A comparison that
+the interval does not decide cuts the interval in two, and both parts are followed. The probability of a path
+is the product of the probabilities of its outcomes and of its intervals, and the path is the same for *all*
+numbers in them.
 
-Whatever else a program does with a span (a conversion, a product of two, a text) cannot be followed. Such
-a way is *open*: it may show the event or not, so its probability counts for an upper bound alone. It
-stays open if the program catches the error. A few numbers from the intervals of each other way are given
-to the program as they are: where it does not do the same there, the way is open as well.
+Other uses of a span, such as a conversion, a product of two spans or a text, cannot be followed. Such a path
+is *open*: it may or may not show the beginning, so its probability counts only in an upper bound. It stays
+open if the program catches the error. On every other path, the program is run again with a few numbers from
+the intervals. If it then behaves differently, the path is open too.
 
-Known weakness: ``type(x)`` tells a span from a float, and no error shows it. A program that asks for it and
-then behaves differently on a part of the interval that none of these numbers hits gets bounds that are wrong
-by the probability of that part.
+Known weakness: ``type(x)`` distinguishes a span from a float without an error. If a program uses it and
+behaves differently on a part of the interval that contains none of these numbers, the bounds are wrong by the
+probability of that part.
 """
 
 from __future__ import annotations
@@ -39,23 +39,26 @@ from dpaudit.kernel.ball import arb
 
 __all__ = ["Beginning", "Interval", "Way", "beginning_of", "ways"]
 
-#: An open interval; an end that is ``None`` is infinite.
+#: An open interval. An end that is ``None`` is infinite.
 Interval = tuple[Fraction | None, Fraction | None]
 LINE: Interval = (None, None)
-#: Most ways of one input, and most alternatives along one of them. More are not followed.
+#: The largest number of paths per input, and of branches along one path. More are not followed.
 MAX_WAYS, MAX_DEPTH = 256, 200
-#: The mass that a hidden distribution with infinitely many outcomes leaves out, which counts as open.
+#: The mass left out of a hidden distribution with infinitely many outcomes. It counts as open.
 TAIL = 2.0**-60
-#: Where the numbers lie that are tried inside an interval: the part of a finite one, and the distance to the
-#: only end or to zero.
+#: The positions of the numbers that are tried inside an interval: the fraction of a finite interval, and the
+#: distance to the only end, or to zero.
 TRIED = ((0.5, 2.0**-7), (2.0**-9, 1.0), (1 - 2.0**-9, 100.0))
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is shown first: ``("outcome", value)``, ``("interval", ends)`` or ``("value", value)`` each; and
-    then either a last value, or a release whose distribution the ways bring (``released``). ``raised`` says
-    that the last value is the error with which the program ends."""
+    """A sequence of shown items.
+
+    Each item is ``("outcome", value)``, ``("interval", ends)`` or ``("value", value)``. After them comes a
+    last value, or, if ``released``, a release whose distribution ``Way.distribution`` holds. ``raised`` means
+    that the last value is the error with which the program ends.
+    """
 
     items: tuple[tuple[str, Any], ...]
     released: bool
@@ -64,9 +67,12 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Way:
-    """How an input may show a beginning. ``kind`` is "shown", "other" or "open"; ``distribution`` is that of
-    the last
-    release. The probability is ``chance`` times that of the ``intervals``, each with its distribution."""
+    """A path of the program on one input.
+
+    ``kind`` is "shown" if the path shows the beginning, "other" if not, and "open" if this is unknown.
+    ``distribution`` is the distribution of the last release. The probability of the path is ``chance`` times
+    the probabilities of the ``intervals``, each under its distribution.
+    """
 
     kind: str
     chance: arb
@@ -74,7 +80,7 @@ class Way:
     distribution: Distribution | None = None
 
     def mass(self) -> arb:
-        """The probability of the way."""
+        """Return the probability of the path."""
         total = self.chance
         for distribution, (low, high) in self.intervals:
             total = total * mass_between(distribution, low, high)
@@ -82,7 +88,7 @@ class Way:
 
 
 def mass_between(distribution: Distribution, low: Fraction | None, high: Fraction | None) -> arb:
-    """The probability of an interval, from the side on which it is small."""
+    """Return the probability of an interval, computed from the tail with the smaller radius."""
     if low is None:
         return arb(1) if high is None else distribution.cdf_ball(high)
     if high is None:
@@ -93,15 +99,15 @@ def mass_between(distribution: Distribution, low: Fraction | None, high: Fractio
 
 
 class _Stop(BaseException):
-    """Ends a run whose way is known."""
+    """Ends a run whose kind of path is known."""
 
 
 class _Run(Coins):
-    """One run along ``choices``; where they end it takes the first alternative and notes how many there are.
+    """A run along ``choices``. After the last choice it takes the first branch and notes their number.
 
-    With ``guide``, the values of a recording by site and occurrence, the run follows them alone, and the
-    intervals of what is shown are those in which it does. With ``points`` draws with a density come out as
-    these numbers."""
+    With ``guide``, the values of a recording in order, the run takes the same branches as the recording, and
+    the intervals are the largest in which it does. With ``points``, draws with a density have these values.
+    """
 
     def __init__(
         self,
@@ -128,7 +134,7 @@ class _Run(Coins):
     # How a run ends
 
     def stop(self, kind: str) -> _Stop:
-        """Settle the way; what the program does afterwards changes nothing."""
+        """Set the kind of the path, unless it is set. Later actions of the program do not change it."""
         self.kind = self.kind or kind
         return _Stop()
 
@@ -142,7 +148,7 @@ class _Run(Coins):
     # Branching
 
     def branch(self, width: int) -> int:
-        """Which of ``width`` alternatives is taken."""
+        """Return which of ``width`` branches is taken."""
         depth = len(self.taken)
         if depth >= MAX_DEPTH:
             raise self.stop("open")
@@ -152,7 +158,7 @@ class _Run(Coins):
         return choice
 
     def above(self, index: int, place: Fraction) -> bool:
-        """Whether span ``index`` is above ``place``; a place inside its interval cuts it."""
+        """Return whether span ``index`` is above ``place``. A place inside its interval cuts the interval."""
         self._go_on()
         distribution, (low, high) = self.spans[index]
         if low is not None and place <= low:
@@ -169,7 +175,7 @@ class _Run(Coins):
         return over
 
     def _span(self, distribution: Distribution, ends: Interval, value: Any) -> Any:
-        """A draw with a density as an unknown number."""
+        """Return a draw with a density as an unknown number."""
         if distribution.batch_shape or distribution.event_ndim:
             raise self.stop("open")
         self.spans.append((distribution, ends))
@@ -226,14 +232,14 @@ class _Run(Coins):
         self._next()
 
     def _next(self) -> None:
-        """One more thing was shown as it has to be."""
+        """Advance to the next item, because the current item was shown."""
         self.place += 1
         beginning = self.beginning
         if beginning is not None and not beginning.released and self.place == len(beginning.items):
             raise self.stop("shown")
 
     def _recorded(self) -> Any:
-        """The next value of the recording; the run ends where they do."""
+        """Return the next value of the recording, or end the run after the last value."""
         if not self.guide:
             raise self.stop("shown")
         return self.guide.pop(0)
@@ -250,7 +256,7 @@ class _Run(Coins):
             raise self.stop("shown")
         kind, value = items[self.place]
         if density and kind != "interval":
-            raise self.stop("other")  # one number has probability 0
+            raise self.stop("other")  # a single number has probability 0
         if not density and kind == "interval":
             raise self.stop("open")
         if density:
@@ -288,7 +294,7 @@ class _Run(Coins):
 
 
 def _atoms(distribution: Distribution) -> list[tuple[Any, arb]]:
-    """The outcomes with their probabilities, at most ``MAX_WAYS``, and as ``None`` what they leave out."""
+    """Return at most ``MAX_WAYS`` outcomes with their probabilities, and ``None`` with the remaining mass."""
     try:
         found, rest = [*distribution.atoms()], False
     except NotTractableError:
@@ -302,7 +308,7 @@ def _atoms(distribution: Distribution) -> list[tuple[Any, arb]]:
 
 
 class Span:
-    """An unknown number ``factor * draw + offset``, the draw somewhere in its interval."""
+    """An unknown number ``factor * draw + offset``, with the draw anywhere in its interval."""
 
     __slots__ = ("_of",)
     __array_ufunc__ = None
@@ -311,7 +317,7 @@ class Span:
         object.__setattr__(self, "_of", (run, index, factor, offset))
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # asked by ``isinstance``, which would tell a span from a float
+    def __class__(self) -> Any:  # ``isinstance`` reads this, and would distinguish a span from a float
         raise self._of[0].stop("open")
 
     def __getattr__(self, name: str) -> Any:
@@ -336,7 +342,7 @@ class Span:
         over: bool = run.above(index, (self._number(other) - offset) / factor)
         return over if factor > 0 else not over
 
-    # one number has probability 0, so that > is >=, and no span is equal to a number
+    # A single number has probability 0, so > and >= agree, and no span equals a number.
     def __gt__(self, other: Any) -> bool:
         return self._above(other)
 
@@ -414,20 +420,23 @@ def _holds_span(value: Any) -> bool:
 def beginning_of(
     program: Program, recording: Recording, *, end: int, view: View, released: bool
 ) -> Beginning | None:
-    """What ``view`` sees of a recording before position ``end``, with the largest intervals around its draws
-    with a density in which the program takes the same branches; the value at ``end`` comes last, or a release
-    (``released``). ``None`` where the program cannot be followed."""
+    """Return the beginning that ``view`` sees of a recording before position ``end``.
+
+    Each draw with a density is widened to the largest interval in which the program takes the same branches.
+    The last item is the value at ``end``, or a release if ``released``. Return ``None`` if the program cannot
+    be followed.
+    """
     sites = recording.sites
     last = sites[end]
     visible = view.sees(last.to)
     if not visible or any(site.kind == "channel" for site in sites[:end]):
         return None
-    # hidden reveals are not asked for their value
+    # The run does not read the values of hidden reveals.
     values = [site.value for site in sites[:end] if site.random or view.sees(site.to)]
     run = _Run(view, None, same_shown, guide=values)
     _ended(program, recording.data, run)
     if last.kind == "raise" and not run.spans and not run.guide:
-        run.kind = "shown"  # the error itself comes last
+        run.kind = "shown"  # the error itself is the last item
     if run.kind != "shown" or run.guide:
         return None
     items = [
@@ -439,7 +448,7 @@ def beginning_of(
 
 
 def _ended(program: Program, data: Any, run: _Run) -> None:
-    """Run the program until its way is known."""
+    """Run the program until the kind of its path is known."""
     try:
         run_program(program, data, run)
     except _Stop:
@@ -450,7 +459,7 @@ def _ended(program: Program, data: Any, run: _Run) -> None:
         if run.kind:
             return
         if (run.spans and run.points is None) or run.beginning is None:
-            run.kind = "open"  # the error may come from a span
+            run.kind = "open"  # a span may have caused the error
             return
         with suppress(_Stop):
             run._show(raised_by(error), raised=True)
@@ -461,8 +470,10 @@ def _ended(program: Program, data: Any, run: _Run) -> None:
 def ways(
     program: Program, data: Any, beginning: Beginning, *, view: View, alike: Callable[[Any, Any], bool]
 ) -> list[Way] | None:
-    """All ways in which the program may show ``beginning`` on ``data``, and those on which it shows something
-    else; ``None`` for more than ``MAX_WAYS``. Values that are ``alike`` count as the same."""
+    """Return all paths of the program on ``data``, each with whether it shows ``beginning``.
+
+    Values that are ``alike`` count as equal. Return ``None`` if there are more than ``MAX_WAYS`` paths.
+    """
     found: list[Way] = []
     choices: list[int] = []
     while len(found) < MAX_WAYS:
@@ -482,10 +493,10 @@ def ways(
 
 
 def _confirmed(program: Program, data: Any, run: _Run, way: Way) -> bool:
-    """Whether the program does the same with numbers from the intervals in the place of spans."""
+    """Return whether the program takes the same path with numbers from the intervals instead of spans."""
     for part, distance in TRIED:
         points = [_point(ends, part, distance) for _, ends in way.intervals]
-        # only the choices at hidden draws: numbers decide the comparisons
+        # Pass only the choices at hidden draws, because the numbers decide the comparisons.
         again = _Run(run.view, run.beginning, run.alike, run.drawn, points=points)
         _ended(program, data, again)
         if (

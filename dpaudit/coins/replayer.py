@@ -1,41 +1,37 @@
-"""Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every
-distribution there.
+"""Replay a recorded run on a neighbouring input, and evaluate every distribution there.
 
-Theory of operation. A replay is done in a view. The adversary who holds the view is handed what it sees of
-the recorded transcript; the program under replay must show it the same things in the same order, or it
-*leaks*. Sites are matched by position among those compared, never by name (no adversary sees a name; a
-differing name is noted). Compared is what the view sees, and random sites that are ``counted`` by name, the
-releases that a proof pays for whether or not the view sees them.
+A replay is done in a view. The adversary with this view sees part of the recorded transcript. On the
+neighbouring input, the program must show the adversary the same values in the same order. Otherwise it
+*leaks*. Compared sites are matched by position, never by name, because no adversary sees names. A different
+name is noted. A replay compares the sites that the view sees, and the random sites that are ``counted`` by
+name: releases whose cost is in a certificate, whether or not the view sees them.
 
-What is not compared goes on with the neighbour's own: a value that only others are shown, or a return value,
-may differ, be missing, or be shown on the neighbour alone. Hidden draws and other random sites that are not
-compared are matched by name and occurrence: where the distribution is equal on both sides the recorded value
-is used
-again; where it differs the stored uniform of a draw goes through the inverse cdf of the new distribution, any
-other site gets an outcome that it can have, and the replay says so (``open``).
+Sites that are not compared take the values of the neighbour. A value that only others see, or a return value
+outside the view, may differ, be missing, or occur on the neighbour only. Hidden draws and other random sites
+that are not compared are matched by name and occurrence. If the distribution is equal on both inputs, the
+recorded value is used again. If it differs, a draw gets the inverse cdf of the new distribution at the
+recorded uniform number, and any other site gets a possible outcome. ``open`` lists such choices.
 
-What comes out, for any view V that the claim is about:
+The results, for any view V of the claim:
 
-* ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees
-  *jointly with the hidden outcomes as recorded*. It is the loss of V's transcript itself only on the prefix
-  before the first random site that V does not see, on either input: from there on the hidden outcome has to
-  be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
-* ``leaks``: a compared site missing, extra, of another shape or kind, to another audience, or another
-  revealed value.
-* the observed accounting: which compared sites' distributions moved (``SiteLoss.moved``).
+* ``loss(V)`` is the sum over visible sites of log p(out) - log p'(out). This is the exact privacy loss of
+  what V sees *jointly with the hidden outcomes as recorded*. It is the loss of V's transcript itself only on
+  the prefix before the first random site that V does not see, on either input. After that, the hidden outcome
+  must be summed out. ``witness_end(V)`` is the end of that prefix, and a witness never goes past it.
+* ``leaks`` lists compared sites that are missing, extra, of another shape or kind, shown to another audience,
+  or that reveal another value.
+* ``SiteLoss.moved`` is true for the compared sites whose distributions differ.
 
-Why losses given hidden outcomes bound those of what is seen. At every hidden choice let the two runs draw
-their outcomes (h, h') together, from a distribution that has the right distribution of h and the right
-distribution of h' as its two
-marginals given the past: h' = h where the distributions are equal, any pair otherwise. Summed over h' first,
-from the
-last choice back, the weights of the pairs give the distribution of the transcript on the one input; summed
-over h first, that on the other. So an adversary who is shown the pairs as well sees two distributions whose
-marginals are
-those of the transcript, and the pairs are drawn alike on both sides and cost nothing: what is left are the
-distributions of the compared sites given h and given h', which replays evaluate. Dropping the pairs is
-post-processing. The bound is the worst over all pairs that can come out; of an ``open`` choice a replay
-shows one, and only all of them together say something.
+Losses given hidden outcomes bound the loss of what is seen. Proof: at every hidden choice, let the two runs
+draw their outcomes (h, h') jointly, from a distribution whose two marginals given the past are the
+distribution of h and the distribution of h': h' = h if these are equal, and any coupling otherwise. Summed
+over h' first, from the last choice back, the weights of the pairs give the distribution of the transcript on
+the recorded input. Summed over h first, they give its distribution on the neighbour. An adversary who also
+sees the pairs therefore sees two distributions whose marginals are the two distributions of the transcript.
+The pairs are drawn identically on both inputs and have no privacy cost. What remains are the distributions of
+the compared sites given h and given h', which replays evaluate. Dropping the pairs is post-processing. The
+bound is the maximum over all possible pairs. For an ``open`` choice, a replay shows only one pair, and only
+all pairs give a bound.
 """
 
 from __future__ import annotations
@@ -71,7 +67,7 @@ __all__ = ["Leak", "Replay", "Replayer", "SessionPair", "SiteLoss", "replay"]
 
 
 class Replayer(Matching, Coins):
-    """The interpreter behind ``replay``."""
+    """An interpreter that runs a program on a neighbouring input along a recording. See ``replay``."""
 
     @unwatched
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -93,14 +89,16 @@ class Replayer(Matching, Coins):
         index, entry = self._match("aggregate", site, to)
         if entry.kind == "aggregate" and entry.through != through:
             self.unmet.append(
-                f"site {site!r}: the aggregate goes through {entry.through} and {through} on the two inputs"
+                f"site {site!r}: the image of the aggregate is {entry.through} on one input and {through} on "
+                "the other"
             )
         try:
             return self._random(through.image_distribution(distributions), "aggregate", site, to)
         except NotTractableError as error:
             if entry.parts != distributions:
                 self.unmet.append(
-                    f"site {site!r}: the distribution of the aggregate moved and is not tractable ({error})"
+                    f"site {site!r}: the distribution of the aggregate differs between the inputs and is "
+                    f"not tractable ({error})"
                 )
             self._advance(index, entry, site)
             return frozen_copy(entry.value)
@@ -131,7 +129,7 @@ class Replayer(Matching, Coins):
         return value
 
     def _hidden(self, distribution: Distribution, kind: Kind, site: str) -> Any:
-        """An outcome that is not compared: the recorded one where the distribution is the same."""
+        """Return an outcome that is not compared: the recorded one if the distribution is the same."""
         key, entry = self.meet_hidden(site)
         if entry is None and kind == "draw":
             raise self.no_record_of(site)
@@ -141,17 +139,21 @@ class Replayer(Matching, Coins):
         elif entry is not None and not moved:
             value = entry.value
         else:
-            # One outcome is one case of many: what the others would show is not seen in this replay.
+            # This outcome is one case of several, and this replay does not show the others.
             what = "draw" if kind == "draw" else "outcome"
-            text = f"site {site!r}: the distribution of a hidden {what} moved; sum it out (coins.sum_out)"
-            self.unmet.append(text)
+            self.unmet.append(
+                f"site {site!r}: the distribution of a hidden {what} differs between the inputs. Sum over "
+                "its outcomes (coins.sum_out)"
+            )
             value = self._moved_outcome(distribution, entry, site)
         self.choices[key] = HiddenChoice(key, entry, distribution, frozen_copy(value), moved)
         return frozen_copy(value)
 
     def _moved_outcome(self, distribution: Distribution, entry: SiteRecord | None, site: str) -> Any:
-        """The outcome of a hidden distribution that moved: by the recorded uniform, if there is one that
-        floats can tell from 0 and 1."""
+        """Return an outcome of a hidden distribution that differs between the inputs.
+
+        Use the recorded uniform number, if there is one and it gives a finite outcome.
+        """
         value = None
         if entry is not None and entry.uniform is not None:
             if distribution.batch_shape != np.shape(entry.uniform) and distribution.batch_shape:
@@ -165,10 +167,12 @@ class Replayer(Matching, Coins):
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
     def _release(self, index: int, entry: SiteRecord, value: Any, site: str) -> Any:
-        """A value that is a hidden outcome plus a number on both inputs, charged as the release that it is.
+        """Compare a value that is a hidden outcome plus a number on both inputs, and charge it as a release.
 
-        With h and h' = the neighbour's outcome, both show the same: the distribution of what is shown is the
-        distribution of the outcome, shifted by the shown value minus h here and minus h' there."""
+        Let h and h' be the outcomes on the two inputs. Both runs show the same value. Its distribution is the
+        distribution of the outcome, shifted by the shown value minus h on the recorded input and minus h' on
+        the neighbour.
+        """
         choice = self.choices.get(self._released[index])
         if choice is None or choice.record is None or choice.record.distribution is None:
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
@@ -194,8 +198,8 @@ class Replayer(Matching, Coins):
                 raise self.no_record_of(site) from error
             if entry.parts != distributions or entry.through != through:
                 self.unmet.append(
-                    f"site {site!r}: the distribution of a hidden aggregate moved and is not "
-                    f"tractable ({error})"
+                    f"site {site!r}: the distribution of a hidden aggregate differs between the inputs and "
+                    f"is not tractable ({error})"
                 )
             return frozen_copy(entry.value)
         return self._hidden(image, "aggregate", site)
@@ -233,8 +237,10 @@ class Replayer(Matching, Coins):
         self.losses.append(SiteLoss(index, entry, distribution, loss, moved))
 
     def _compare_shapes(self, index: int, entry: SiteRecord, distribution: Distribution, site: str) -> None:
-        """A distribution whose outcomes have another shape, or that has a density where the other has atoms,
-        cannot produce the recorded outcome."""
+        """End the replay if the neighbour's distribution cannot produce the recorded outcome.
+
+        Its outcomes have another shape, or one distribution has a density and the other has atoms.
+        """
         shape = outcome_shape(entry.value)
         outer = () if self.replicates is None or distribution.batch_shape else (self.replicates,)
         expected = outer + distribution.batch_shape
@@ -250,8 +256,10 @@ class Replayer(Matching, Coins):
     def _loss(
         self, entry: SiteRecord, recorded: Distribution, distribution: Distribution
     ) -> NDArray[np.float64]:
-        """The loss at the recorded outcome. A distribution that cannot evaluate it says nothing about the
-        program."""
+        """Return the loss at the recorded outcome, or end the replay if it cannot be evaluated.
+
+        Such a failure does not refute the claim.
+        """
         try:
             return self._per_replicate(recorded.logp(entry.value), distribution.logp(entry.value))
         except Exception as error:
@@ -260,7 +268,7 @@ class Replayer(Matching, Coins):
             raise self._diverge(Leak("kind", self.reached, entry.site, *what, refutes=False)) from error
 
     def _per_replicate(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Sum over event axes only: with replicates the leading axis is kept.
+        # Sum over event axes only. With replicates, the leading axis is kept.
         with np.errstate(invalid="ignore"):
             loss = np.asarray(left) - np.asarray(right)
         axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
@@ -270,7 +278,7 @@ class Replayer(Matching, Coins):
 class _ReplayedSession(ChannelSession):
     def __init__(self, coins: Replayer, kernel: Any, index: int, site: str, to: To) -> None:
         self._coins, self._kernel, self._index, self._site, self._to = coins, kernel, index, site, to
-        self._asked = 0
+        self._queries = 0
         self._follows = True
 
     @unwatched
@@ -287,7 +295,7 @@ class _ReplayedSession(ChannelSession):
         return frozen_copy(entry.value)
 
     def _bind(self, entry: SiteRecord) -> bool:
-        """Whether ``entry`` is an answer of the recorded session that this one stands for."""
+        """Return whether ``entry`` is an answer of the recorded session that this session replays."""
         bound, session = self._coins.bound, entry.session
         if session is None:
             return False
@@ -296,8 +304,11 @@ class _ReplayedSession(ChannelSession):
         return bound.get(self._index) == session
 
     def _ask_hidden(self, query: Any) -> Any:
-        """An answer that is not compared: the recorded one, which has the same distribution where kernel,
-        queries and answers were the same so far."""
+        """Return the recorded answer, without comparing it.
+
+        Its distribution is the same on both inputs if kernel, queries and answers have been the same so far.
+        Otherwise note an unmet condition.
+        """
         coins = self._coins
         _, entry = coins.meet_hidden(self._site)
         if entry is None or entry.session is None:
@@ -308,12 +319,15 @@ class _ReplayedSession(ChannelSession):
             self._follows
             and self._bind(entry)
             and recording.kernels[entry.session] == self._kernel
-            and answers[self._asked : self._asked + 1] == [entry]
+            and answers[self._queries : self._queries + 1] == [entry]
             and same_value(entry.query, query)
         )
-        self._asked += 1
+        self._queries += 1
         if not self._follows:
-            coins.unmet.append(f"site {self._site!r}: the distribution of a hidden channel's answers moved")
+            coins.unmet.append(
+                f"site {self._site!r}: the distribution of a hidden channel's answers differs between the "
+                "inputs"
+            )
         return frozen_copy(entry.value)
 
 
@@ -328,14 +342,34 @@ def replay(
     hidden: Mapping[Key, Any] | None = None,
     released: Mapping[int, Key] | None = None,
 ) -> Replay:
-    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``, in ``view``.
+    """Replay a recording on a neighbouring input.
 
-    A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
-    Without ``compare`` revealed values are not held against the recorded ones: only distributions matter
-    then.
-    ``counted`` names random sites that are compared although the view does not see them. ``hidden`` gives
-    outcomes, by site and occurrence, of random sites that are not compared; ``released`` says, by position,
-    which reveals are releases of one of these, with additive noise.
+    If the program raises on the neighbour only, this is a leak and not an error, because the adversary sees
+    that it failed.
+
+    Parameters
+    ----------
+    program : callable
+        The recorded program ``program(coins, data)``.
+    data : object
+        A neighbour of the recorded input.
+    recording : Recording
+        The run to follow.
+    compare : bool
+        Whether revealed values must equal the recorded ones (True). If not, only distributions are compared.
+    view : View
+        The adversary's view. By default it sees every site except hidden draws.
+    counted : callable
+        ``counted(site)`` is true for random sites to compare although the view does not see them.
+    hidden : mapping of (site, occurrence) to outcome, optional
+        Outcomes on the neighbour of random sites that are not compared.
+    released : mapping of int to (site, occurrence), optional
+        For positions of reveals, the random site of which the value is a release with additive noise.
+
+    Returns
+    -------
+    Replay
+        The privacy losses, the leaks and the unmet conditions.
     """
     coins = Replayer(recording, compare=compare, view=view, counted=counted, hidden=hidden, released=released)
     try:
@@ -370,15 +404,15 @@ def replay(
 def _sessions(coins: Replayer) -> tuple[SessionPair, ...]:
     pairs = []
     for number, session in coins.bound.items():
-        asked = coins.queries[number]
-        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == session][: len(asked)]
+        queries = coins.queries[number]
+        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == session][: len(queries)]
         if rows:
             pairs.append(
                 SessionPair(
                     kernel=coins.recording.kernels[session],
                     kernel_neighbour=coins.kernels[number],
                     queries=tuple(r.query for _, r in rows),
-                    queries_neighbour=tuple(asked),
+                    queries_neighbour=tuple(queries),
                     outcomes=tuple(r.value for _, r in rows),
                     indices=tuple(i for i, _ in rows),
                 )

@@ -1,4 +1,4 @@
-"""Sampler: the interpreter that only samples, whole arrays at a time. Recorder builds on it."""
+"""Run a program by sampling only, whole arrays at a time. ``Recorder`` uses the same functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ __all__ = ["Sampler", "sample_aggregate", "sample_distribution"]
 
 
 class Sampler(Coins):
-    """Draws every site from its distribution and keeps nothing.
+    """An interpreter that draws every site from its distribution and records nothing.
 
-    ``rng`` is the only source of randomness. With ``replicates=R`` outcomes have a leading axis of length R,
-    which array-valued parameters must carry already. With ``per_user=True`` aggregates are drawn user by user
-    instead of from the image distribution: the same distribution, slower, for tests.
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The only source of randomness.
+    replicates : int, optional
+        The length R of a leading axis of every outcome, which array-valued parameters must have already.
+        Default: no such axis.
+    per_user : bool
+        Draw aggregates user by user instead of from the image distribution (False). The distribution is the
+        same, but this is slower. It is for tests.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``replicates`` is less than 1.
     """
 
     def __init__(
@@ -28,7 +40,8 @@ class Sampler(Coins):
     ) -> None:
         if replicates is not None and replicates < 1:
             raise InvalidParameterError(
-                f"replicates must be 1 or more, got {replicates}; pass None for a single run."
+                f"replicates must be 1 or more, or None for a single run, got {replicates}.",
+                code="E-REPLICATES-RANGE",
             )
         self.rng = rng
         self.replicates = replicates
@@ -38,8 +51,7 @@ class Sampler(Coins):
         return sample_distribution(distribution, self.rng, self.replicates)
 
     def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        # The same distribution as noise.shift(value), without building it: this is the hot path of every
-        # simulation.
+        # This is the hot path of every simulation, so noise.shift(value) is sampled without building it.
         if noise.event_ndim:
             return self.observe(noise.shift(value), site=site, to=to)
         shape = np.shape(value)
@@ -74,14 +86,18 @@ class _SampledSession(ChannelSession):
 
 
 def sample_distribution(distribution: Distribution, rng: np.random.Generator, replicates: int | None) -> Any:
-    """One outcome of ``distribution`` (a plain scalar where it is one), or ``replicates`` of them on a
-    leading axis."""
+    """Return one outcome of ``distribution``, or ``replicates`` outcomes on a leading axis.
+
+    A single number is returned as a Python scalar.
+    """
     return _plain(distribution.sample(rng, outer_size(distribution, replicates)))
 
 
 def outer_size(distribution: Distribution, replicates: int | None) -> tuple[int, ...]:
-    """The sample size that gives one outcome per replicate: array-valued parameters carry the replicate axis
-    themselves."""
+    """Return the sample size that gives one outcome per replicate.
+
+    Array-valued parameters already have the replicate axis. Raise ``InvalidParameterError`` if they do not.
+    """
     if replicates is None:
         return ()
     shape = distribution.batch_shape
@@ -90,8 +106,8 @@ def outer_size(distribution: Distribution, replicates: int | None) -> tuple[int,
     if shape[0] != replicates:
         raise InvalidParameterError(
             f"an array-valued parameter must have the {replicates} replicates as its leading axis, got "
-            f"shape {shape}; "
-            f"broadcast it to ({replicates}, ...)."
+            f"shape {shape}. Broadcast it to ({replicates}, ...).",
+            code="E-REPLICATES-SHAPE",
         )
     return ()
 
@@ -104,13 +120,12 @@ def sample_aggregate(
     replicates: int | None,
     per_user: bool = False,
 ) -> Any:
-    """Draw an aggregate from its image distribution, or user by user where there is no such distribution (or
-    ``per_user`` asks for it)."""
+    """Draw an aggregate from its image distribution, or user by user if there is none or if ``per_user``."""
     if not per_user:
         try:
             return sample_distribution(through.image_distribution(distributions), rng, replicates)
         except NotTractableError:
-            pass  # no closed form of the image: draw the parts, which gives the same distribution
+            pass  # the image has no closed form, and drawing the parts gives the same distribution
     parts = [sample_distribution(distribution, rng, replicates) for distribution in distributions]
     if replicates is None:
         return _plain(through.apply(parts))
@@ -118,5 +133,5 @@ def sample_aggregate(
 
 
 def _plain(value: Any) -> Any:
-    """A Python scalar where the outcome is one number; programs branch on it and reveal it."""
+    """Return a Python scalar for a single number, because programs branch on it and reveal it."""
     return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value

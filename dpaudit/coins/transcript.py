@@ -1,8 +1,8 @@
-"""Transcripts: what one run of a program did, site by site, and bit-by-bit comparison of what was shown.
+"""Hold the transcript of a run, site by site, and compare shown values bit by bit.
 
-A run is a list of ``SiteRecord`` in program order, the return value last (as a reveal to the public, unless
-the program returns ``Returned(value, to=...)``). Values are copied when they are recorded: an array that the
-program changes later stays as it was.
+A run is a list of ``SiteRecord`` in program order. The return value comes last, as a reveal to the public,
+unless the program returns ``Returned(value, to=...)``. Values are copied when they are recorded, so later
+changes by the program do not affect them.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ __all__ = [
     "to_the_last_bit",
 ]
 
-#: ``raise`` is the end of a run by an error, which everybody sees; its value is (type, message,
-#: all else that it holds).
+#: ``raise`` is the end of a run by an error, which everybody sees. Its value is the triple (type, message,
+#: everything else that the error holds).
 Kind = Literal["observe", "aggregate", "channel", "draw", "reveal", "raise"]
 
 RETURN_SITE = "return"
 
-#: Names of methods in the messages of errors about them, whichever interpreter runs the program.
+#: Class names in error messages about the interpreters' methods. They depend on the interpreter that runs.
 _INTERPRETERS = re.compile(r"\b(Recorder|Replayer|Forcer|_Enumerated)\b")
 
 
 @dataclass(frozen=True)
 class Returned:
-    """Wrap a program's return value to show it to somebody other than the public."""
+    """A program's return value that is shown to ``to`` instead of the public."""
 
     value: Any
     to: To
@@ -67,11 +67,29 @@ class Returned:
 class SiteRecord:
     """One site of one run.
 
-    ``distribution`` is ``None`` for a reveal, for a channel's answers (whose distribution is joint: see
-    ``session``) and for an
-    aggregate without a tractable image distribution (``unmet_condition`` then says why, and ``parts`` keeps
-    the users' distributions). ``through`` is the image that an aggregate was pushed through.
-    ``uniform`` is the stored uniform of a hidden draw.
+    Attributes
+    ----------
+    kind : str
+        The primitive, or "raise" for an error that ends the run.
+    site : str
+        The name of the site in reports.
+    to : Audience
+        The principals that see the outcome.
+    value : object
+        The outcome or shown value.
+    distribution : Distribution or None
+        The distribution of the outcome. It is ``None`` for a reveal, for the answers of a channel (they have
+        a joint distribution, see ``session``) and for an aggregate without a tractable image distribution.
+    uniform : float, array or None
+        The uniform number of a hidden draw.
+    session, query : int, object
+        For an answer of a channel, the index of its kernel in ``Recording.kernels``, and its query.
+    forced : bool
+        Whether the outcome was chosen instead of drawn.
+    unmet_condition, parts : str, tuple of Distribution
+        For an aggregate without a tractable image distribution, the reason, and the users' distributions.
+    through : object
+        The image of an aggregate.
     """
 
     kind: Kind
@@ -89,14 +107,29 @@ class SiteRecord:
 
     @property
     def random(self) -> bool:
+        """Whether the outcome is drawn: the site is neither a reveal nor an error."""
         return self.kind not in ("reveal", "raise")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A run: the sites in order, the kernels of the channels that it opened (``SiteRecord.session`` indexes
-    them), and the data that it ran on. ``cut`` says why it was ended before its own end; empty for a complete
-    run."""
+    """The transcript of a run.
+
+    Attributes
+    ----------
+    sites : tuple of SiteRecord
+        The sites in order, the return value last.
+    kernels : tuple
+        The kernels of the channels that were opened. ``SiteRecord.session`` is an index into them.
+    replicates : int or None
+        The length of the leading axis of every outcome, if there is one.
+    forced : bool
+        Whether an outcome was chosen.
+    data : object
+        The input of the run.
+    cut : str
+        Why the run was ended early. Empty for a complete run.
+    """
 
     sites: tuple[SiteRecord, ...]
     kernels: tuple[Any, ...] = ()
@@ -111,12 +144,12 @@ class Recording:
         return self.sites[-1].value
 
 
-#: Values of these very types cannot be changed by anybody.
+#: Types whose values are immutable, if the type is exactly one of these.
 _UNCHANGING = frozenset({bool, int, float, str, type(None)})
 
 
 def frozen_copy(value: Any) -> Any:
-    """A copy that later changes by the program cannot reach."""
+    """Return a copy that later changes by the program do not affect."""
     if type(value) in _UNCHANGING or isinstance(value, bool | int | float | str | type(None)):
         return value
     if type(value) is tuple and all(type(item) in _UNCHANGING for item in value):
@@ -127,11 +160,11 @@ def frozen_copy(value: Any) -> Any:
 
 
 def same_value(left: Any, right: Any) -> bool:
-    """Bit-by-bit equality: type family, shape, dtype and every bit (NaN equals the same NaN; 0.0 is not
-    -0.0).
+    """Return whether two values have equal type family, shape, dtype and bits.
 
-    A numpy scalar is of the family of the Python number that it is. Other types than ``require_plain`` allows
-    differ from everything, so that no ``==`` of theirs can hide a difference.
+    NaN equals the same NaN, and 0.0 differs from -0.0. A numpy scalar belongs to the family of its Python
+    number. Values of types that ``require_plain`` does not allow differ from everything, so that their ``==``
+    cannot hide a difference.
     """
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
@@ -153,16 +186,19 @@ def same_value(left: Any, right: Any) -> bool:
     return type(left) is type(right) and isinstance(left, _PLAIN) and bool(left == right)
 
 
-#: What a shown value is made of, besides arrays, lists, tuples and dicts: types with an honest ``==``.
+#: Types of shown values, besides arrays, lists, tuples and dicts. Their ``==`` is reliable.
 _PLAIN = (bool, int, float, str, Fraction, type(None))
 
-#: Numpy's own scalar types: a subclass of one of them could carry more than its number.
+#: Numpy's own scalar types. A subclass could hold more than its number.
 _SCALARS = frozenset(np.sctypeDict.values())
 
 
 def same_shown(left: Any, right: Any) -> bool:
-    """Whether two shown values are the same to the last bit: the same types, all the way down, and the same
-    bytes. Stricter than ``same_value``: a numpy number is not the Python number, and a NaN has a payload."""
+    """Return whether two shown values have the same types, at every level, and the same bytes.
+
+    This is stricter than ``same_value``: a numpy number differs from the Python number, and the payload of a
+    NaN counts.
+    """
     if type(left) is not type(right):
         return False
     if isinstance(left, np.ndarray):
@@ -181,8 +217,10 @@ def same_shown(left: Any, right: Any) -> bool:
 
 
 def to_the_last_bit(value: Any) -> Any:
-    """A shown value as texts that hold its types, its bytes and the order of its keys: two are equal where
-    ``same_shown`` says so."""
+    """Return a shown value as texts that hold its types, its bytes and the order of its keys.
+
+    Two results are equal if and only if ``same_shown`` holds for the values.
+    """
     if isinstance(value, list | tuple):
         return [type(value).__name__, *map(to_the_last_bit, value)]
     if isinstance(value, dict):
@@ -197,7 +235,7 @@ def to_the_last_bit(value: Any) -> Any:
 
 
 def _bits(array: NDArray[Any]) -> bytes:
-    """The bytes of an array without the padding that an extended float has."""
+    """Return the bytes of an array without the padding of extended floats."""
     kept = np.ascontiguousarray(array)
     if kept.dtype.kind == "f" and np.finfo(kept.dtype).nmant == 63:
         return kept.view(np.uint8).reshape(-1, kept.dtype.itemsize)[:, :10].tobytes()
@@ -205,11 +243,12 @@ def _bits(array: NDArray[Any]) -> bytes:
 
 
 def require_plain(value: Any) -> None:
-    """Raise ``InvalidParameterError`` for a value that is not made of numbers, texts, arrays, lists, tuples
-    and string-keyed dicts: it could be neither compared bit by bit nor written to a file.
+    """Raise ``InvalidParameterError`` for a value that is not plain data.
 
-    Subclasses of these are refused: a masked array, a named tuple or a float with an attribute shows more
-    than its numbers, and may lie when it is compared.
+    Plain data are numbers, texts, arrays, lists, tuples and string-keyed dicts. Other values can be neither
+    compared bit by bit nor written to a file. Subclasses of these types are refused too, because a masked
+    array, a named tuple or a float with an attribute shows more than its numbers, and its ``==`` is not
+    reliable.
     """
     if type(value) is np.ndarray and not value.dtype.metadata:
         if value.dtype.kind in "biufU":
@@ -224,18 +263,18 @@ def require_plain(value: Any) -> None:
     elif type(value) not in _PLAIN and not (type(value) in _SCALARS and value.dtype.kind in "biufU"):
         raise InvalidParameterError(
             "a shown value must be made of numbers, strings, arrays, lists, tuples and string-keyed dicts, "
-            f"and of no subclass of these, got {_described(value)}; convert it before it is shown."
+            f"not of their subclasses, got {_type_of(value)}.",
+            code="E-VALUE-NOT-PLAIN",
         )
 
 
-def _described(value: Any) -> str:
+def _type_of(value: Any) -> str:
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return f"{name} of dtype {value.dtype}" if isinstance(value, np.ndarray) else name
 
 
 def count_of(value: Any) -> int:
-    """How many numbers and texts a plain value holds, all the way down: lists may be ragged, and hold
-    arrays."""
+    """Return how many numbers and texts a plain value holds. Lists may be nested, ragged, and hold arrays."""
     if isinstance(value, np.ndarray):
         return count_of(value.ravel().tolist()) if value.dtype.hasobject else value.size
     if isinstance(value, dict):
@@ -244,17 +283,20 @@ def count_of(value: Any) -> int:
 
 
 def outcome_shape(value: Any) -> tuple[int, ...]:
-    """The shape of an outcome; ``()`` for a scalar."""
+    """Return the shape of an outcome, ``()`` for a scalar."""
     return tuple(np.shape(value))
 
 
 def run_program(program: Program, data: Any, coins: Coins) -> Any:
-    """Run ``program(coins, data)`` to its end and reveal what it returns. A generator is exhausted and
-    returns the tuple of its items.
+    """Run ``program(coins, data)`` to its end, reveal what it returns, and return that.
 
-    The program gets a copy of the data: what it changes in place, the next run does not see.
+    A generator is exhausted, and the tuple of its items is the return value. The program gets a copy of the
+    data, so that the next run does not see changes in place.
 
-    Raises ``MechanismError`` if the program raises, with the program's own error as the cause.
+    Raises
+    ------
+    MechanismError
+        The program raises. Its own error is the cause.
     """
     try:
         result = program(coins, frozen_copy(data))
@@ -264,7 +306,7 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise MechanismError(
-            f"a program must run on its data, got {type(error).__name__}: {error}; fix it or the data."
+            f"the program raised {type(error).__name__}: {error}", code="E-PROGRAM-RAISED"
         ) from error
     to: To = PUBLIC
     if isinstance(result, Returned):
@@ -273,15 +315,20 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
 
 
 def raised_by(error: Exception) -> tuple[str, str, str]:
-    """(type, message, all else) of the error with which a program ended, as ``run_program`` passed it on."""
+    """Return the type, the message and all other contents of the error with which a program ended.
+
+    ``error`` is what ``run_program`` raised.
+    """
     own = error.__cause__ if isinstance(error, MechanismError) and error.__cause__ is not None else error
     message, held = (_INTERPRETERS.sub("coins", text) for text in (str(own), held_by(own)))
     return type(own).__qualname__, message, held
 
 
 def fingerprint(recording: Recording) -> str:
-    """A digest of everything in a run: sites, audiences, distributions, values. Equal seeds and data must
-    give equal digests in any process."""
+    """Return a digest of all sites, audiences, distributions and values of a run.
+
+    Equal seeds and data must give equal digests in any process.
+    """
     digest = hashlib.sha256()
     for record in recording.sites:
         distribution = None if record.distribution is None else record.distribution.to_json()

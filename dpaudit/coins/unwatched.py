@@ -1,10 +1,9 @@
-"""Primitives of the coins outside of the view of a tracer: what happens in there is the harness's own.
+"""Hide the primitives of the coins from a tracer, because only dpaudit's own code runs in them.
 
-A tracer slows every operation down, also of functions that it leaves out, and most of a watched run's time
-goes into distributions. A primitive is therefore hidden where nothing of the program's own can run in it: its
-distributions,
-images and kernels are the harness's, made of numbers, and so is all else that it is given. A distribution
-that the program defines is watched as any other code of it.
+A tracer slows down every operation, even in functions that it skips, and most of the time of a traced run is
+spent in distributions. A primitive is therefore hidden if none of the program's code can run in it: its
+distributions, images and kernels are dpaudit's and hold only numbers, and so do all other arguments. A
+distribution that the program defines is traced like the rest of the program.
 """
 
 from __future__ import annotations
@@ -26,20 +25,19 @@ __all__ = ["HIDES", "unwatched"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-#: The attribute of a tracer that lets primitives be hidden from it; a debugger's has none.
+#: The attribute of a tracer from which primitives may be hidden. A debugger's tracer does not have it.
 HIDES = "hides_primitives"
 
-#: Values in which no code of the program's can be.
+#: Types of values that cannot contain code of the program.
 _NUMBERS = (bool, int, float, complex, str, bytes, Fraction, arb, type(None))
 _INERT = frozenset({*_NUMBERS, *np.sctypeDict.values(), BaseMeasure, Principal} - {np.object_, np.void})
 _CONTAINERS = frozenset({list, tuple, set, frozenset})
-#: Containers up to this size are looked through as they are.
+#: In containers up to this size, repeated items are not removed first.
 _FEW = 8
 
 
 def unwatched(method: Method) -> Method:
-    """``method`` of an interpreter, or of a session with its ``_kernel``, hidden from a tracer that allows
-    it."""
+    """Hide a method of an interpreter, or of a session with its ``_kernel``, from a tracer that allows it."""
 
     @wraps(method)
     def hidden(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -58,8 +56,10 @@ def unwatched(method: Method) -> Method:
 
 
 def _is_inert(whole: Any) -> bool:
-    """Whether a value is made of numbers, texts, plain arrays and the harness's own distributions, all the
-    way down. Nothing of the value is called."""
+    """Return whether a value holds only numbers, texts, plain arrays and dpaudit's own distributions.
+
+    This applies at every level. No method of the value is called.
+    """
     waiting, seen = [whole], set()
     while waiting:
         value = waiting.pop()
@@ -75,20 +75,22 @@ def _is_inert(whole: Any) -> bool:
             waiting += value.keys()
             waiting += value.values()
         elif identity(value) not in seen:
-            if not _is_of_the_harness(kind):
+            if not _is_own_class(kind):
                 return False
             seen.add(identity(value))
             waiting += vars(value).values()
     return True
 
 
-#: What ``_is_of_the_harness`` said before.
+#: Results of ``_is_own_class``.
 _KINDS: dict[type, bool] = {}
 
 
-def _is_of_the_harness(kind: type) -> bool:
-    """Whether a class is one of ``dpaudit.distributions``, and not only says so, and keeps its values in the
-    open."""
+def _is_own_class(kind: type) -> bool:
+    """Return whether a class is defined in ``dpaudit.distributions`` and has no slots.
+
+    The name of its module alone does not count, because the program can set it.
+    """
     known = _KINDS.get(kind)
     if known is None:
         module = sys.modules.get(kind.__module__)

@@ -1,4 +1,4 @@
-"""Probability distributions with exact parameters: in floats for speed, in balls for proof."""
+"""Offer probability distributions with exact parameters, in floats for speed and in balls for proof."""
 
 from dpaudit.distributions.base import (
     BaseMeasure,

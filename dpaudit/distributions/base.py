@@ -1,17 +1,14 @@
-"""What a distribution is: the distribution of what comes out of a site, as a frozen value with exact
-parameters.
+"""Define the distribution of an outcome, as a frozen value with exact parameters.
 
 Shapes. A distribution describes independent scalars (``event_ndim == 0``) or one structured outcome such as a
-count
-vector (``event_ndim == 1``). ``batch_shape`` is the shape of independent copies that the parameters call for
-(the shape of a vector offset, say). ``sample(rng, size)`` returns ``size + batch_shape + event_shape``;
-``logp(x)`` returns one number for each independent copy: the shape of ``x`` without its event axes. Whoever
-holds the coins decides which axes to sum.
+count vector (``event_ndim == 1``). ``batch_shape`` is the shape of the independent copies that the parameters
+describe, such as the shape of a vector offset. ``sample(rng, size)`` returns an array of shape
+``size + batch_shape + event_shape``. ``logp(x)`` returns one number for each independent copy: its shape is
+the shape of ``x`` without the event axes. The interpreter of the coins decides which axes to sum.
 
-Every distribution offers the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an
-enclosure of the
-total log-density of one whole outcome, for witnesses and certificates. ``dpaudit verify`` uses only the
-second.
+Every distribution computes the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an
+enclosure of the total log-density of one whole outcome, for witnesses and certificates. ``dpaudit verify``
+uses only the second.
 """
 
 from __future__ import annotations
@@ -42,12 +39,12 @@ __all__ = [
     "shift_by",
 ]
 
-#: Where a cumulant is taken: at an exact number, at a float as the dyadic number it is, or over a ball.
+#: The argument of a cumulant: an exact number, a float (as its exact dyadic value), or a ball.
 Argument = ExactLike | arb
 
 
 class BaseMeasure(Enum):
-    """What a density is taken with respect to."""
+    """The measure with respect to which a density is taken."""
 
     LEBESGUE = "lebesgue"
     COUNTING = "counting"
@@ -55,8 +52,10 @@ class BaseMeasure(Enum):
 
 @dataclass(frozen=True)
 class Support:
-    """The smallest interval that holds all outcomes; ``None`` for an infinite end. On the integers if
-    ``integer``."""
+    """The smallest interval that contains all outcomes.
+
+    An infinite end is ``None``. If ``integer``, all outcomes are integers.
+    """
 
     lower: Fraction | None
     upper: Fraction | None
@@ -64,21 +63,23 @@ class Support:
 
     @property
     def finite(self) -> bool:
+        """Whether there are finitely many outcomes, all integers."""
         return self.integer and self.lower is not None and self.upper is not None
 
 
 @dataclass(frozen=True)
 class LogConcavity:
-    """Whether the density is log-concave (on the integers: p(k)^2 >= p(k-1) p(k+1), no internal zeros), and
-    why."""
+    """Whether a density is known to be log-concave, and the reason.
+
+    On the integers this means p(k)^2 >= p(k-1) p(k+1) without internal zeros.
+    """
 
     holds: bool
     reason: str
 
 
 class Distribution(ABC):
-    """A probability distribution. Subclasses are frozen dataclasses with exact parameters, registered under
-    ``name``."""
+    """A probability distribution. Subclasses are frozen dataclasses, registered under ``name``."""
 
     name: ClassVar[str]
     base_measure: ClassVar[BaseMeasure]
@@ -86,98 +87,137 @@ class Distribution(ABC):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the independent copies that the parameters describe; ``()`` for one scalar."""
+        """The shape of the independent copies that the parameters describe, ``()`` for one scalar."""
         return ()
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[Any]:
-        """Draw an array of shape ``size + batch_shape + event_shape``."""
+        """Draw independent outcomes.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The source of randomness.
+        size : tuple of int
+            The shape of the sample (a single outcome).
+
+        Returns
+        -------
+        array
+            The outcomes, of shape ``size + batch_shape + event_shape``.
+        """
 
     @abstractmethod
     def logp(self, x: Any) -> NDArray[np.float64]:
-        """Log-density of each independent copy, in floats; ``-inf`` off the support."""
+        """Return the log-density of each independent copy, in floats, ``-inf`` outside the support."""
 
     @abstractmethod
     def logp_ball(self, x: Any) -> arb:
-        """An ``arb`` that contains the total log-density of the one outcome ``x``; ``-inf`` off the
-        support."""
+        """Return an ``arb`` that contains the total log-density of one outcome (``-inf`` if impossible)."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON with exact strings; ``distribution_from_json`` reads it back to an equal
-        distribution."""
+        """Return plain JSON with exact strings, which ``distribution_from_json`` reads to an equal value."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, data: dict[str, Any]) -> Distribution:
-        """Inverse of ``to_json``."""
+        """Read what ``to_json`` wrote."""
 
-    # What only some distributions have. A distribution without it says so; it never approximates.
+    # Only some distributions have the following. The others raise NotTractableError and never approximate.
 
     def cdf(self, x: Any) -> NDArray[np.float64]:
-        """P(X <= x), in floats, elementwise."""
-        raise NotTractableError(f"{self.name} has no cdf here; use sampling.")
+        """Return P(X <= x), in floats, elementwise."""
+        raise NotTractableError(f"{self.name} has no cdf. Use sampling.", code="E-CDF-MISSING")
 
     def sf(self, x: Any) -> NDArray[np.float64]:
-        """P(X > x), in floats, elementwise, accurate in the tail."""
-        raise NotTractableError(f"{self.name} has no survival function here; use sampling.")
+        """Return P(X > x), in floats, elementwise, accurate in the tail."""
+        raise NotTractableError(
+            f"{self.name} has no survival function. Use sampling.", code="E-SURVIVAL-MISSING"
+        )
 
     def ppf(self, q: Any) -> NDArray[Any]:
-        """Smallest x with P(X <= x) >= q, elementwise: the map that replays a hidden draw from its
-        uniform."""
-        raise NotTractableError(f"{self.name} has no inverse cdf here; draw it visibly or sum it out.")
+        """Return the smallest x with P(X <= x) >= q, elementwise, for q in [0, 1].
+
+        A replay uses this to compute a hidden draw from its uniform number.
+        """
+        raise NotTractableError(
+            f"{self.name} has no inverse cdf. Draw it visibly or sum over its outcomes.",
+            code="E-QUANTILE-MISSING",
+        )
 
     def cdf_ball(self, x: Any) -> arb:
-        """An ``arb`` that contains P(X <= x)."""
-        raise NotTractableError(f"{self.name} has no certified cdf here; bound it by hand or sample.")
+        """Return an ``arb`` that contains P(X <= x)."""
+        raise NotTractableError(
+            f"{self.name} has no certified cdf. Bound it by hand or use sampling.", code="E-CDF-BALL-MISSING"
+        )
 
     def sf_ball(self, x: Any) -> arb:
-        """An ``arb`` that contains P(X > x), with a small relative radius in the tail."""
+        """Return an ``arb`` that contains P(X > x), with a small relative radius in the tail."""
         raise NotTractableError(
-            f"{self.name} has no certified survival function here; bound it by hand or sample."
+            f"{self.name} has no certified survival function. Bound it by hand or use sampling.",
+            code="E-SURVIVAL-BALL-MISSING",
         )
 
     def log_mgf_ball(self, t: Argument) -> arb:
-        """An ``arb`` that contains log E exp(t X); ``+inf`` where the expectation is infinite."""
+        """Return an ``arb`` that contains log E exp(t X), ``+inf`` if the expectation is infinite."""
         raise NotTractableError(
-            f"{self.name} has no moment generating function here; use another tail bound."
+            f"{self.name} has no moment generating function. Use another tail bound.", code="E-MGF-MISSING"
         )
 
     def mean(self) -> float:
-        raise NotTractableError(f"{self.name} has no mean here.")
+        """Return the mean."""
+        raise NotTractableError(f"{self.name} has no mean.", code="E-MEAN-MISSING")
 
     def variance(self) -> float:
-        raise NotTractableError(f"{self.name} has no variance here.")
+        """Return the variance."""
+        raise NotTractableError(f"{self.name} has no variance.", code="E-VARIANCE-MISSING")
 
     @property
     def support(self) -> Support:
-        raise NotTractableError(f"{self.name} has no interval support.")
+        """The smallest interval that contains all outcomes."""
+        raise NotTractableError(f"{self.name} has no interval as its support.", code="E-SUPPORT-MISSING")
 
     @property
     def log_concave(self) -> LogConcavity:
+        """Whether the density is known to be log-concave, and the reason."""
         return LogConcavity(False, "not known")
 
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
-        """The outcomes with their probabilities (``arb``), for exact enumeration.
+        """Return the outcomes with their probabilities, for exact enumeration.
 
-        A distribution with infinite support yields its likeliest outcomes until the mass left out is at most
-        ``tail``; with ``tail=0`` it raises ``NotTractableError``, as does a distribution with a density.
+        Parameters
+        ----------
+        tail : float
+            The mass in [0, 1) that may be left out (0).
+
+        Returns
+        -------
+        iterator of (outcome, arb)
+            All outcomes of positive probability. A distribution with infinite support yields its likeliest
+            outcomes until the mass left out is at most ``tail``.
+
+        Raises
+        ------
+        NotTractableError
+            The distribution has a density, or infinite support and ``tail=0``.
         """
         raise NotTractableError(
-            f"{self.name} cannot be enumerated; enumerate it as a given outcome, or sample."
+            f"{self.name} cannot be enumerated. Pass its outcome as given, or use sampling.",
+            code="E-ATOMS-MISSING",
         )
 
     def shift(self, offset: Any) -> Distribution:
-        """The distribution of X + offset. An array gives independent copies, one for each entry."""
+        """Return the distribution of X + offset. An array gives independent copies, one for each entry."""
         return _SHIFTING[-1](self, offset)
 
 
-#: What ``Distribution.shift`` calls. Its result is a distribution itself, from a file that imports this one.
+#: The function that ``Distribution.shift`` calls. It is in a file that imports this one.
 _SHIFTING: list[Callable[[Distribution, Any], Distribution]] = []
 
 
 def shift_by(function: Callable[[Distribution, Any], Distribution]) -> None:
-    """Make ``function`` what ``Distribution.shift`` calls."""
+    """Make ``Distribution.shift`` call ``function``."""
     _SHIFTING.append(function)
 
 
@@ -186,12 +226,12 @@ _REGISTRY: dict[str, type[Distribution]] = {}
 
 
 def register(name: str) -> Callable[[L], L]:
-    """Class decorator: make a distribution readable from JSON under ``name``."""
+    """Return a class decorator that makes a distribution readable from JSON under ``name``."""
 
     def decorate(cls: L) -> L:
         if name in _REGISTRY:
             raise InvalidParameterError(
-                f"a distribution's name must be unique, {name!r} is taken; choose another."
+                f"the name of a distribution must be unique, but {name!r} is taken.", code="E-NAME-TAKEN"
             )
         cls.name = name
         _REGISTRY[name] = cls
@@ -201,13 +241,18 @@ def register(name: str) -> Callable[[L], L]:
 
 
 def distribution_from_json(data: dict[str, Any]) -> Distribution:
-    """Read a distribution that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and
-    for another
-    spelling of a known one (``"2/2"``, ``true`` for 1, a field that the distribution does not have)."""
+    """Read a distribution that ``to_json`` wrote.
+
+    Raises
+    ------
+    InvalidParameterError
+        The distribution is unknown, or is written differently from how ``to_json`` writes it (``"2/2"``,
+        ``true`` for 1, a field that the distribution does not have).
+    """
     kind = data.get("law") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
-            f"a distribution must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+            f"a distribution must be one of {sorted(_REGISTRY)}, got {kind!r}.", code="E-DISTRIBUTION-UNKNOWN"
         )
     refuse_floats(data, name="a distribution in a file")
     distribution = _REGISTRY[kind].from_json(data)
@@ -216,6 +261,6 @@ def distribution_from_json(data: dict[str, Any]) -> Distribution:
 
 
 def log1mexp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log(1 - e^{-x}) for x >= 0 (-inf at 0) without cancellation (Maechler 2012)."""
+    """Return log(1 - e^{-x}) for x >= 0 (-inf at 0) without cancellation (Maechler 2012)."""
     with np.errstate(divide="ignore"):
         return np.where(x > math.log(2), np.log1p(-np.exp(-x)), np.log(-np.expm1(-x)))

@@ -1,4 +1,4 @@
-"""The binomial and the Bernoulli distribution."""
+"""Define the binomial and the Bernoulli distribution."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ from dpaudit.kernel.t2 import noise, special_distributions
 
 __all__ = ["Bernoulli", "Binomial", "log_of_fraction"]
 
-#: Counts above this are not exact in floats.
+#: Floats cannot represent all counts above this.
 _MOST_TRIALS = 2**53
 
 
 def log_of_fraction(value: Fraction) -> float:
-    """log of an exact number in [0, 1], accurate at both ends and beyond the float range; ``-inf`` at 0."""
+    """Return the log of an exact number in [0, 1], ``-inf`` at 0.
+
+    It is accurate near both ends and for numbers below the float range.
+    """
     if value == 0:
         return -math.inf
     if value > Fraction(1, 2):
@@ -40,17 +43,18 @@ def log_of_fraction(value: Fraction) -> float:
 
 @lru_cache(maxsize=1024)
 def _constants(n: int, p: Fraction) -> tuple[float, float, float, float, float]:
-    """Of n coins with p in (0, 1): the logarithms of P(X = 0) and P(X = n), the mean in two floats, so that
-    differences from it are exact to the last digit, and n (1 - p)."""
+    """Return constants of the binomial distribution of n coins with p in (0, 1).
+
+    They are log P(X = 0), log P(X = n), the mean n p as the sum of two floats, so that differences from it
+    are accurate to the last digit, and n (1 - p).
+    """
     high = float(n * p)
     ends = n * log_of_fraction(1 - p), n * log_of_fraction(p)
     return *ends, high, float(n * p - Fraction(high)), float(n * (1 - p))
 
 
 class _Successes(LatticeDistribution):
-    """Number of successes in ``trials`` independent coins of success probability ``p``: everything but the
-    sampler.
-    """
+    """The number of successes of independent coins with equal probability, without a sampler."""
 
     @property
     def _n(self) -> int:
@@ -69,7 +73,7 @@ class _Successes(LatticeDistribution):
     def _log_pmf(self, k: Floats) -> Floats:
         n, p = self._n, self._p
         if p in (0, 1) or n == 0:
-            return np.zeros_like(k)  # one outcome, the only one on the support
+            return np.zeros_like(k)  # the support has a single outcome
         none, all_n, high, low, high_rest = _constants(n, p)
         ends = np.where(k == 0, none, all_n)
         if n == 1:
@@ -96,7 +100,7 @@ class _Successes(LatticeDistribution):
         return self._tail(k, upper=True)
 
     def _tail(self, k: Floats, *, upper: bool) -> Floats:
-        """P(X > k) = I_p(k+1, n-k) or its complement, from whichever of p and 1 - p is smaller."""
+        """Return P(X > k) = I_p(k+1, n-k) or its complement, from the smaller of p and 1 - p."""
         ends = self.support
         first, last = float(ends.lower or 0), float(ends.upper or 0)
         value = np.asarray(0.0)
@@ -118,11 +122,11 @@ class _Successes(LatticeDistribution):
         return self._tail_ball(k, upper=True)
 
     def _tail_ball(self, k: int, *, upper: bool) -> arb:
-        """P(X > k) or P(X <= k) as an incomplete beta function of whichever of p and 1 - p makes it fast."""
+        """Return P(X > k) or P(X <= k) as an incomplete beta function of p or 1 - p, whichever is faster."""
         ends = self.support
         if k < (ends.lower or 0) or k >= (ends.upper or 0):
             return arb(int(upper == (k < (ends.lower or 0))))
-        # the series is fast for arguments up to 1/2; its complement loses digits in the far tail
+        # The series is fast for arguments up to 1/2, but its complement loses digits in the far tail.
         fast = (self._p <= Fraction(1, 2)) == upper
         depth = (k - self.mean()) / math.sqrt(self.variance()) * (1 if upper else -1)
         if fast or depth > 30:
@@ -158,10 +162,21 @@ class _Successes(LatticeDistribution):
 @register("binomial")
 @dataclass(frozen=True, repr=False, init=False)
 class Binomial(_Successes):
-    """Number of successes in ``trials`` (0 to 2^53) coins with exact success probability ``p``.
+    """The number of successes of independent coins.
 
-    Samples are numpy's binomial variates: integers whose distribution is the float-computed one of that
-    generator.
+    Samples are numpy's binomial variates, whose distribution that generator computes in floats.
+
+    Parameters
+    ----------
+    trials : exact number
+        The number of coins, an integer from 0 to 2^53.
+    p : exact number
+        The probability of success, in [0, 1].
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of range.
     """
 
     trials: int
@@ -172,7 +187,7 @@ class Binomial(_Successes):
         number = parameter(trials, name="trials")
         if number.denominator != 1 or not 0 <= number <= _MOST_TRIALS:
             raise InvalidParameterError(
-                f"trials must be an integer from 0 to 2^53, got {number}; pass such a count."
+                f"trials must be an integer from 0 to 2^53, got {number}.", code="E-TRIALS-RANGE"
             )
         object.__setattr__(self, "trials", int(number))
         object.__setattr__(self, "p", probability(parameter(p, name="p"), name="p"))
@@ -195,7 +210,20 @@ class Binomial(_Successes):
 @register("bernoulli")
 @dataclass(frozen=True, repr=False, init=False)
 class Bernoulli(_Successes):
-    """1 with exact probability ``p``, else 0. Samples are exact (``exact_sampling.choose``)."""
+    """The distribution of a coin: 1 with probability ``p``, else 0.
+
+    Samples are exact (``exact_sampling.choose``).
+
+    Parameters
+    ----------
+    p : exact number
+        The probability of 1, in [0, 1].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``p`` is out of range.
+    """
 
     p: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("p",),)

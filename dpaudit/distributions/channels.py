@@ -1,17 +1,16 @@
-"""What an interactive kernel is: a mechanism that keeps hidden noise between its answers, with the joint
-distribution of all answers.
+"""Define interactive kernels: mechanisms that keep hidden noise between answers, with a joint distribution.
 
-The sparse vector technique compares every query with one noisy threshold; a tree counter draws the noise of a
-node once and everybody re-reads it. Their answers are not independent given the queries, so the loss of a
-session is that of one joint distribution:
+The sparse vector technique compares every query with one noisy threshold. A tree counter draws the noise of a
+node once and uses it again later. Their answers are not independent given the queries, so the loss of a
+session is the loss of one joint distribution:
 
-* ``open()`` starts a session, ``respond`` samples its next answer;
+* ``open()`` starts a session, and ``respond`` samples its next answer.
 * ``log_joint(queries, outcomes)`` is the log-density of all answers of a session given its queries in order,
-  in floats;
+  in floats.
 * ``log_joint_ball`` encloses it for one session.
 
-Queries may be chosen adaptively: the joint density at given answers is the same whether the queries were
-fixed or chosen on the way.
+Queries may be adaptive: the joint density at given answers is the same whether the queries are fixed or
+depend on earlier answers.
 """
 
 from __future__ import annotations
@@ -31,65 +30,80 @@ __all__ = ["Kernel", "expect_keys", "kernel_from_json", "queried_numbers", "regi
 
 
 class Kernel(ABC):
-    """An interactive mechanism. Subclasses are frozen dataclasses with exact parameters, registered under
-    ``name``.
-    """
+    """An interactive mechanism. Subclasses are frozen dataclasses, registered under ``name``."""
 
     name: ClassVar[str]
 
     @property
     def answers(self) -> tuple[Any, ...] | None:
-        """All answers that one query can get, for enumeration; ``None`` where they are not finite."""
+        """All possible answers to one query, for enumeration, or ``None`` if there are infinitely many."""
         return None
 
     @abstractmethod
     def open(self) -> Any:
-        """The state of a new session. ``respond`` changes it."""
+        """Return the state of a new session. ``respond`` changes it."""
 
     @abstractmethod
     def respond(self, state: Any, query: Any, rng: np.random.Generator, replicates: int | None = None) -> Any:
-        """Sample the answer to ``query``: one, or ``replicates`` independent ones on a leading axis.
+        """Sample the answer to a query.
 
-        Under replicates an array-valued query carries the replicate axis first; a scalar one is shared.
-        Raises ``InvalidParameterError`` once the channel is closed.
+        Parameters
+        ----------
+        state : object
+            The state of the session, which this call changes.
+        query : number or array
+            The query. With replicates, the first axis of an array is the replicate axis, and a scalar is
+            shared.
+        rng : numpy.random.Generator
+            The source of randomness.
+        replicates : int, optional
+            The number of independent answers, on a leading axis. Default: one answer.
+
+        Raises
+        ------
+        InvalidParameterError
+            The channel is closed.
         """
 
     def answer_distribution(self, state: Any, query: Any) -> Any:
-        """The distribution of the next answer, to ``query``, where it has one of its own; otherwise the
-        kernel. The state stays as it is."""
+        """Return the distribution of the answer to ``query`` if it does not depend on other answers.
+
+        Otherwise return the kernel. The state does not change.
+        """
         return self
 
     @abstractmethod
     def take(self, state: Any, query: Any, answer: Any) -> None:
-        """Change the state as if ``query`` had been answered by ``answer``. Raises as ``respond``."""
+        """Change the state as if ``query`` had the answer ``answer``. Errors are raised as in ``respond``."""
 
     @abstractmethod
     def respond_after(
         self, state: Any, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
     ) -> Any:
-        """Sample the answer to the last of ``queries`` given ``outcomes``, those to all before it, of which
-        some were chosen and not drawn."""
+        """Sample the answer to the last query, given the answers to all earlier queries.
 
-    @abstractmethod
-    def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> NDArray[np.float64]:
-        """Log-density of all answers of a session: one number for each independent copy (replicate,
-        coordinate).
+        Some of the earlier answers in ``outcomes`` were chosen and not drawn.
         """
 
     @abstractmethod
+    def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> NDArray[np.float64]:
+        """Return the log-density of all answers of a session, per copy (replicate, coordinate)."""
+
+    @abstractmethod
     def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
-        """An ``arb`` that contains the total log-density of the answers of one session; ``-inf`` if they are
-        impossible.
+        """Return an ``arb`` that contains the total log-density of the answers of one session.
+
+        It is ``-inf`` if the answers are impossible.
         """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON with exact strings; ``kernel_from_json`` reads it back to an equal kernel."""
+        """Return plain JSON with exact strings, from which ``kernel_from_json`` reads an equal kernel."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, data: dict[str, Any]) -> Kernel:
-        """Inverse of ``to_json``."""
+        """Read what ``to_json`` wrote."""
 
 
 K = TypeVar("K", bound=type[Kernel])
@@ -97,11 +111,13 @@ _REGISTRY: dict[str, type[Kernel]] = {}
 
 
 def register_kernel(name: str) -> Callable[[K], K]:
-    """Class decorator: make a kernel readable from JSON under ``name``."""
+    """Return a class decorator that makes a kernel readable from JSON under ``name``."""
 
     def decorate(cls: K) -> K:
         if name in _REGISTRY:
-            raise InvalidParameterError(f"a kernel's name must be unique, {name!r} is taken; choose another.")
+            raise InvalidParameterError(
+                f"the name of a kernel must be unique, but {name!r} is taken.", code="E-NAME-TAKEN"
+            )
         cls.name = name
         _REGISTRY[name] = cls
         return cls
@@ -110,12 +126,17 @@ def register_kernel(name: str) -> Callable[[K], K]:
 
 
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
-    """Read a kernel that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and for
-    another spelling of a known one."""
+    """Read a kernel that ``to_json`` wrote.
+
+    Raises
+    ------
+    InvalidParameterError
+        The kernel is unknown, or is written differently from how ``to_json`` writes it.
+    """
     kind = data.get("kernel") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
-            f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+            f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}.", code="E-KERNEL-UNKNOWN"
         )
     refuse_floats(data, name="a kernel in a file")
     kernel = _REGISTRY[kind].from_json(data)
@@ -123,27 +144,33 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
     return kernel
 
 
-# What the kernels share
+# Functions that all kernels use
 
 
 def expect_keys(data: dict[str, Any], keys: set[str]) -> None:
+    """Raise ``InvalidParameterError`` unless the JSON of a kernel has exactly these keys."""
     if data.keys() != keys | {"kernel"}:
         raise InvalidParameterError(
-            f"a kernel must have exactly the keys {sorted(keys)}, got {sorted(data)}; re-create the file."
+            f"a kernel must have exactly the keys {sorted(keys)}, got {sorted(data)}.", code="E-KERNEL-FIELDS"
         )
 
 
 def same_length(queries: Sequence[Any], outcomes: Sequence[Any]) -> int:
+    """Return the number of queries. Raise ``InvalidParameterError`` if the number of answers differs."""
     if len(queries) != len(outcomes):
         raise InvalidParameterError(
-            f"a session must have one answer for each query, got {len(queries)} queries and {len(outcomes)} "
-            f"answers."
+            f"a session must have one answer for each query, got {len(queries)} queries and "
+            f"{len(outcomes)} answers.",
+            code="E-SESSION-LENGTH",
         )
     return len(queries)
 
 
 def queried_numbers(value: Any) -> NDArray[np.float64]:
+    """Return a query as an array of floats. Raise ``InvalidParameterError`` if a number is not finite."""
     array = np.asarray(value, dtype=np.float64)
     if not np.isfinite(array).all():
-        raise InvalidParameterError(f"a query must be a finite number, got {value!r}; check the data.")
+        raise InvalidParameterError(
+            f"a query must be a finite number, got {value!r}.", code="E-QUERY-NOT-FINITE"
+        )
     return array

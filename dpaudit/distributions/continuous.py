@@ -1,9 +1,9 @@
-"""Distributions with a density: Laplace, Gaussian, exponential, Gumbel.
+"""Define distributions with a density: Laplace, Gaussian, exponential and Gumbel.
 
-All are centred where they are usually stated; ``shift`` moves them. Formulas are the textbook ones
-(Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, 1994 and 1995), in forms that keep
-relative accuracy in the tails. Samples are numpy's, hence floats: the distribution of a *program* that prints
-them is another one, with its own bit patterns.
+All have their usual centre, and ``shift`` moves them. The formulas are from Johnson, Kotz and Balakrishnan,
+Continuous Univariate Distributions, 1994 and 1995, in forms that keep relative accuracy in the tails. Samples
+are numpy's floats. The output distribution of a *program* that prints them differs, because floats have
+particular bit patterns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Exponential", "Gaussian", "Gumbel", "Laplace"]
 
 
 class _Density(ScalarDistribution):
-    """What the four share: Lebesgue measure and a support that ends at 0 or not at all."""
+    """A distribution with a density with respect to Lebesgue measure, on the whole line by default."""
 
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.LEBESGUE
 
@@ -40,9 +40,20 @@ class _Density(ScalarDistribution):
 @register("laplace")
 @dataclass(frozen=True, repr=False, init=False)
 class Laplace(_Density):
-    """Laplace noise: density exp(-|x|/scale) / (2 scale) (Dwork, McSherry, Nissim and Smith 2006, section 3).
+    """The Laplace distribution, with density exp(-|x|/scale) / (2 scale).
 
-    ``scale`` is exact and positive, in units of the outcome; sensitivity / epsilon in the Laplace mechanism.
+    Source: Dwork, McSherry, Nissim and Smith 2006, section 3.
+
+    Parameters
+    ----------
+    scale : exact number
+        The scale in units of the outcome, in [2^-480, 2^480]. In the Laplace mechanism it is
+        sensitivity / epsilon.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``scale`` is out of range.
     """
 
     scale: Fraction
@@ -72,7 +83,7 @@ class Laplace(_Density):
         return self._cdf(-x)
 
     def _ppf(self, q: Floats) -> Floats:
-        tail = np.log(2 * np.minimum(q, 1 - q))  # both 1 - q and the doubling are exact where they are used
+        tail = np.log(2 * np.minimum(q, 1 - q))  # 1 - q (for q >= 1/2) and the doubling are exact
         return np.asarray(np.where(q < 0.5, tail, -tail) * float(self.scale))
 
     def _cdf_ball(self, x: Fraction) -> arb:
@@ -101,10 +112,21 @@ class Laplace(_Density):
 @register("gaussian")
 @dataclass(frozen=True, repr=False, init=False)
 class Gaussian(_Density):
-    """Gaussian noise with mean 0. Give ``sigma`` (standard deviation) or ``variance``, exact and positive,
-    never both.
+    """The Gaussian distribution with mean 0.
 
-    The variance is what is kept, so that sums of Gaussians stay exact: ``sigma2``.
+    The attribute ``sigma2`` holds the variance, so that sums of Gaussians stay exact.
+
+    Parameters
+    ----------
+    sigma : exact number, optional
+        The standard deviation, in [2^-480, 2^480].
+    variance : exact number, optional
+        The variance, in [2^-480, 2^480]. Pass either ``sigma`` or ``variance``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither are given, or the number is out of range.
     """
 
     sigma2: Fraction
@@ -117,8 +139,9 @@ class Gaussian(_Density):
             squared = positive_parameter(variance, name="variance")
         else:
             raise InvalidParameterError(
-                f"a Gaussian must have sigma or variance, got sigma={sigma!r} and variance={variance!r}; "
-                "give one."
+                f"a Gaussian must have either sigma or variance, got sigma={sigma!r} and "
+                f"variance={variance!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         object.__setattr__(self, "sigma2", squared)
 
@@ -171,7 +194,18 @@ class Gaussian(_Density):
 @register("exponential")
 @dataclass(frozen=True, repr=False, init=False)
 class Exponential(_Density):
-    """One-sided exponential noise: density exp(-x/scale) / scale on x >= 0, with exact positive ``scale``."""
+    """The one-sided exponential distribution, with density exp(-x/scale) / scale on x >= 0.
+
+    Parameters
+    ----------
+    scale : exact number
+        The scale in units of the outcome, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``scale`` is out of range.
+    """
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
@@ -230,9 +264,19 @@ class Exponential(_Density):
 @register("gumbel")
 @dataclass(frozen=True, repr=False, init=False)
 class Gumbel(_Density):
-    """Gumbel noise: P(X <= x) = exp(-exp(-x/scale)), with exact positive ``scale`` and mode 0.
+    """The Gumbel distribution with mode 0: P(X <= x) = exp(-exp(-x/scale)).
 
     The argmax of scores with this noise is the exponential mechanism (Gumbel 1954; McSherry and Talwar 2007).
+
+    Parameters
+    ----------
+    scale : exact number
+        The scale in units of the outcome, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``scale`` is out of range.
     """
 
     scale: Fraction

@@ -1,7 +1,8 @@
-"""Sums of independent integer variables with finitely many outcomes, by exact convolution.
+"""Compute sums of independent integer variables with finitely many outcomes, by exact convolution.
 
-Equal distributions are one power, by repeated squaring; different ones are multiplied the two shortest first,
-so that n users with k values each take about log(n) products of the whole length instead of n.
+Equal distributions are raised to a power by repeated squaring. Different factors are multiplied in order of
+length, the two shortest first, so that n users with k values each need about log(n) products of the full
+length instead of n.
 """
 
 from __future__ import annotations
@@ -37,16 +38,14 @@ Polynomial = TypeVar("Polynomial", arb_poly, fmpz_poly)
 
 __all__ = ["ConvolvedIntegers", "grouped", "product_of", "read_groups", "with_digits"]
 
-#: Most outcomes that a convolution may have.
+#: The largest number of outcomes of a convolution.
 _WIDEST = 2**16
 
 
 def grouped(distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, int], ...]:
-    """Each distinct distribution with the number of times that it occurs, in an order that does not depend on
-    the order given.
-    """
+    """Return the distinct distributions with multiplicities, in an order independent of the input's order."""
     kept = list(distributions)
-    keys = [*map(identity, kept)]  # thousands of users share a few objects: each is hashed once
+    keys = [*map(identity, kept)]  # thousands of users share a few objects, so hash each only once
     objects = dict(zip(keys, kept, strict=True))
     counts: dict[Distribution, int] = {}
     for key, times in Counter(keys).items():
@@ -59,13 +58,24 @@ def grouped(distributions: Iterable[Distribution]) -> tuple[tuple[Distribution, 
 @register("convolved-integers")
 @dataclass(frozen=True, repr=False, init=False)
 class ConvolvedIntegers(LatticeDistribution):
-    """The distribution of the sum of independent integer variables, each with finitely many outcomes. Sums of
-    equal parts are equal in any order.
+    """The distribution of a sum of independent integer variables, each with finitely many outcomes.
 
-    Probabilities are the coefficients of a product of polynomials in balls; the precision is raised until
-    each of them has the digits of the working precision, however small it is. Raises ``NotTractableError``
-    for a part with infinitely many outcomes (or that is not a distribution on the integers) and for more than
-    2^16 outcomes in total.
+    Sums of equal parts are equal in any order. Probabilities are the coefficients of a product of polynomials
+    in balls. The precision is raised until each of them has the digits of the working precision, however
+    small it is.
+
+    Parameters
+    ----------
+    parts : sequence of Distribution
+        The distributions of the terms, at least one.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no parts.
+    NotTractableError
+        A part has infinitely many outcomes or is not a distribution on the integers, or there are more than
+        2^16 outcomes in total.
     """
 
     groups: tuple[tuple[LatticeDistribution, int], ...]
@@ -77,21 +87,23 @@ class ConvolvedIntegers(LatticeDistribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...]) -> None:
         if not groups:
             raise InvalidParameterError(
-                "a sum must have at least one part, got none; use PointMass(0) for an empty sum."
+                "a sum must have at least one part, got none. Use PointMass(0) for an empty sum.",
+                code="E-PARTS-MISSING",
             )
         for distribution, _ in groups:
             if not isinstance(distribution, LatticeDistribution) or not distribution.support.finite:
                 raise NotTractableError(
-                    "an exact convolution needs finitely many integer outcomes, got "
-                    f"{distribution!r}; sum distributions of "
-                    f"one family, or sample."
+                    f"an exact convolution requires finitely many integer outcomes, got {distribution!r}. "
+                    "Sum distributions of one family, or use sampling.",
+                    code="E-OUTCOMES-NOT-FINITE",
                 )
         object.__setattr__(self, "groups", groups)
         low, high = self._ends
         if high - low >= _WIDEST:
             raise NotTractableError(
-                f"an exact convolution may have at most {_WIDEST} outcomes, got {high - low + 1}; sample "
-                f"instead."
+                f"an exact convolution may have at most {_WIDEST} outcomes, got {high - low + 1}. Use "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
 
     def __hash__(self) -> int:
@@ -99,13 +111,13 @@ class ConvolvedIntegers(LatticeDistribution):
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self.groups)  # a thousand users: too long for every look into a table
+        return hash(self.groups)  # with a thousand users, this is too slow for every table look-up
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"groups": self.groups}  # another process has other hashes
+        return {"groups": self.groups}  # hashes differ between processes
 
     def parameters(self) -> dict[str, Fraction]:
-        raise NotImplementedError  # a list of distributions: to_json and repr are written out below
+        raise NotImplementedError  # the parts are distributions, so to_json and repr are overridden below
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -118,8 +130,8 @@ class ConvolvedIntegers(LatticeDistribution):
         parts = data.get("parts")
         if data.keys() != {"law", "parts"} or not isinstance(parts, list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a list of parts, got {str(data)[:60]}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have a list of parts, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(parts))
@@ -214,16 +226,15 @@ def read_groups(parts: Any) -> tuple[tuple[Distribution, int], ...]:
             or item[1] < 1
         ):
             raise InvalidParameterError(
-                f"a part must be a distribution and how many times it occurs, got {str(item)[:60]}; "
-                "re-create the "
-                f"file."
+                f"a part must be a pair of a distribution and its multiplicity, got {str(item)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         groups.append((distribution_from_json(item[0]), item[1]))
     return tuple(groups)
 
 
 def product_of(factors: Iterable[Polynomial]) -> Polynomial:
-    """The product of one or more polynomials, the two shortest first. Raises ``IndexError`` for none."""
+    """Return the product of polynomials, the two shortest first. Raise ``IndexError`` if there are none."""
     heap = [(len(factor), place, factor) for place, factor in enumerate(factors)]
     heapify(heap)
     for place in range(len(heap), 2 * len(heap) - 1):
@@ -234,7 +245,10 @@ def product_of(factors: Iterable[Polynomial]) -> Polynomial:
 
 
 def _mask(distribution: LatticeDistribution) -> int:
-    """Bit j is set iff lower + j is a possible outcome: where the product of polynomials is exactly 0."""
+    """Return the possible outcomes as bits: bit j is set if and only if lower + j is possible.
+
+    They show where a product of polynomials is exactly 0.
+    """
     low = int(distribution.support.lower or 0)
     return sum(1 << (int(k) - low) for k, _ in distribution.atoms())
 
@@ -255,7 +269,7 @@ def _possible(distribution: ConvolvedIntegers) -> list[bool]:
 
 
 def _polynomial(distribution: LatticeDistribution) -> arb_poly:
-    """The probabilities from the least outcome on, as coefficients."""
+    """Return the polynomial whose coefficients are the probabilities, from the smallest outcome."""
     low, high = int(distribution.support.lower or 0), int(distribution.support.upper or 0)
     atoms = dict(distribution.atoms())
     return arb_poly([atoms.get(k, 0) for k in range(low, high + 1)])
@@ -263,7 +277,7 @@ def _polynomial(distribution: LatticeDistribution) -> arb_poly:
 
 @lru_cache(maxsize=32)
 def _table(distribution: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
-    """The probabilities of all outcomes, each to about ``bits`` bits of its own size."""
+    """Return the probabilities of all outcomes, each with a relative accuracy of about ``bits`` bits."""
     possible = _possible(distribution)
 
     def compute() -> list[arb]:
@@ -275,10 +289,10 @@ def _table(distribution: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
 
 
 def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distribution) -> list[arb]:
-    """The positive numbers that ``compute`` encloses, each to about ``bits`` bits of its own size.
+    """Return the positive numbers that ``compute`` encloses, each to about ``bits`` bits of its own size.
 
-    Fast multiplication loses the small coefficients first: their accuracy is checked one by one, and the
-    precision raised. Raises ``UndecidedError``, naming the distribution, where it does not suffice.
+    Fast multiplication loses the small coefficients first, so the accuracy of each number is checked and the
+    precision is raised. Raise ``UndecidedError`` with the distribution ``what`` if that does not suffice.
     """
     working = bits + 32
     while working <= 2 * MAX_PRECISION:
@@ -288,16 +302,15 @@ def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Distributi
             return values
         working *= 2
     raise UndecidedError(
-        f"the smallest probability of {what!r} must be enclosed within {working} bits, got {min(values)}; "
-        f"sample instead."
+        f"the smallest probability of {what!r} cannot be enclosed to {bits} bits, got {min(values)}. Use "
+        "sampling.",
+        code="E-PRECISION-LIMIT",
     )
 
 
 @lru_cache(maxsize=32)
 def _float_tables(distribution: ConvolvedIntegers) -> tuple[Floats, Floats, Floats]:
-    """Log-probabilities by outcome; then P(X <= low - 1 + j) and P(X > low - 1 + j), each summed from its own
-    end.
-    """
+    """Return the log-probabilities, and P(X <= low - 1 + j) and P(X > low - 1 + j), summed from the ends."""
     with precision(96):
         logs = np.array([float(p.log()) if not p.is_zero() else -np.inf for p in _table(distribution, 96)])
     chances = np.exp(logs)

@@ -1,4 +1,4 @@
-"""Independent copies: how distributions with a batch shape read an outcome, and how their atoms combine."""
+"""Handle independent copies: read outcomes of distributions with a batch shape, and combine their atoms."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ __all__ = ["joint_atoms", "one_whole", "trailing"]
 
 
 def trailing(x: Any, batch_shape: tuple[int, ...]) -> NDArray[Any]:
-    """``x`` as an array whose last axes are ``batch_shape``; raises ``InvalidParameterError`` if they are
-    not.
-    """
+    """Return ``x`` as an array. Raise ``InvalidParameterError`` unless its last axes are ``batch_shape``."""
     array = np.asarray(x)
     if array.shape[max(array.ndim - len(batch_shape), 0) :] != batch_shape:
         raise InvalidParameterError(
-            f"outcomes of this distribution must have shape (..., *{batch_shape}), got {array.shape}; "
-            "pass one number for each copy."
+            f"outcomes of this distribution must have shape (..., *{batch_shape}), got {array.shape}.",
+            code="E-OUTCOME-SHAPE",
         )
     return array
 
 
 def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
-    """The entries of one outcome of exactly ``batch_shape``, in C order, as Python numbers."""
+    """Return the entries of one outcome of exactly ``batch_shape``, in C order, as Python numbers."""
     array = np.asarray(x)
     if array.shape != batch_shape:
         raise InvalidParameterError(
-            f"one outcome must have shape {batch_shape}, got {array.shape}; pass them one by one."
+            f"one outcome must have shape {batch_shape}, got {array.shape}.", code="E-OUTCOME-SHAPE"
         )
     return list(array.ravel().tolist())
 
@@ -42,10 +40,10 @@ def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
 def joint_atoms(
     distributions: Sequence[Distribution], shape: tuple[int, ...], tail: float
 ) -> Iterator[tuple[NDArray[Any], arb]]:
-    """Outcomes of independent distributions, as arrays of ``shape``, with their probabilities (``arb``).
+    """Return the joint outcomes of independent distributions, arrays of ``shape``, and their probabilities.
 
-    The mass that each coordinate leaves out is at most tail / len(distributions), so that the union bound
-    gives ``tail`` in total.
+    Each coordinate leaves out at most tail / len(distributions), so that the union bound gives ``tail`` in
+    total.
     """
     parts = [
         list(distribution.atoms(tail=tail / max(len(distributions), 1))) for distribution in distributions

@@ -1,10 +1,8 @@
-"""The Poisson multinomial distribution: how often each symbol occurs among independent users who do not all
-have the same distribution.
+"""Define the Poisson multinomial distribution: symbol counts of users with different distributions.
 
-This is what a shuffler reveals when messages are symbols. Users with equal distributions form a group whose
-counts are
-multinomial; the largest group keeps its closed form, the others are convolved exactly. One changed user among
-n equal ones costs k terms, whatever n is.
+A shuffler reveals these counts if messages are symbols. The counts of users with equal distributions are
+multinomial. The largest such group keeps this closed form, and the other groups are convolved exactly. One
+changed user among n equal users therefore needs k terms, for every n.
 """
 
 from __future__ import annotations
@@ -28,11 +26,10 @@ from dpaudit.distributions.shared_level_ball import to_accuracy
 
 __all__ = ["CountVector"]
 
-# : Most count vectors of the smaller groups together, most of one group, and most pairs while they are
-# convolved.
+#: The largest number of count vectors (of all smaller groups, and of one group), and of pairs to convolve.
 _VECTORS, _PAIRS = 2**18, 2**24
-# : The same in ball arithmetic, where each product is a Python call; beyond it a polynomial of at most this
-# length takes over.
+#: The largest number of pairs in ball arithmetic, where each product is a Python call. For more, a polynomial
+#: of at most the second number of coefficients is used.
 _BALL_PAIRS, _DEGREE = 2**17, 2**20
 
 Vectors = NDArray[np.int64]
@@ -41,13 +38,22 @@ Vectors = NDArray[np.int64]
 @register("count-vector")
 @dataclass(frozen=True, repr=False, init=False)
 class CountVector(Distribution):
-    """The distribution of (number of users who said 0, ..., number who said k-1), an integer vector of length
-    ``outcomes`` = k.
+    """The distribution of the number of users with symbol 0, ..., k-1, an integer vector of length k.
 
-    ``distributions`` has one scalar distribution on 0, ..., k-1 for each user. Raises
-    ``InvalidParameterError`` for a distribution with
-    an outcome outside, and ``NotTractableError`` when evaluated with too many distinct distributions: the
-    smaller groups may have 2^18 count vectors.
+    Parameters
+    ----------
+    distributions : sequence of Distribution
+        One scalar distribution on 0, ..., k-1 for each user.
+    outcomes : int
+        The number k of symbols, 1 or more.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no users, or a distribution has an outcome outside 0, ..., k-1.
+    NotTractableError
+        A distribution is not scalar. Evaluation also raises this for too many distinct distributions: the
+        smaller groups may have at most 2^18 count vectors.
     """
 
     outcomes: int
@@ -61,29 +67,30 @@ class CountVector(Distribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...], outcomes: int) -> None:
         if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
             raise InvalidParameterError(
-                f"outcomes must be a whole number from 1 up, got {outcomes!r}; pass the size of the alphabet."
+                f"outcomes must be an integer, 1 or more, got {outcomes!r}.", code="E-SYMBOLS-RANGE"
             )
         if not groups:
-            raise InvalidParameterError("counts need at least one user, got none; leave the site out.")
+            raise InvalidParameterError("counts require at least one user, got none.", code="E-USERS-MISSING")
         for distribution, _ in groups:
             if distribution.batch_shape or distribution.event_ndim:
                 raise NotTractableError(
                     "counts have an exact distribution only for scalar distributions on symbols, got "
-                    f"{distribution!r}; sample instead."
+                    f"{distribution!r}. Use sampling.",
+                    code="E-DISTRIBUTION-NOT-SCALAR",
                 )
             ends = distribution.support
             if not ends.finite or (ends.lower or 0) < 0 or (ends.upper or 0) >= outcomes:
                 raise InvalidParameterError(
-                    f"every user's outcomes must be in 0..{outcomes - 1}, got {distribution!r}; pass "
-                    "more outcomes."
+                    f"every user's outcomes must be in 0..{outcomes - 1}, got {distribution!r}.",
+                    code="E-OUTCOME-RANGE",
                 )
         object.__setattr__(self, "outcomes", int(outcomes))
-        # The largest group goes last: it keeps its closed form.
+        # The largest group comes last, because it keeps its closed form.
         object.__setattr__(self, "groups", tuple(sorted(groups, key=lambda item: item[1])))
 
     @property
     def users(self) -> int:
-        """How many users are counted."""
+        """The number of users."""
         return sum(times for _, times in self.groups)
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
@@ -91,7 +98,7 @@ class CountVector(Distribution):
         for distribution, times in self.groups:
             if times == 1:
                 total += distribution.sample(rng, size)[..., None] == np.arange(self.outcomes)
-            else:  # numpy's multinomial: the group's float probabilities, normalised
+            else:  # numpy's multinomial uses the group's float probabilities, normalised
                 chances = np.exp(self._logs(distribution))
                 total += rng.multinomial(times, chances / chances.sum(), size=size)
         return total
@@ -103,7 +110,8 @@ class CountVector(Distribution):
         counts = np.asarray(x)
         if counts.ndim == 0 or counts.shape[-1] != self.outcomes:
             raise InvalidParameterError(
-                f"an outcome must have {self.outcomes} counts on its last axis, got shape {counts.shape}."
+                f"an outcome must have {self.outcomes} counts on its last axis, got shape {counts.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         rows = counts.reshape(-1, self.outcomes)
         possible = (
@@ -124,19 +132,17 @@ class CountVector(Distribution):
         return np.where(possible, result, -np.inf).reshape(counts.shape[:-1])
 
     def _smaller_groups(self) -> tuple[Vectors, Floats]:
-        """All count vectors of the users outside the largest group, with their log-probabilities."""
+        """Return all count vectors of the users outside the largest group, with their log-probabilities."""
         k, smaller = self.outcomes, self.users - self.groups[-1][1]
         if math.comb(smaller + k - 1, k - 1) > _VECTORS:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         found = _vectors_of(self.groups[:-1], k)
         if found is None:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         return found
 
     def _by_polynomial(self, rows: Vectors, possible: NDArray[np.bool_]) -> Floats:
-        """Log-probabilities from the generating polynomial, for groups that are too many or too large to
-        pair.
-        """
+        """Return log-probabilities from the generating polynomial, for too many pairs to convolve."""
         kept, back = _distinct(rows, self.users + 1)
         logs = np.full(len(kept), -np.inf)
         for i in np.unique(back[possible]):
@@ -145,12 +151,13 @@ class CountVector(Distribution):
         return np.asarray(logs[back])
 
     def _coefficient(self, counts: tuple[int, ...]) -> arb:
-        """P(counts) as one coefficient of Π_users Σ_j p_j x_j, with x_j = X^{b^(j-1)}, b = users + 1
-        (Kronecker) and x_0 = 1.
+        """Return P(counts), a coefficient of Π_users Σ_j p_j x_j.
+
+        Here x_0 = 1 and x_j = X^{b^(j-1)} with b = users + 1 (Kronecker).
         """
         base = self.users + 1
         if base ** (self.outcomes - 1) > _DEGREE:
-            raise NotTractableError(self._too_many)
+            raise NotTractableError(self._too_many, code="E-TERMS-TOO-MANY")
         key = self._key(counts)
         if self._gaps and _generating_support(self)[key] == 0:
             return arb(0)
@@ -161,14 +168,14 @@ class CountVector(Distribution):
         return (
             f"counts of {self.users} users with {len(self.groups)} different distributions on "
             f"{self.outcomes} "
-            f"symbols have too many terms; use fewer distinct distributions, or sample."
+            f"symbols have too many terms. Use fewer distinct distributions, or sampling."
         )
 
     def logp_ball(self, x: Any) -> arb:
         counts = np.asarray(x)
         if counts.shape != (self.outcomes,):
             raise InvalidParameterError(
-                f"one outcome must have shape ({self.outcomes},), got {counts.shape}; pass one count vector."
+                f"one outcome must have shape ({self.outcomes},), got {counts.shape}.", code="E-OUTCOME-SHAPE"
             )
         possible = bool(((counts >= 0) & (np.floor(counts) == counts) & (counts <= self.users)).all())
         if not possible or counts.sum() != self.users:
@@ -196,13 +203,13 @@ class CountVector(Distribution):
         times: int,
         target: tuple[int, ...] | None,
     ) -> dict[tuple[int, ...], arb]:
-        """The table with one more group, without the vectors that exceed ``target`` anywhere."""
+        """Return the table with one more group, without the vectors that exceed ``target`` in an entry."""
         own = _compositions(times, self.outcomes)
         if len(own) * len(table) > _BALL_PAIRS:
             raise NotTractableError(
-                f"an enclosure for {self.users} users with {len(self.groups)} different distributions "
-                "has too many "
-                f"terms; use fewer distinct distributions."
+                f"an enclosure for {self.users} users with {len(self.groups)} different distributions has "
+                "too many terms. Use fewer distinct distributions.",
+                code="E-TERMS-TOO-MANY",
             )
         chances = [distribution.logp_ball(j).exp() for j in range(self.outcomes)]
         weights = [(tuple(row), _multinomial_ball(tuple(row), times, chances)) for row in own.tolist()]
@@ -219,14 +226,14 @@ class CountVector(Distribution):
         return ((np.array(vector, dtype=np.int64), p) for vector, p in _atoms(self, int(ctx.prec)))
 
     def _atoms_by_pairs(self) -> list[tuple[tuple[int, ...], arb]]:
-        """All count vectors in their order, group by group."""
+        """Return all count vectors in order, convolving group by group."""
         table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         for distribution, times in self.groups:
             table = self._convolve(table, distribution, times, None)
         return sorted(table.items())
 
     def _atoms_by_polynomial(self) -> list[tuple[tuple[int, ...], arb]]:
-        """All coefficients of the generating polynomial at once, in the order of the vectors."""
+        """Return all coefficients of the generating polynomial, in the order of the vectors."""
         vectors = [tuple(vector) for vector in _compositions(self.users, self.outcomes).tolist()]
         keys = [self._key(vector) for vector in vectors]
         if self._gaps:
@@ -242,12 +249,12 @@ class CountVector(Distribution):
         return [*zip(vectors, values, strict=True)]
 
     def _key(self, counts: Sequence[int]) -> int:
-        """The exponent of a count vector in the generating polynomial."""
+        """Return the exponent of a count vector in the generating polynomial."""
         return sum(c * (self.users + 1) ** j for j, c in enumerate(counts[1:]))
 
     @property
     def _gaps(self) -> bool:
-        """Whether some user never says some symbol: coefficients may be exactly 0, which integers decide."""
+        """Whether a symbol is impossible for a user. Coefficients may then be 0, which integers decide."""
         return any(
             distribution.logp_ball(j).exp().is_zero()
             for distribution, _ in self.groups
@@ -265,8 +272,8 @@ class CountVector(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "outcomes", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have outcomes and groups, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have outcomes and groups, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(data["groups"]), data["outcomes"])
@@ -283,8 +290,9 @@ N = TypeVar("N", arb, int)
 
 @lru_cache(maxsize=4)
 def _atoms(distribution: CountVector, bits: int) -> list[tuple[tuple[int, ...], arb]]:
-    """The atoms at the working precision ``bits``, which is the current one: an audit that steers a program
-    asks for those of the very same distribution again and again.
+    """Return the atoms at the working precision ``bits``, which is the current one.
+
+    They are cached, because an audit that forces histories enumerates the same distribution repeatedly.
     """
     users, last = distribution.users, distribution.outcomes - 1
     short = (users + 1) ** last <= _DEGREE and math.comb(users + last, last) <= _VECTORS
@@ -297,8 +305,9 @@ def _atoms(distribution: CountVector, bits: int) -> list[tuple[tuple[int, ...], 
 
 @lru_cache(maxsize=4)
 def _generating(distribution: CountVector, bits: int) -> arb_poly:
-    """Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits (the key is part of the cache:
-    the context has it too).
+    """Return Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits.
+
+    ``bits`` is the current precision. It is a parameter because it is part of the cache key.
     """
     factors = []
     for part, times in distribution.groups:
@@ -309,7 +318,10 @@ def _generating(distribution: CountVector, bits: int) -> arb_poly:
 
 @lru_cache(maxsize=4)
 def _generating_support(distribution: CountVector) -> fmpz_poly:
-    """The same with 1 for every possible symbol: a coefficient is 0 iff the count vector is impossible."""
+    """Return the generating polynomial with 1 for every possible symbol.
+
+    A coefficient is 0 if and only if the count vector is impossible.
+    """
     factors = []
     for part, times in distribution.groups:
         possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(distribution.outcomes)]
@@ -318,7 +330,7 @@ def _generating_support(distribution: CountVector) -> fmpz_poly:
 
 
 def _spread(distribution: CountVector, values: list[N], *, zero: N) -> list[N]:
-    """Symbol 0 at the constant term, symbol j at exponent b^(j-1)."""
+    """Return coefficients with symbol 0 at the constant term and symbol j at exponent b^(j-1)."""
     base = distribution.users + 1
     coefficients = [zero] * (base ** max(distribution.outcomes - 2, 0) + 1)
     coefficients[0] = values[0]
@@ -328,16 +340,18 @@ def _spread(distribution: CountVector, values: list[N], *, zero: N) -> list[N]:
 
 
 def _compositions(total: int, parts: int) -> Vectors:
-    """All vectors of ``parts`` non-negative integers with the given sum, shape (C(total+parts-1, parts-1),
-    parts).
+    """Return all vectors of ``parts`` non-negative integers with the given sum.
+
+    The shape is (C(total+parts-1, parts-1), parts).
     """
     count = math.comb(total + parts - 1, parts - 1)
     if count > _VECTORS:
         raise NotTractableError(
             f"a group of {total} equal users has {count} count vectors on {parts} symbols, more than "
-            f"{_VECTORS}; sample instead."
+            f"{_VECTORS}. Use sampling.",
+            code="E-TERMS-TOO-MANY",
         )
-    # The last axis of a vector is what the others leave: extend one coordinate at a time.
+    # Extend the vectors by one coordinate at a time. The last coordinate is the remainder.
     prefixes, left = np.zeros((1, 0), dtype=np.int64), np.array([total])
     for _ in range(parts - 1):
         repeats = left + 1
@@ -351,8 +365,11 @@ def _compositions(total: int, parts: int) -> Vectors:
 
 @lru_cache(maxsize=32)
 def _vectors_of(groups: tuple[tuple[Distribution, int], ...], k: int) -> tuple[Vectors, Floats] | None:
-    """All vectors of ``k`` counts of these groups, with their log-probabilities; ``None`` for too many pairs.
-    Read-only: remembered, since each run of a program makes such a distribution anew."""
+    """Return all vectors of ``k`` counts of these groups with their log-probabilities, as read-only arrays.
+
+    Return ``None`` if there are too many pairs. Results are cached, because each run of a program constructs
+    such a distribution again.
+    """
     users = sum(times for _, times in groups)
     vectors, logs = np.zeros((1, k), dtype=np.int64), np.zeros(1)
     for distribution, times in groups:
@@ -372,7 +389,7 @@ def _vectors_of(groups: tuple[tuple[Distribution, int], ...], k: int) -> tuple[V
 
 
 def _distinct(rows: Vectors, base: int) -> tuple[Vectors, NDArray[np.intp]]:
-    """The distinct rows, whose entries are below ``base``, and which of them each row is."""
+    """Return the distinct rows and, for each row, its index among them. Entries are below ``base``."""
     if base ** rows.shape[1] >= 2**62:
         kept, back = np.unique(rows, axis=0, return_inverse=True)
         return kept, back.ravel()
@@ -382,14 +399,15 @@ def _distinct(rows: Vectors, base: int) -> tuple[Vectors, NDArray[np.intp]]:
 
 
 def _log_multinomial(counts: NDArray[np.int64], total: int, logs: Floats) -> Floats:
-    """log of total! Π p_j^{c_j} / c_j! over the last axis; -inf where a count is negative (their sum is
-    always ``total``).
+    """Return the log of total! Π p_j^{c_j} / c_j! over the last axis, -inf if a count is negative.
+
+    The sum of the counts is always ``total``.
     """
     safe = np.maximum(counts, 0)
     with np.errstate(invalid="ignore"):
         powers = np.where(safe == 0, 0.0, safe * logs)  # 0 · log 0 = 0
     largest = int(safe.max(initial=0))
-    if largest < safe.size:  # each of the numbers once, then looked up
+    if largest < safe.size:  # compute each number once, then look it up
         factorials = special.gammaln(np.arange(largest + 1) + 1.0)[safe]
     else:
         factorials = special.gammaln(safe + 1.0)
@@ -398,7 +416,7 @@ def _log_multinomial(counts: NDArray[np.int64], total: int, logs: Floats) -> Flo
 
 
 def _multinomial_ball(counts: tuple[int, ...], total: int, chances: list[arb]) -> arb:
-    """total! Π p_j^{c_j} / c_j! in balls; 0 where a count is negative."""
+    """Return total! Π p_j^{c_j} / c_j! in balls, 0 if a count is negative."""
     if min(counts) < 0:
         return arb(0)
     coefficient, left = 1, total

@@ -1,4 +1,4 @@
-"""The discrete Gaussian distribution, and the theta series that normalises it."""
+"""Define the discrete Gaussian distribution, and the theta series that normalises it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ __all__ = ["DiscreteGaussian", "theta"]
 
 
 def theta(rate: arb, centre: arb) -> arb:
-    """The sum over all integers k of exp(-rate (k - centre)^2), as a ball: ``rate`` > 0 and ``centre`` are
-    balls.
+    """Return the sum over all integers k of exp(-rate (k - centre)^2), as a ball.
 
-    For rate below pi the sum is turned by Poisson's formula into sqrt(pi/rate) (1 + 2 sum_{m>=1} exp(-pi^2
-    m^2 / rate) cos(2 pi m centre)), so that either way terms fall at least as fast as exp(-pi k^2). Tails are
-    bounded by geometric series.
+    ``rate`` > 0 and ``centre`` are balls. For rates below pi, Poisson's formula turns the sum into
+    sqrt(pi/rate) (1 + 2 sum_{m>=1} exp(-pi^2 m^2 / rate) cos(2 pi m centre)), so that in both cases the terms
+    decrease at least as fast as exp(-pi k^2). Tails are bounded by geometric series.
     """
     if rate < arb.pi():
         dual = arb.pi() ** 2 / rate
@@ -40,23 +39,24 @@ def theta(rate: arb, centre: arb) -> arb:
     nearest = _near_integer(centre)
     offset = centre - nearest
     if not (offset <= 1 and offset >= -1):
-        return arb.nan()  # a centre known to no better than one unit: no useful enclosure
+        return arb.nan()  # the centre is uncertain by more than one unit, so no enclosure is useful
     last = _terms(rate) + 1
     total = arb(0)
     for k in range(-last, last + 1):
         total += (-rate * (k - offset) ** 2).exp()
-    # beyond last the distance to the centre is at least last, last + 1, ... on either side
+    # Beyond ``last``, the distances to the centre are at least last, last + 1, ... on either side.
     return total + arb(0).union(2 * _rest(rate, last))
 
 
 def _terms(rate: arb) -> int:
-    """A number of terms after which exp(-rate k^2) is below the working precision."""
+    """Return a number of terms after which exp(-rate k^2) is below the working precision."""
     return math.isqrt(int((ctx.prec + 16) / float(rate.mid()))) + 1
 
 
 def _rest(rate: arb, first: int) -> arb:
-    """An upper bound of sum_{k >= first} exp(-rate k^2): ratios of terms are at most exp(-rate (2 first +
-    1)).
+    """Return an upper bound of sum_{k >= first} exp(-rate k^2).
+
+    Ratios of successive terms are at most exp(-rate (2 first + 1)).
     """
     return (-rate * first * first).exp() / (1 - (-rate * (2 * first + 1)).exp())
 
@@ -78,12 +78,20 @@ def _log_normaliser(sigma2: Fraction) -> float:
 @register("discrete-gaussian")
 @dataclass(frozen=True, repr=False, init=False)
 class DiscreteGaussian(SymmetricLattice):
-    """P(X = k) proportional to exp(-k^2 / (2 sigma2)) on the integers (Canonne, Kamath and Steinke 2020).
+    """The discrete Gaussian distribution: P(X = k) in proportion to exp(-k^2 / (2 sigma2)) on the integers.
 
-    ``sigma2`` is the variance parameter, exact and positive; the variance itself is a little smaller. The
-    distribution
-    is the one without truncation. Sums of two such variables are not of this distribution. Samples are exact
-    (``exact_sampling``).
+    Source: Canonne, Kamath and Steinke 2020. The distribution is not truncated. The sum of two such variables
+    does not have a discrete Gaussian distribution. Samples are exact (``exact_sampling``).
+
+    Parameters
+    ----------
+    sigma2 : exact number
+        The variance parameter, in [2^-480, 2^480]. The variance itself is slightly smaller.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``sigma2`` is out of range.
     """
 
     sigma2: Fraction
@@ -99,7 +107,7 @@ class DiscreteGaussian(SymmetricLattice):
         return discrete_gaussian(rng, self.sigma2, size)
 
     def log_normaliser_ball(self) -> arb:
-        """An ``arb`` that contains log sum_k exp(-k^2 / (2 sigma2))."""
+        """Return an ``arb`` that contains log sum_k exp(-k^2 / (2 sigma2))."""
         return theta(ball(1 / (2 * self.sigma2)), arb(0)).log()
 
     def _log_pmf(self, k: Floats) -> Floats:
@@ -113,7 +121,7 @@ class DiscreteGaussian(SymmetricLattice):
         return [(rate * (k * k) - constant).exp() for k in range(first, last + 1)]
 
     def log_mgf_ball(self, t: Argument) -> arb:
-        # completing the square: t k - k^2/(2 s) = t^2 s / 2 - (k - t s)^2 / (2 s)
+        # Complete the square: t k - k^2/(2 s) = t^2 s / 2 - (k - t s)^2 / (2 s).
         point, variance = tilt(t), ball(self.sigma2)
         rate = ball(1 / (2 * self.sigma2))
         return point**2 * variance / 2 + theta(rate, point * variance).log() - theta(rate, arb(0)).log()
@@ -122,9 +130,8 @@ class DiscreteGaussian(SymmetricLattice):
         return 0.0
 
     def variance(self) -> float:
-        if (
-            self.sigma2 > 25
-        ):  # by Poisson's formula the difference is below sigma2^2 exp(-2 pi^2 sigma2): under 1e-200
+        # By Poisson's formula, the difference is below sigma2^2 exp(-2 pi^2 sigma2), which is under 1e-200.
+        if self.sigma2 > 25:
             return float(self.sigma2)
         k = np.arange(1.0, 201.0)  # 40 standard deviations
         return 2 * float(np.sum(k**2 * np.exp(self._log_pmf(k))))

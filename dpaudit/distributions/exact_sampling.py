@@ -1,14 +1,15 @@
-"""Exact samplers: integers in, integers out, no float between the random bits and the decision.
+"""Sample exactly: parameters and outcomes are integers, and no float affects a decision.
 
-* ``bernoulli_exp``, ``discrete_laplace``, ``discrete_gaussian``: Canonne, Kamath and Steinke 2020
-  (The Discrete Gaussian for Differential Privacy), Algorithms 1, 2 and 3, on whole arrays: a round proposes
-  for all entries that are still open and keeps what is accepted.
-* ``choose``: one of finitely many outcomes whose cumulative probabilities are any computable numbers. A
-  uniform real is compared digit by digit (62 bits at a time) with their binary expansions (Knuth and Yao
+* ``bernoulli_exp``, ``discrete_laplace`` and ``discrete_gaussian`` are Algorithms 1, 2 and 3 of Canonne,
+  Kamath and Steinke 2020 (The Discrete Gaussian for Differential Privacy), on whole arrays. Each round makes
+  proposals for all missing entries and keeps the accepted ones.
+* ``choose`` draws one of finitely many outcomes whose cumulative probabilities are any computable numbers. It
+  compares a uniform real digit by digit (62 bits at a time) with their binary expansions (Knuth and Yao
   1976).
 
-All randomness is ``rng.integers``, which numpy makes uniform by rejection (Lemire 2019). Arithmetic is
-``int64`` where the parameters let it fit, and arrays of Python integers otherwise: slower, never rounded.
+All randomness comes from ``rng.integers``, which numpy makes uniform by rejection (Lemire 2019). Arithmetic
+uses ``int64`` if the numbers fit, and otherwise arrays of Python integers, which are slower but never
+rounded.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["DIGIT_BITS", "bernoulli_exp", "choose", "discrete_gaussian", "discrete_laplace"]
 
-Integers = NDArray[Any]  # int64, or Python integers where those could overflow
+Integers = NDArray[Any]  # int64, or Python integers if int64 could overflow
 Booleans = NDArray[np.bool_]
 
 DIGIT_BITS = 62
 _WORD = 1 << DIGIT_BITS
 
-#: A geometric count above this has probability e^-512: with a bound below 2^53, products stay inside int64.
+#: A geometric count above this has probability e^-512. With a bound below 2^53, products fit in int64.
 _ROOM = 512
 
-#: Up to this many rows the cost of a round is that of its numpy calls, not that of its random numbers.
+#: Up to this many rows, numpy's call overhead dominates the cost of a round, not its random numbers.
 _FEW = 64
 
 
 def _uniform_below(rng: np.random.Generator, bound: int, count: int) -> Integers:
-    """``count`` uniform integers in [0, bound), as int64 where ``bound`` lets them be."""
+    """Return ``count`` uniform integers in [0, bound), as int64 if ``bound`` permits."""
     if bound <= _WORD:
         return rng.integers(bound, size=count)
     words = -(-bound.bit_length() // DIGIT_BITS)
     reach = 1 << (words * DIGIT_BITS)
-    limit = reach - reach % bound  # the largest multiple of the bound: above it, draw again
+    limit = reach - reach % bound  # the largest multiple of the bound; values from here on are drawn again
     kept = np.empty(0, dtype=object)
     while kept.size < count:
         digits = rng.integers(_WORD, size=(count - kept.size, words)).astype(object)
@@ -56,9 +57,9 @@ def _uniform_below(rng: np.random.Generator, bound: int, count: int) -> Integers
 
 
 def bernoulli_exp(rng: np.random.Generator, numerators: Integers, denominator: int) -> Booleans:
-    """Independent coins with success probability exp(-numerators / denominator), exactly (Algorithm 1).
+    """Draw independent coins with success probability exp(-numerators / denominator), exactly (Algorithm 1).
 
-    ``numerators`` is a flat array of non-negative integers; the denominator is positive.
+    ``numerators`` is a flat array of non-negative integers. The denominator is positive.
     """
     if denominator > _WORD:
         numerators = numerators.astype(object)
@@ -66,7 +67,7 @@ def bernoulli_exp(rng: np.random.Generator, numerators: Integers, denominator: i
     alive = _exp_fraction(rng, numerators - whole * denominator, denominator)
     pending = np.flatnonzero(alive & (whole > 0).astype(bool))
     left = whole[pending]
-    while pending.size:  # exp(-w) is w successes of exp(-1) in a row; most rows end at the first failure
+    while pending.size:  # exp(-w) means w successes of exp(-1) in a row, and most rows fail at once
         success = _exp_minus_one(rng, pending.size)
         alive[pending[~success]] = False
         left = left[success] - 1
@@ -76,12 +77,12 @@ def bernoulli_exp(rng: np.random.Generator, numerators: Integers, denominator: i
 
 
 def _exp_fraction(rng: np.random.Generator, numerators: Integers, denominator: int) -> Booleans:
-    """Coins with success probability exp(-g) for g = numerators / denominator in [0, 1].
+    """Draw coins with success probability exp(-g) for g = numerators / denominator in [0, 1].
 
-    Draw A_k ~ Bernoulli(g/k), k = 1, 2, ... until the first failure, at K; success if K is odd.
+    Draw A_k ~ Bernoulli(g/k) for k = 1, 2, ... until the first failure, at K. The coin succeeds if K is odd.
     A_k is the conjunction of a Bernoulli(g) and a Bernoulli(1/k), each from one uniform integer.
     """
-    odd = np.ones(numerators.size, dtype=bool)  # whether the number of draws so far, with the next, is odd
+    odd = np.ones(numerators.size, dtype=bool)  # whether the number of draws, including the next, is odd
     active = np.flatnonzero((numerators > 0).astype(bool))
     tops = numerators[active]
     k = 1
@@ -96,8 +97,8 @@ def _exp_fraction(rng: np.random.Generator, numerators: Integers, denominator: i
 
 
 def _exp_minus_one(rng: np.random.Generator, count: int) -> Booleans:
-    """Coins with success probability exp(-1): the case g = 1 of ``_exp_fraction``."""
-    odd = np.zeros(count, dtype=bool)  # A_1 always succeeds: the count starts at the second draw
+    """Draw coins with success probability exp(-1), the case g = 1 of ``_exp_fraction``."""
+    odd = np.zeros(count, dtype=bool)  # A_1 always succeeds, so the count starts at the second draw
     active = np.arange(count)
     k = 2
     while active.size:
@@ -108,11 +109,11 @@ def _exp_minus_one(rng: np.random.Generator, count: int) -> Booleans:
 
 
 def _geometric_e(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Numbers of successes of exp(-1) coins before the first failure."""
+    """Draw numbers of successes of exp(-1) coins before the first failure."""
     runs = np.zeros(count, dtype=np.int64)
     active = np.arange(count)
     while active.size:
-        width = 6 if active.size <= _FEW else 1  # for few rows, spare coins cost less than another round
+        width = 6 if active.size <= _FEW else 1  # for few rows, spare coins are cheaper than another round
         coins = _exp_minus_one(rng, active.size * width).reshape(active.size, width)
         unbroken = coins.all(axis=1)
         runs[active] += np.where(unbroken, width, np.argmin(coins, axis=1))
@@ -121,9 +122,9 @@ def _geometric_e(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
 
 
 def _rejection(count: int, rate: float, propose: Callable[[int], Integers]) -> NDArray[np.int64]:
-    """Call ``propose(n)``, which returns the accepted ones of n proposals, until ``count`` are there.
+    """Call ``propose(n)``, which returns the accepted of n proposals, until ``count`` are accepted.
 
-    ``rate`` is a guess of the share that is accepted: it sets the size of a round and nothing else.
+    ``rate`` is a guess of the acceptance rate. It affects only the size of a round.
     """
     kept: list[Integers] = []
     missing = count
@@ -139,13 +140,14 @@ def _to_int64(values: Integers) -> NDArray[np.int64]:
         return values.astype(np.int64)
     except OverflowError as error:
         raise InvalidParameterError(
-            "an integer distribution's scale must leave its samples inside 64 bits, got a larger one; "
-            "use a coarser unit."
+            "the samples of an integer distribution must fit in 64 bits, got a larger one. Use a coarser "
+            "unit.",
+            code="E-SAMPLE-TOO-LARGE",
         ) from error
 
 
 def discrete_laplace(rng: np.random.Generator, scale: Fraction, size: tuple[int, ...]) -> NDArray[np.int64]:
-    """Samples with P(X = k) proportional to exp(-|k| / scale), exactly (Algorithm 2 with t/s = scale)."""
+    """Draw samples with P(X = k) in proportion to exp(-|k| / scale), exactly (Algorithm 2, t/s = scale)."""
 
     def propose(count: int) -> Integers:
         return _laplace_proposals(rng, scale.numerator, scale.denominator, count)
@@ -154,7 +156,7 @@ def discrete_laplace(rng: np.random.Generator, scale: Fraction, size: tuple[int,
 
 
 def _laplace_proposals(rng: np.random.Generator, t: int, s: int, count: int) -> Integers:
-    """The accepted ones of ``count`` proposals of Algorithm 2 (in the paper's letters)."""
+    """Return the accepted of ``count`` proposals of Algorithm 2, in the notation of the paper."""
     u = _uniform_below(rng, t, count)
     u = u[_exp_fraction(rng, u, t)]
     runs = _geometric_e(rng, u.size)
@@ -162,20 +164,19 @@ def _laplace_proposals(rng: np.random.Generator, t: int, s: int, count: int) -> 
         u, runs = u.astype(object), runs.astype(object)
     magnitude = (u + t * runs) // s  # geometric with ratio exp(-1/scale)
     negative = rng.integers(2, size=u.size) == 1
-    keep = ~(negative & (magnitude == 0).astype(bool))  # zero has one sign only
+    keep = ~(negative & (magnitude == 0).astype(bool))  # reject -0, so that zero is not counted twice
     return np.asarray(np.where(negative, -magnitude, magnitude)[keep])
 
 
 def discrete_gaussian(rng: np.random.Generator, sigma2: Fraction, size: tuple[int, ...]) -> NDArray[np.int64]:
-    """Samples with P(X = k) proportional to exp(-k^2 / (2 sigma2)), exactly (Algorithm 3)."""
+    """Draw samples with P(X = k) in proportion to exp(-k^2 / (2 sigma2)), exactly (Algorithm 3)."""
     t = math.isqrt(sigma2.numerator // sigma2.denominator) + 1  # floor(sigma) + 1
     top, bottom = sigma2.numerator, sigma2.denominator
     denominator = 2 * top * bottom * t * t
 
     def propose(count: int) -> Integers:
         y = _laplace_proposals(rng, t, 1, count)
-        # accept with probability exp(-(|y| - sigma2/t)^2 / (2 sigma2)): over the common denominator, in
-        # integers
+        # Accept with probability exp(-(|y| - sigma2/t)^2 / (2 sigma2)), in integers over one denominator.
         distance = _multiply(np.abs(y), bottom * t) - top
         return y[bernoulli_exp(rng, _square(distance), denominator)]
 
@@ -199,11 +200,11 @@ def _square(values: Integers) -> Integers:
 def choose(
     rng: np.random.Generator, thresholds: Callable[[int], list[int]], size: tuple[int, ...]
 ) -> NDArray[np.int64]:
-    """Draw indices: j with probability c_j - c_(j-1), for non-decreasing cumulative probabilities c_0, c_1,
-    ... (c_last = 1 left out).
+    """Draw indices j with probability c_j - c_(j-1).
 
-    ``thresholds(bits)`` returns floor(c_j 2^bits) for all j. It is asked for more bits only when a uniform
-    real agrees with some c_j in all bits so far, which has probability 2^-62 a threshold.
+    The c_0, c_1, ... are non-decreasing cumulative probabilities, without c_last = 1. ``thresholds(bits)``
+    returns floor(c_j 2^bits) for all j. It is called with more bits only if a uniform real agrees with some
+    c_j in all bits so far, which has probability 2^-62 per threshold.
     """
     borders = np.array(thresholds(DIGIT_BITS), dtype=np.int64)
     u = rng.integers(_WORD, size=math.prod(size))
@@ -216,7 +217,7 @@ def choose(
 
 
 def _resolve(rng: np.random.Generator, thresholds: Callable[[int], list[int]], u: int) -> int:
-    """Finish a comparison that the first 62 bits left open: append bits until no threshold agrees."""
+    """Finish a comparison that the first 62 bits did not decide, by adding bits until no threshold agrees."""
     bits = DIGIT_BITS
     while True:
         bits += DIGIT_BITS

@@ -1,4 +1,4 @@
-"""Exact tails P(X > t) and P(|X| > t) of distributions on the integers at irrational thresholds, in balls."""
+"""Compute tails P(X > t) and P(|X| > t) of integer distributions at irrational thresholds, in balls."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ __all__ = ["above", "beyond", "sum_beyond"]
 
 
 def above(distribution: LatticeDistribution, threshold: arb) -> arb:
-    """P(X > threshold) for a distribution on the integers and a ball: an enclosure of both values where the
-    ball straddles an integer."""
+    """Return P(X > threshold) for a distribution on the integers and a ball ``threshold``.
+
+    If the ball contains an integer, the result encloses both possible values.
+    """
     least, most = _wholes(threshold)
     tail = distribution.sf_ball(least)
     return tail if least == most else tail.union(distribution.sf_ball(most))
 
 
 def beyond(distribution: LatticeDistribution, threshold: arb) -> arb:
-    """P(|X| > threshold) for a symmetric distribution on the integers and a ball ``threshold`` >= 0."""
+    """Return P(|X| > threshold) for a symmetric integer distribution and a ball ``threshold`` >= 0."""
     return 2 * above(distribution, threshold)
 
 
 def sum_beyond(first: LatticeDistribution, second: LatticeDistribution, threshold: arb, *, reach: int) -> arb:
-    """P(|X + Y| > threshold) for independent symmetric X and Y: the values of X up to ``reach`` in size one
-    by one, the rest of its mass as a ball from 0 to all of it.
+    """Return P(|X + Y| > threshold) for independent symmetric X and Y.
+
+    Sum over the values of X up to ``reach`` in absolute value. The remaining mass of X contributes a ball
+    from 0 to all of it.
     """
     least, most = _wholes(threshold)
     tail = _sum_above(first, second, least, reach)
@@ -40,7 +44,7 @@ def _sum_above(first: LatticeDistribution, second: LatticeDistribution, k: int, 
 
 
 def _wholes(threshold: arb) -> tuple[int, int]:
-    """The floors of both ends of a finite ball."""
+    """Return the floors of both ends of a finite ball."""
     if not threshold.is_finite():
-        raise UndecidedError(f"a threshold must be finite, got {threshold}; move the parameters.")
+        raise UndecidedError(f"a threshold must be finite, got {threshold}.", code="E-THRESHOLD-NOT-FINITE")
     return integer(threshold.lower().floor()), integer(threshold.upper().floor())

@@ -1,7 +1,7 @@
-"""The chances of a finite distribution as exact numbers: rationals and sums of exponentials (``ExpSum``).
+"""Compute the probabilities of a finite distribution exactly: rationals or sums of exponentials (``ExpSum``).
 
-Balls enclose a chance; they never say that two of them are equal. Where all chances of a distribution are in
-proportion to sums of exponentials with rational exponents, these decide it.
+Balls enclose probabilities but cannot show that two of them are equal. Sums of exponentials with rational
+exponents decide equality, if all probabilities of a distribution are in proportion to them.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
 
 __all__ = ["exact_loss", "exact_weights", "same_chances"]
 
-#: Symbols, candidates of exponential scores and candidates of noisy scores that are written out at most.
+#: The largest number of symbols or candidates, and of candidates with exponential noise.
 MAX_OUTCOMES = 200
 MAX_NOISY = 8
 
 
 def exact_weights(distribution: Distribution) -> list[ExpSum] | None:
-    """Weights of the outcomes 0, 1, ..., in proportion to their chances; ``None`` where no form here has
-    them.
+    """Return weights of the outcomes 0, 1, ..., in proportion to their probabilities, or ``None`` if unknown.
 
-    Rational distributions; randomised response; the argmax of scores with Gumbel noise of scale b, e^(q_i /
-    b) (the
-    exponential mechanism), and with exponential noise, e^(t_i) times the integral over u >= 0 of e^-u times
-    the product over j != i of 1 - e^(t_j) e^-u, with t_i = (q_i - max q) / b: the level u above the largest
-    score is passed by the winner alone. The product multiplied out gives e_k / (k + 1) with signs, e_k the
+    Supported are rational distributions, randomised response, and the argmax of scores with two kinds of
+    noise of scale b. With Gumbel noise the weights are e^(q_i / b) (the exponential mechanism). With
+    exponential noise they are e^(t_i) times the integral over u >= 0 of e^-u times the product over j != i of
+    1 - e^(t_j) e^-u, with t_i = (q_i - max q) / b, because only the winner exceeds the level u above the
+    largest score. Expanding the product gives e_k / (k + 1) with alternating signs, where e_k are the
     elementary symmetric sums of the other e^(t_j).
     """
     if isinstance(distribution, Bernoulli):
@@ -82,7 +81,7 @@ def _flipped(gaps: Sequence[Fraction], winner: int) -> ExpSum:
 
 
 def exact_loss(distribution: Distribution, other: Distribution) -> Fraction | None:
-    """The largest |log p - log p'| over all outcomes, if every log-ratio is rational; ``None`` otherwise."""
+    """Return the largest |log p - log p'| over all outcomes, or ``None`` if a log-ratio is not rational."""
     left, right = exact_weights(distribution), exact_weights(other)
     if left is None or right is None or len(left) != len(right):
         return None
@@ -99,7 +98,7 @@ def exact_loss(distribution: Distribution, other: Distribution) -> Fraction | No
 
 
 def same_chances(left: Sequence[ExpSum], right: Sequence[ExpSum]) -> bool:
-    """Whether two lists of weights are in proportion, term by term."""
+    """Return whether two lists of weights are in proportion, term by term."""
     if len(left) != len(right):
         return False
     all_left, all_right = reduce(ExpSum.__add__, left), reduce(ExpSum.__add__, right)

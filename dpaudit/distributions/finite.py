@@ -1,4 +1,4 @@
-"""The categorical distribution: finitely many outcomes 0, 1, ... with exact probabilities."""
+"""Define the categorical distribution: finitely many outcomes 0, 1, ... with exact probabilities."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ __all__ = ["Categorical"]
 
 
 def _common_weights(numbers: Sequence[ExactLike], name: str) -> tuple[int, ...]:
-    """The smallest integers in the proportions of the exact numbers given."""
+    """Return the smallest integers in the same proportions as the exact numbers."""
     if isinstance(numbers, str) or not isinstance(numbers, Sequence | np.ndarray) or len(numbers) == 0:
         raise InvalidParameterError(
-            f"{name} must be a non-empty sequence of exact numbers, got {numbers!r:.60}; pass a list."
+            f"{name} must be a non-empty sequence of exact numbers, got {numbers!r:.60}.",
+            code="E-WEIGHTS-TYPE",
         )
     fractions = [parameter(number, name=f"{name}[{i}]") for i, number in enumerate(numbers)]
     if min(fractions) < 0 or max(fractions) == 0:
         raise InvalidParameterError(
-            f"{name} must be non-negative and not all 0, got a minimum of {min(fractions)}; correct the list."
+            f"{name} must be non-negative and not all 0, got a minimum of {min(fractions)}.",
+            code="E-WEIGHTS-RANGE",
         )
     bottom = math.lcm(*(f.denominator for f in fractions))
     integers = [f.numerator * (bottom // f.denominator) for f in fractions]
@@ -47,11 +49,23 @@ def _common_weights(numbers: Sequence[ExactLike], name: str) -> tuple[int, ...]:
 @register("categorical")
 @dataclass(frozen=True, repr=False, init=False)
 class Categorical(LatticeDistribution):
-    """Outcome j = 0, 1, ... with probability ``weights[j] / sum(weights)``.
+    """The distribution with outcome j = 0, 1, ... of probability ``weights[j] / sum(weights)``.
 
-    Give ``probabilities`` (exact, summing to 1 exactly) or ``weights`` (exact, any positive sum). Kept are
-    coprime integer weights, so that distributions with equal probabilities are equal. Floating-point weights
-    of an algorithm enter by ``Categorical.of_floats``. Samples are exact (``exact_sampling.choose``).
+    The attribute ``weights`` holds coprime integers, so that distributions with equal probabilities are
+    equal. For weights that an algorithm computed in floats, use ``Categorical.of_floats``. Samples are exact
+    (``exact_sampling.choose``).
+
+    Parameters
+    ----------
+    probabilities : sequence of exact numbers, optional
+        The probabilities, whose sum is exactly 1.
+    weights : sequence of exact numbers, optional
+        Non-negative numbers, not all 0. Pass either ``probabilities`` or ``weights``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither are given, or the numbers are out of range.
     """
 
     weights: tuple[int, ...]
@@ -62,7 +76,8 @@ class Categorical(LatticeDistribution):
     ) -> None:
         if (probabilities is None) == (weights is None):
             raise InvalidParameterError(
-                "a Categorical must have probabilities or weights, got both or none; give one."
+                "a Categorical must have either probabilities or weights, got both or neither.",
+                code="E-PARAMETER-CHOICE",
             )
         if weights is not None:
             kept = _common_weights(weights, "weights")
@@ -71,23 +86,26 @@ class Categorical(LatticeDistribution):
             total = sum(parameter(p, name="probabilities") for p in probabilities or ())
             if total != 1:
                 raise InvalidParameterError(
-                    f"probabilities must sum to exactly 1, got {total}; pass them as weights=."
+                    f"probabilities must sum to exactly 1, got {total}. Use weights= for other sums.",
+                    code="E-PROBABILITIES-SUM",
                 )
         object.__setattr__(self, "weights", kept)
 
     @classmethod
     def of_floats(cls, weights: Any) -> Self:
-        """Weights that a program computed in floats: each is the dyadic rational that it is, and the sum is
-        taken exactly.
+        """Return the distribution with weights that a program computed in floats.
+
+        Each weight is the exact value of its float, and the sum is exact.
         """
         return cls(weights=[dyadic(w) for w in np.asarray(weights, dtype=np.float64).ravel().tolist()])
 
     @property
     def total(self) -> int:
+        """The sum of the integer weights."""
         return sum(self.weights)
 
     def probability_of(self, outcome: int) -> Fraction:
-        """P(X = outcome) as an exact number."""
+        """Return P(X = outcome) as an exact number."""
         inside = 0 <= outcome < len(self.weights)
         return Fraction(self.weights[outcome], self.total) if inside else Fraction(0)
 
@@ -106,8 +124,8 @@ class Categorical(LatticeDistribution):
             or not all(isinstance(w, str) for w in weights)
         ):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a list of weights as strings, got {str(data)[:60]}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have a list of weights as strings, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(weights=weights)
 
@@ -183,9 +201,7 @@ class Categorical(LatticeDistribution):
 
 @lru_cache(maxsize=64)
 def _categorical_tables(distribution: Categorical) -> tuple[Floats, Floats, Floats]:
-    """Log-probabilities by outcome; P(X <= j - 1) and P(X > j - 1) by j: each correctly rounded from
-    integers.
-    """
+    """Return the log-probabilities, P(X <= j - 1) and P(X > j - 1), each correctly rounded from integers."""
     total = distribution.total
     sums = [0, *accumulate(distribution.weights)]
     logs = np.array([log_of_fraction(Fraction(w, total)) for w in distribution.weights])

@@ -1,8 +1,8 @@
-"""Images: the function of all users' outcomes that an adversary sees, and the distribution of it.
+"""Define images, the functions of all users' outcomes that an adversary sees, and their distributions.
 
-``Coins.aggregate`` draws one outcome per user and shows only the image. ``apply`` pushes given outcomes
-through; ``sample`` draws user by user; ``image_distribution`` is the exact distribution of the same thing, or
-says why it has none here. All are frozen values without data.
+``Coins.aggregate`` draws one outcome per user and shows only the image. ``apply`` maps given outcomes to
+their image, ``sample`` draws user by user, and ``image_distribution`` returns the exact distribution of the
+image or raises the reason why there is none. Images are frozen values without data.
 """
 
 from __future__ import annotations
@@ -48,30 +48,40 @@ class Image(ABC):
 
     @abstractmethod
     def apply(self, parts: Any) -> NDArray[Any]:
-        """The image of ``parts``, an array (or list) with the n users on the first axis."""
+        """Return the image of ``parts``, an array (or list) with the n users on the first axis."""
 
     @abstractmethod
     def image_distribution(self, distributions: Sequence[Distribution]) -> Distribution:
-        """The exact distribution of the image of independent outcomes, one distribution for each user;
-        ``NotTractableError`` says why there is none.
+        """Return the exact distribution of the image of independent outcomes.
+
+        Parameters
+        ----------
+        distributions : sequence of Distribution
+            One distribution for each user, at least one.
+
+        Raises
+        ------
+        NotTractableError
+            The exact distribution is not available, for the reason in the text.
         """
 
     def sample(
         self, distributions: Sequence[Distribution], rng: np.random.Generator, size: tuple[int, ...] = ()
     ) -> NDArray[Any]:
-        """Draw every user's outcome and push them through: the same distribution as
-        ``image_distribution(distributions).sample``, user by user.
+        """Draw the outcome of every user and return the image.
+
+        The distribution is the same as that from ``image_distribution(distributions).sample``.
         """
         return self.apply(np.stack([distribution.sample(rng, size) for distribution in _some(distributions)]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; ``image_from_json`` reads it back to an equal image."""
+        """Return plain JSON, from which ``image_from_json`` reads an equal image."""
         return {"image": self.name}
 
 
 @dataclass(frozen=True)
 class Sum(Image):
-    """The sum of all outcomes, elementwise: an aggregate without modulus."""
+    """The sum of all outcomes, elementwise and without a modulus."""
 
     name: ClassVar[str] = "sum"
 
@@ -90,7 +100,13 @@ class Sum(Image):
 
 @dataclass(frozen=True)
 class SumMod(Image):
-    """The sum of all outcomes in Z_m, elementwise: what secure aggregation shows, of integers only."""
+    """The elementwise sum of integer outcomes in Z_m, the output of secure aggregation.
+
+    Parameters
+    ----------
+    modulus : int
+        The modulus m, from 1 to 2^52.
+    """
 
     modulus: int
     name: ClassVar[str] = "sum-mod"
@@ -102,17 +118,17 @@ class SumMod(Image):
             or not 1 <= self.modulus <= 2**52
         ):
             raise InvalidParameterError(
-                f"modulus must be an integer from 1 to 2^52, got {self.modulus!r}; choose another group."
+                f"modulus must be an integer from 1 to 2^52, got {self.modulus!r}.", code="E-MODULUS-RANGE"
             )
 
     def apply(self, parts: Any) -> NDArray[np.int64]:
         array = _users_first(parts)
         if not (np.floor(array) == array).all():
             raise InvalidParameterError(
-                "outcomes in Z_m must be integers, got fractions; scale and round them."
+                "outcomes in Z_m must be integers, got fractions.", code="E-OUTCOME-NOT-INTEGER"
             )
         total = np.zeros(array.shape[1:], dtype=np.int64)
-        for part in array:  # reduced at every step: no sum leaves int64
+        for part in array:  # reduce at every step, so that every sum fits in int64
             total = (total + part.astype(np.int64) % self.modulus) % self.modulus
         return total
 
@@ -128,7 +144,13 @@ class SumMod(Image):
 
 @dataclass(frozen=True)
 class Counts(Image):
-    """How often each symbol 0, ..., ``outcomes`` - 1 was said: a vector on a new last axis."""
+    """The number of occurrences of each symbol, a vector on a new last axis.
+
+    Parameters
+    ----------
+    outcomes : int
+        The number of symbols 0, ..., ``outcomes`` - 1, at least 1.
+    """
 
     outcomes: int
     name: ClassVar[str] = "counts"
@@ -136,15 +158,14 @@ class Counts(Image):
     def __post_init__(self) -> None:
         if isinstance(self.outcomes, bool) or not isinstance(self.outcomes, int) or self.outcomes < 1:
             raise InvalidParameterError(
-                f"outcomes must be a whole number from 1 up, got {self.outcomes!r}; pass the size of the "
-                f"alphabet."
+                f"outcomes must be an integer, 1 or more, got {self.outcomes!r}.", code="E-SYMBOLS-RANGE"
             )
 
     def apply(self, parts: Any) -> NDArray[np.int64]:
         symbols = _users_first(parts)
         if not np.isin(symbols, np.arange(self.outcomes)).all():
             raise InvalidParameterError(
-                f"counted outcomes must be in 0..{self.outcomes - 1}, got others; pass a larger alphabet."
+                f"counted outcomes must be in 0..{self.outcomes - 1}, got others.", code="E-OUTCOME-RANGE"
             )
         return np.stack([(symbols == j).sum(axis=0, dtype=np.int64) for j in range(self.outcomes)], axis=-1)
 
@@ -157,12 +178,16 @@ class Counts(Image):
 
 @dataclass(frozen=True)
 class Shuffle(Image):
-    """All messages in an order that says nothing: sorted, numbers as (..., n), vectors lexicographically as
-    (..., n, d).
+    """All messages in sorted order, which reveals nothing about their senders.
 
-    ``row_ndim`` is 0 if a message is a number, 1 if it is a vector. ``None`` takes the whole batch shape of a
-    user's distribution as the message; give a number when distributions (or ``parts``) carry other axes
-    before it, such as replicates.
+    Numbers have shape (..., n). Vectors have shape (..., n, d) and are sorted lexicographically.
+
+    Parameters
+    ----------
+    row_ndim : int or None
+        0 if a message is a number, 1 if it is a vector. By default, a message has the whole batch shape of a
+        user's distribution. Pass a number if distributions (or ``parts``) have other axes before it, such as
+        replicates.
     """
 
     row_ndim: int | None = None
@@ -171,8 +196,8 @@ class Shuffle(Image):
     def __post_init__(self) -> None:
         if isinstance(self.row_ndim, bool) or self.row_ndim not in (None, 0, 1):
             raise InvalidParameterError(
-                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}; flatten the "
-                f"messages."
+                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}.",
+                code="E-ROW-NDIM-RANGE",
             )
 
     def apply(self, parts: Any) -> NDArray[Any]:
@@ -180,8 +205,9 @@ class Shuffle(Image):
         rows = self.row_ndim if self.row_ndim is not None else array.ndim - 1
         if rows > 1 or array.ndim < 1 + rows:
             raise InvalidParameterError(
-                f"messages must be numbers or vectors, got parts of shape {array.shape}; give row_ndim "
-                f"where other axes come first."
+                f"messages must be numbers or vectors, got parts of shape {array.shape}. Pass row_ndim if "
+                "other axes come first.",
+                code="E-MESSAGE-SHAPE",
             )
         return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - rows), rows)
 
@@ -204,24 +230,24 @@ _IMAGES: dict[str, type[Image]] = {image.name: image for image in (Sum, SumMod, 
 
 
 def image_from_json(data: dict[str, Any]) -> Image:
-    """Read an image that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
+    """Read an image that ``to_json`` wrote. Raise ``InvalidParameterError`` for an unknown image."""
     kind = data.get("image") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _IMAGES:
         raise InvalidParameterError(
-            f"an image must be one of {sorted(_IMAGES)}, got {kind!r}; re-create the file."
+            f"an image must be one of {sorted(_IMAGES)}, got {kind!r}.", code="E-IMAGE-UNKNOWN"
         )
     try:
         return _IMAGES[kind](**{key: value for key, value in data.items() if key != "image"})
     except TypeError as error:
         raise InvalidParameterError(
-            f"the image {kind!r} does not take {sorted(data)}; re-create the file."
+            f"the image {kind!r} does not have the fields {sorted(data)}.", code="E-IMAGE-FIELDS"
         ) from error
 
 
 def _some(distributions: Sequence[Distribution]) -> Sequence[Distribution]:
     if len(distributions) == 0:
         raise InvalidParameterError(
-            "an aggregate needs at least one user, got none; leave the site out when nobody takes part."
+            "an aggregate requires at least one user, got none.", code="E-USERS-MISSING"
         )
     return distributions
 
@@ -230,24 +256,24 @@ def _users_first(parts: Any) -> NDArray[Any]:
     array = np.asarray(parts)
     if array.ndim == 0 or array.shape[0] == 0:
         raise InvalidParameterError(
-            f"parts must have the users on their first axis, got shape {array.shape}; stack them."
+            f"parts must have the users on the first axis, got shape {array.shape}.", code="E-PARTS-SHAPE"
         )
     return array
 
 
 # The distribution of a sum
 
-#: Sums of the very same distributions in the same order, with these distributions: a program that sums in
-#: every run asks often.
+#: Distributions of sums, by the identities of the terms in order, and the terms. A program that sums in every
+#: run needs the same ones repeatedly.
 _SUMS: dict[tuple[int, ...], tuple[Distribution, list[Distribution]]] = {}
-#: How many are remembered, and of how many distributions at most.
+#: The largest number of cached sums, and of terms in a cached sum.
 _REMEMBERED, _USERS = 256, 4096
 
 
 def _remembered_sum_of(bases: list[Distribution]) -> Distribution:
     if len(bases) > _USERS:
         return _sum_of(bases)
-    key = tuple(map(identity, bases))  # valid as long as the distributions are held beside
+    key = tuple(map(identity, bases))  # valid while the entry keeps a reference to the distributions
     if key not in _SUMS:
         if len(_SUMS) >= _REMEMBERED:
             _SUMS.clear()
@@ -256,36 +282,34 @@ def _remembered_sum_of(bases: list[Distribution]) -> Distribution:
 
 
 def _peel(distributions: Sequence[Distribution]) -> tuple[list[Distribution], Fraction | NDArray[Any]]:
-    """The random parts without their shifts, and the total of all shifts and constants."""
-    distinct = {
-        identity(distribution): distribution for distribution in distributions
-    }  # users with one value share a distribution as a rule
+    """Return the random parts without their shifts, and the total of all shifts and constants."""
+    # Users with the same value usually share one distribution object.
+    distinct = {identity(distribution): distribution for distribution in distributions}
     shapes = {distribution.batch_shape for distribution in distinct.values()}
     if len(shapes) > 1:
         raise InvalidParameterError(
-            f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
+            f"the outcomes of all users must have one shape, got {sorted(shapes)}.", code="E-OUTCOME-SHAPE"
         )
     parts = {key: _part(distribution) for key, distribution in distinct.items()}
     keys = [*map(identity, distributions)]
     bases = [base for key in keys if (base := parts[key][0]) is not None]
-    often = Counter(keys)
-    shifts = [(offset, often[key]) for key, (_, offset) in parts.items() if offset is not None]
+    multiplicity = Counter(keys)
+    shifts = [(offset, multiplicity[key]) for key, (_, offset) in parts.items() if offset is not None]
     return bases, _total(shifts)
 
 
 def _part(distribution: Distribution) -> tuple[Distribution | None, Any]:
-    """The random part of a distribution without its shift, and the shift; ``None`` for what it does not
-    have."""
+    """Return the random part of a distribution without its shift, and the shift, each ``None`` if absent."""
     if distribution.event_ndim:
         raise NotTractableError(
-            "a sum has an exact distribution only for numbers and vectors of independent numbers, "
-            f"got {distribution!r}; "
-            "sample."
+            "a sum has an exact distribution only for numbers and vectors of independent numbers, got "
+            f"{distribution!r}. Use sampling.",
+            code="E-DISTRIBUTION-NOT-SCALAR",
         )
     if isinstance(distribution, PointMass):
         if isinstance(distribution.value, str):
             raise InvalidParameterError(
-                f"outcomes must be numbers to be summed, got {distribution.value!r}; encode them."
+                f"summed outcomes must be numbers, got {distribution.value!r}.", code="E-OUTCOME-NOT-NUMBER"
             )
         return None, distribution.value
     return (
@@ -296,9 +320,11 @@ def _part(distribution: Distribution) -> tuple[Distribution | None, Any]:
 
 
 def _total(offsets: list[tuple[Any, int]]) -> Fraction | NDArray[Any]:
-    """The sum of numbers (exact) or of arrays, each as often as is said beside it: exact for integers,
-    correctly rounded once for floats."""
-    arrays = [item for item, often in offsets if isinstance(item, np.ndarray) for _ in range(often)]
+    """Return the sum of numbers or arrays with multiplicities.
+
+    Sums of numbers and of integer arrays are exact. Sums of float arrays are correctly rounded once.
+    """
+    arrays = [item for item, times in offsets if isinstance(item, np.ndarray) for _ in range(times)]
     scalars = _total_of_numbers([item for item in offsets if not isinstance(item[0], np.ndarray)])
     if not arrays:
         return scalars
@@ -311,41 +337,43 @@ def _total(offsets: list[tuple[Any, int]]) -> Fraction | NDArray[Any]:
 
 
 def _total_of_numbers(numbers: list[tuple[Any, int]]) -> Fraction:
-    """The exact sum; whole numbers are added as such, which is much faster."""
-    exactly = [(dyadic(number), often) for number, often in numbers]
-    whole = sum(number.numerator * often for number, often in exactly if number.denominator == 1)
-    return sum((number * often for number, often in exactly if number.denominator != 1), Fraction(whole))
+    """Return the exact sum. Integers are added as integers, which is much faster."""
+    exactly = [(dyadic(number), times) for number, times in numbers]
+    whole = sum(number.numerator * times for number, times in exactly if number.denominator == 1)
+    return sum((number * times for number, times in exactly if number.denominator != 1), Fraction(whole))
 
 
 def _whole(offset: Fraction | NDArray[Any]) -> Any:
-    """An offset in Z_m: an integer or an integer array."""
+    """Return an offset in Z_m as an integer or an integer array."""
     if isinstance(offset, Fraction):
         if offset.denominator != 1:
             raise InvalidParameterError(
-                f"outcomes in Z_m must be integers, got a total shift of {offset}; scale and round the data."
+                f"outcomes in Z_m must be integers, got a total shift of {offset}.",
+                code="E-OUTCOME-NOT-INTEGER",
             )
         return int(offset)
     if not (np.floor(offset) == offset).all():
         raise InvalidParameterError(
-            "outcomes in Z_m must be integers, got fractional shifts; scale and round the data."
+            "outcomes in Z_m must be integers, got fractional shifts.", code="E-OUTCOME-NOT-INTEGER"
         )
     return offset.astype(np.int64)
 
 
 def _sum_of(bases: list[Distribution]) -> Distribution:
-    """The distribution of the sum of independent unshifted variables: of one family, or of integers with
-    finitely many outcomes.
+    """Return the distribution of the sum of independent unshifted variables.
+
+    They must be of one family, or integers with finitely many outcomes.
     """
     if len(bases) == 1:
         return bases[0]
-    found = set(map(type, bases))  # each type once: users are many, and their distributions alike
+    found = set(map(type, bases))  # many users have distributions of few types
     if any(issubclass(kind, Product) for kind in found):
         products = [base for base in bases if isinstance(base, Product)]
         if len(products) < len(bases):
             raise NotTractableError(
-                "vectors of different distributions and of one distribution are not summed together "
-                "here; use Product for "
-                "all users."
+                "vectors with different distributions cannot be summed with vectors of one distribution. "
+                "Use Product for all users.",
+                code="E-SUM-NO-CLOSED-FORM",
             )
         return Product(
             [
@@ -361,9 +389,9 @@ def _sum_of(bases: list[Distribution]) -> Distribution:
     if all(isinstance(base, LatticeDistribution) and base.support.finite for base in bases):
         return ConvolvedIntegers(bases)
     raise NotTractableError(
-        f"the sum of {len(bases)} distributions of kind {', '.join(kinds)} has no closed form here; "
-        "sample, or "
-        f"certify it from its parts."
+        f"the sum of {len(bases)} distributions of kind {', '.join(kinds)} has no closed form. Use "
+        "sampling, or certify it from its parts.",
+        code="E-SUM-NO-CLOSED-FORM",
     )
 
 
@@ -372,7 +400,7 @@ def _sum_gaussian(bases: list[Distribution]) -> Distribution | None:
 
 
 def _sum_skellam(bases: list[Distribution]) -> Distribution | None:
-    """Differences of Poisson variables: means add, hence variances."""
+    """Return the Skellam distribution of a sum. The Poisson means add, hence the variances add."""
     return Skellam(variance=sum(part.parameters()["variance"] for part in cast(list[Skellam], bases)))
 
 
@@ -386,7 +414,10 @@ def _sum_binomial(bases: list[Distribution]) -> Distribution | None:
 
 
 def _sum_polya(bases: list[Distribution]) -> Distribution | None:
-    """Generating functions ((1-x)/(1-xz))^r multiply: shapes add at equal ratio."""
+    """Return the Pólya distribution of a sum, or ``None`` if the ratios differ.
+
+    The generating functions ((1-x)/(1-xz))^r multiply, so the shapes add if the ratios are equal.
+    """
     parts = cast(list[Polya], bases)
     if len({(part.log_ratio, part.ratio) for part in _distinct(parts)}) > 1:
         return None
@@ -400,19 +431,21 @@ def _sum_polya(bases: list[Distribution]) -> Distribution | None:
 
 
 def _distinct(parts: Sequence[Part]) -> list[Part]:
-    """Each object once: users with one distribution share it as a rule."""
+    """Return each object once, because users with one distribution usually share the object."""
     return list({identity(part): part for part in parts}.values())
 
 
 def _total_shape(parts: Sequence[Part]) -> Fraction:
-    """The sum of all shapes, each distinct object times how often it stands there."""
-    often = Counter(map(identity, parts))
-    return sum((part.shape * often[identity(part)] for part in _distinct(parts)), Fraction(0))
+    """Return the sum of all shapes, each distinct object times its multiplicity."""
+    multiplicity = Counter(map(identity, parts))
+    return sum((part.shape * multiplicity[identity(part)] for part in _distinct(parts)), Fraction(0))
 
 
 def _sum_polya_difference(bases: list[Distribution]) -> Distribution | None:
-    """Shapes add at equal ratio; shape 1 is geometric minus geometric, the discrete Laplace distribution
-    (Goryczka and Xiong 2017).
+    """Return the distribution of a sum of Pólya differences, or ``None`` if the ratios differ.
+
+    The shapes add if the ratios are equal. Shape 1 is the difference of two geometric variables, which is
+    discrete Laplace (Goryczka and Xiong 2017).
     """
     parts = cast(list[PolyaDifference], bases)
     if len({part.log_ratio for part in _distinct(parts)}) > 1:
@@ -423,7 +456,7 @@ def _sum_polya_difference(bases: list[Distribution]) -> Distribution | None:
     return PolyaDifference(shape=shape, log_ratio=parts[0].log_ratio)
 
 
-#: The distributions that add up to one of their own kind, with their sum where there is one.
+#: Families whose sums may be in the same family, with functions that return the sum or ``None``.
 _FAMILIES: tuple[
     tuple[tuple[type[Distribution], ...], Callable[[list[Distribution]], Distribution | None]], ...
 ] = (

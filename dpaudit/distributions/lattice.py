@@ -1,9 +1,8 @@
-"""Distributions on the integers: what they share, and the discrete Laplace distribution.
+"""Define the base class of distributions on the integers, and the discrete Laplace distribution.
 
-A counting distribution has log-density -inf at every number that is not an integer; its cdf is a step
-function on the
-reals. Outcomes are ``int64`` when drawn and may be floats when evaluated: a float above 2^53 is the integer
-that it is.
+Such a distribution has log-density -inf at every number that is not an integer, and its cdf is a step
+function on the reals. Drawn outcomes are ``int64``. Evaluated outcomes may be floats, and a float above 2^53
+counts as its exact integer value.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from dpaudit.kernel.t2 import noise
 
 __all__ = ["DiscreteLaplace", "LatticeDistribution"]
 
-#: Inverse cdfs search inside these ends; a float holds no larger run of consecutive integers.
+#: Inverse cdfs search within this distance of 0, because floats do not represent all larger integers.
 _FAR = 2.0**53
 
-#: From this size on, log-densities of a narrow range are looked up instead of computed one by one.
+#: From this size, log-densities in a narrow range are looked up in a table.
 _LOOKUP_SIZE = 4096
 
-#: Up to this many levels, an inverse cdf is found level by level.
+#: Up to this many levels, an inverse cdf is computed by bisection for each level.
 _FEW_LEVELS = 64
 
 
 class LatticeDistribution(ScalarDistribution):
-    """A distribution on the integers. A subclass gives the density and both tails, in floats and in balls.
+    """A distribution on the integers. A subclass defines the density and both tails, in floats and in balls.
 
-    ``_log_pmf``, ``_below`` (P(X <= k)) and ``_above`` (P(X > k)) get integers as a float array; the two
-    tails also get infinities. The methods in balls get one Python integer.
+    ``_log_pmf``, ``_below`` (P(X <= k)) and ``_above`` (P(X > k)) receive integers as a float array, and the
+    two tails also infinities. The methods in balls receive one Python integer.
     """
 
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
@@ -68,7 +67,7 @@ class LatticeDistribution(ScalarDistribution):
     def _above_ball(self, k: int) -> arb: ...
 
     def _pmf_ball(self, k: int) -> arb:
-        """P(X = k)."""
+        """Return P(X = k)."""
         return self._log_pmf_ball(k).exp()
 
     @property
@@ -93,7 +92,7 @@ class LatticeDistribution(ScalarDistribution):
         return np.where(possible, self._look_up(np.where(possible, x, inside)), -np.inf)
 
     def _look_up(self, k: Floats) -> Floats:
-        """Log-densities at integers of the support: computed once for each value where values must repeat."""
+        """Return log-densities at integers of the support, once per value if values must repeat."""
         if k.size >= _LOOKUP_SIZE:
             low, high = float(k.min()), float(k.max())
             if high - low < k.size / 2:
@@ -127,13 +126,12 @@ class LatticeDistribution(ScalarDistribution):
         ends = self.support
         if (ends.lower is None and np.any(q == 0)) or (ends.upper is None and np.any(q == 1)):
             raise InvalidParameterError(
-                f"q must be strictly inside (0, 1) at an infinite end of the support of {self!r}, "
-                f"got 0 or 1; "
-                f"draw the uniform from the open interval."
+                f"q must be in (0, 1) for infinite ends of the support of {self!r}, got 0 or 1.",
+                code="E-LEVEL-RANGE",
             )
         few = q.size <= _FEW_LEVELS
         found = _remembered(self, q.shape, q.tobytes()) if few else self._between_ends(q)
-        # a tail that underflows is not empty: the levels 0 and 1 are the ends themselves
+        # Set the levels 0 and 1 to the ends, because a tail that underflows is not empty.
         if ends.lower is not None:
             found = np.where(q == 0, float(ends.lower), found)
         if ends.upper is not None:
@@ -141,24 +139,24 @@ class LatticeDistribution(ScalarDistribution):
         return found.astype(np.int64)
 
     def _between_ends(self, q: Floats) -> Floats:
-        """Quantiles at levels in (0, 1)."""
+        """Return quantiles at levels in (0, 1)."""
         is_low = q <= 0.5
         if is_low.all():
             return self._lower_quantile(q)
-        # 1 - q is exact above one half, and the survival function is what is accurate there
+        # Above one half, 1 - q is exact and the survival function is the accurate one.
         high = self._upper_quantile(1 - np.maximum(q, 0.5))
         return np.where(is_low, self._lower_quantile(np.minimum(q, 0.5)), high) if is_low.any() else high
 
     def _lower_quantile(self, q: Floats) -> Floats:
-        """Smallest k with P(X <= k) >= q."""
+        """Return the smallest k with P(X <= k) >= q."""
         return self._quantiles(self._below, q)
 
     def _upper_quantile(self, q: Floats) -> Floats:
-        """Smallest k with P(X > k) <= q."""
+        """Return the smallest k with P(X > k) <= q."""
         return self._quantiles(lambda k: -self._above(k), -q)
 
     def _quantiles(self, rising: Callable[[Floats], Floats], level: Floats) -> Floats:
-        """Smallest k with rising(k) >= level: by bisection, or by one table for many levels."""
+        """Return the smallest k with rising(k) >= level, by bisection or, for many levels, by one table."""
         if level.size > _FEW_LEVELS:
             ends = np.array([level.min(), level.max()])
             low, high = self._first(lambda k: rising(k) >= ends, ends.shape).tolist()
@@ -169,9 +167,7 @@ class LatticeDistribution(ScalarDistribution):
         return self._first(lambda k: rising(k) >= level, level.shape)
 
     def _first(self, holds: Callable[[Floats], NDArray[np.bool_]], shape: tuple[int, ...]) -> Floats:
-        """The smallest integer of the support at which a monotone condition holds, elementwise, by
-        bisection.
-        """
+        """Return the smallest integer of the support at which a monotone condition holds, by bisection."""
         ends = self.support
         least = float(ends.lower) if ends.lower is not None else -_FAR
         most = float(ends.upper) if ends.upper is not None else _FAR
@@ -186,7 +182,7 @@ class LatticeDistribution(ScalarDistribution):
         while np.any(short := ~holds(high) & (high < most)):
             step *= 2
             high = np.where(short, np.minimum(high + step, most), high)
-        low = np.where(holds(low), low - 1, low)  # from here on: the condition fails at low and holds at high
+        low = np.where(holds(low), low - 1, low)  # now the condition fails at low and holds at high
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
             right = holds(middle)
@@ -199,17 +195,16 @@ class LatticeDistribution(ScalarDistribution):
             return iter(self._likeliest(tail))
         if ends.lower is None or ends.upper is None:
             raise NotTractableError(
-                f"{self!r} has infinitely many outcomes; pass a tail mass above 0 to leave out."
+                f"{self!r} has infinitely many outcomes. Pass a positive tail mass to leave out.",
+                code="E-OUTCOMES-NOT-FINITE",
             )
         pairs = ((k, self._pmf_ball(k)) for k in range(int(ends.lower), int(ends.upper) + 1))
         return ((k, p) for k, p in pairs if not p.is_zero())
 
     def _likeliest(self, tail: float) -> list[tuple[int, arb]]:
-        """The likeliest outcomes, most likely first, until the balls prove that at most ``tail`` is left
-        out.
-        """
+        """Return the likeliest outcomes in order, until balls prove that at most ``tail`` is left out."""
         if not tail < 1:
-            raise InvalidParameterError(f"tail must be below 1, got {tail}; pass the mass to leave out.")
+            raise InvalidParameterError(f"tail must be below 1, got {tail}.", code="E-TAIL-RANGE")
         edge = np.array(tail / 8)
         window = np.arange(float(self._lower_quantile(edge)), float(self._upper_quantile(edge)) + 1)
         order = window[np.argsort(-self._log_pmf(window), kind="stable")]
@@ -223,14 +218,17 @@ class LatticeDistribution(ScalarDistribution):
                 if upper(left) <= tail:
                     return found
         raise NotTractableError(
-            f"the mass left out must be provably at most {tail}, got {left}; pass a larger tail."
+            f"the mass left out cannot be proved to be at most {tail}, got {left}. Pass a larger tail.",
+            code="E-TAIL-TOO-SMALL",
         )
 
 
 @lru_cache(maxsize=4096)
 def _remembered(distribution: LatticeDistribution, shape: tuple[int, ...], levels: bytes) -> Floats:
-    """``_between_ends`` at few levels: an audit steers equal distributions to the same levels, pair after
-    pair."""
+    """Return ``_between_ends`` at few levels, cached.
+
+    An audit forces equal distributions to the same levels for every pair of inputs.
+    """
     found = np.array(distribution._between_ends(np.frombuffer(levels, dtype=np.float64).reshape(shape)))
     found.flags.writeable = False
     return found
@@ -243,6 +241,16 @@ class DiscreteLaplace(LatticeDistribution):
 
     With ``scale = g / epsilon`` it makes an integer statistic of sensitivity g epsilon-private
     (Ghosh, Roughgarden and Sundararajan 2012). Samples are exact (``exact_sampling``).
+
+    Parameters
+    ----------
+    scale : exact number
+        The scale in units of the outcome, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``scale`` is out of range.
     """
 
     scale: Fraction
@@ -271,7 +279,7 @@ class DiscreteLaplace(LatticeDistribution):
         return self._below(-k - 1)
 
     def _tail(self, k: Floats) -> Floats:
-        """P(X >= k) for k >= 0, in the form that holds for k >= 1 and is used there."""
+        """Return P(X >= k) for k >= 1, the only k for which the value is used."""
         rate = 1 / float(self.scale)
         return np.exp(-k * rate) / (1 + math.exp(-rate))
 

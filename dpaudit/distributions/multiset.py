@@ -1,8 +1,9 @@
-"""What a shuffler reveals when messages are arbitrary: the multiset of all users' outcomes.
+"""Define the distribution of the multiset of all users' outcomes, the output of a shuffler.
 
-A multiset is written in canonical form, its rows sorted lexicographically. Its probability sums over all
-assignments of rows to users: a permanent of positive numbers, which we sum over subsets of users (no
-cancellation), or over how many users of each group of equal distributions are used up.
+A multiset is written in canonical form, its rows sorted lexicographically. Its probability is a sum over all
+assignments of rows to users, the permanent of a matrix of positive numbers. It is computed without
+cancellation, by a sum over subsets of users, or over the number of assigned users in each group of equal
+distributions.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from dpaudit.distributions.scalar import Floats
 
 __all__ = ["ShuffledMultiset", "canonical_rows"]
 
-#: Most states (numbers of users used up, by group): 12 users of 12 different distributions have 2^12.
+#: The largest number of states (assigned users per group). 12 users with different distributions have 2^12.
 _STATES = 2**13
-#: Most multisets that are enumerated.
+#: The largest number of multisets to enumerate.
 _MULTISETS = 2**16
 
 
 def canonical_rows(rows: NDArray[Any], row_ndim: int) -> NDArray[Any]:
-    """Sort the messages: numbers along the last axis (``row_ndim`` 0), or vectors, lexicographically, along
-    the last axis but one (1).
+    """Sort the messages.
+
+    Numbers (``row_ndim`` 0) are sorted along the last axis. Vectors (1) are sorted lexicographically along
+    the last axis but one.
     """
     if row_ndim == 0:
         return np.sort(rows, axis=-1)
@@ -44,17 +47,29 @@ def canonical_rows(rows: NDArray[Any], row_ndim: int) -> NDArray[Any]:
 @register("shuffled-multiset")
 @dataclass(frozen=True, repr=False, init=False)
 class ShuffledMultiset(Distribution):
-    """The distribution of the sorted outcomes of independent users: n numbers (``row_ndim=0``), or n vectors
-    as rows (``row_ndim=1``).
+    """The distribution of the sorted outcomes of independent users.
 
-    Discrete messages: the probability of the multiset. Messages with a density: the density of the sorted
-    rows with respect to Lebesgue measure on the sorted ones, that is the sum over all n! assignments; ties
-    have probability 0. Outcomes that are not sorted have ``-inf``. Messages must be all discrete or all with
-    a density. ``row_ndim=None`` takes the whole batch shape as the message; otherwise the last ``row_ndim``
-    axes of a distribution's batch shape are the message, axes before them are independent copies
-    (replicates).
-    ``NotTractableError`` beyond 12 different distributions (more users are fine when their distributions
-    repeat).
+    For discrete messages, ``logp`` is the log-probability of the multiset. For messages with a density, it is
+    the log-density of the sorted rows with respect to Lebesgue measure on sorted rows: the sum over all n!
+    assignments. Ties then have probability 0. Outcomes that are not sorted have ``-inf``. Messages must be
+    all discrete or all with a density.
+
+    Parameters
+    ----------
+    distributions : sequence of Distribution
+        One distribution for each of the n users.
+    row_ndim : int, optional
+        0 if messages are numbers (n numbers), 1 if they are vectors (n rows). The last ``row_ndim`` axes of a
+        distribution's batch shape are the message, and earlier axes are independent copies (replicates).
+        Default: the whole batch shape is the message.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no users, or the messages differ in shape or kind.
+    NotTractableError
+        There are too many different distributions, in general more than 12. More users are possible if their
+        distributions repeat.
     """
 
     groups: tuple[tuple[Distribution, int], ...]
@@ -70,10 +85,12 @@ class ShuffledMultiset(Distribution):
     def _keep(self, groups: tuple[tuple[Distribution, int], ...], row_ndim: int) -> None:
         if isinstance(row_ndim, bool) or row_ndim not in (0, 1):
             raise InvalidParameterError(
-                f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}; flatten the messages."
+                f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}.", code="E-ROW-NDIM-RANGE"
             )
         if not groups:
-            raise InvalidParameterError("a shuffler needs at least one user, got none; leave the site out.")
+            raise InvalidParameterError(
+                "a shuffler requires at least one user, got none.", code="E-USERS-MISSING"
+            )
         shapes, measures = (
             {distribution.batch_shape for distribution, _ in groups},
             {distribution.base_measure for distribution, _ in groups},
@@ -81,25 +98,25 @@ class ShuffledMultiset(Distribution):
         if any(distribution.event_ndim for distribution, _ in groups):
             raise NotTractableError(
                 "messages must be numbers or vectors of independent numbers, got a structured "
-                "distribution; sample "
-                "instead."
+                "distribution. Use sampling.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         if len(shapes) != 1 or len(measures) != 1:
             raise InvalidParameterError(
-                "all messages must have one shape and one kind of distribution, got shapes "
-                f"{sorted(shapes)} and "
-                f"{sorted(m.value for m in measures)}."
+                f"all messages must have one shape and one base measure, got shapes {sorted(shapes)} and "
+                f"measures {sorted(m.value for m in measures)}.",
+                code="E-MESSAGES-DIFFER",
             )
         if len(next(iter(shapes))) < row_ndim:
             raise InvalidParameterError(
-                "messages must be vectors for row_ndim=1, got numbers; use row_ndim=0."
+                "messages must be vectors for row_ndim=1, got numbers.", code="E-MESSAGE-SHAPE"
             )
         states = math.prod(times + 1 for _, times in groups)
         if states > _STATES:
             raise NotTractableError(
-                f"the distribution of a shuffled multiset is summed over at most {_STATES} states, "
-                f"got {states} "
-                f"({len(groups)} different distributions); use fewer distinct distributions, or sample."
+                f"a shuffled multiset may have at most {_STATES} states, got {states} from {len(groups)} "
+                "different distributions. Use fewer distinct distributions, or sampling.",
+                code="E-TERMS-TOO-MANY",
             )
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "row_ndim", int(row_ndim))
@@ -108,6 +125,7 @@ class ShuffledMultiset(Distribution):
 
     @property
     def users(self) -> int:
+        """The number of users."""
         return sum(times for _, times in self.groups)
 
     @property
@@ -129,22 +147,21 @@ class ShuffledMultiset(Distribution):
         wanted = (self.users, *self._message_shape)
         if rows.shape[max(rows.ndim - len(wanted), 0) :] != wanted:
             raise InvalidParameterError(
-                f"an outcome must have shape (..., *{wanted}), got {rows.shape}; pass the sorted messages."
+                f"an outcome must have shape (..., *{wanted}), got {rows.shape}.", code="E-OUTCOME-SHAPE"
             )
         users_first = np.moveaxis(rows, -1 - self.row_ndim, 0)
         logs = []
         for distribution, _ in self.groups:
             value = distribution.logp(users_first)
-            logs.append(
-                value.sum(axis=-1) if self.row_ndim else value
-            )  # (n, ...): one number for each message
+            logs.append(value.sum(axis=-1) if self.row_ndim else value)  # (n, ...), one number per message
         total = self._log_permanent(np.stack(logs)) - self._log_repeats(rows)
         in_order = (canonical_rows(rows, self.row_ndim) == rows).reshape(*total.shape, -1).all(axis=-1)
         return np.where(in_order, total, -np.inf)
 
     def _log_permanent(self, logs: Floats) -> Floats:
-        """log Σ over assignments, from logs (groups, n, ...): message by message, by how many users of each
-        group are used up.
+        """Return log Σ over assignments, from logs (groups, n, ...).
+
+        It proceeds message by message, over the number of assigned users in each group.
         """
         start = tuple(0 for _ in self.groups)
         layer: dict[tuple[int, ...], Floats] = {start: np.zeros(logs.shape[2:])}
@@ -160,14 +177,14 @@ class ShuffledMultiset(Distribution):
         return next(iter(layer.values()))
 
     def _log_repeats(self, rows: NDArray[Any]) -> Floats:
-        """log Π (multiplicity)! for discrete messages: assignments that differ by equal messages are one
-        outcome.
+        """Return log Π (multiplicity)! for discrete messages, else 0.
+
+        Assignments that differ only in equal messages are the same outcome.
         """
         leading = rows.shape[: rows.ndim - 1 - self.row_ndim]
         if self.base_measure is not BaseMeasure.COUNTING:
             return np.zeros(leading)
-        # In sorted rows a run of equal messages of length c contributes log c!: the sum of log(position in
-        # its run).
+        # In sorted rows, a run of c equal messages contributes log c!, the sum of log(position in the run).
         same = (
             rows[..., 1:] == rows[..., :-1]
             if self.row_ndim == 0
@@ -184,7 +201,8 @@ class ShuffledMultiset(Distribution):
         if self.batch_shape or rows.shape != (self.users, *self._message_shape):
             raise InvalidParameterError(
                 f"one outcome must have shape {(self.users, *self._message_shape)} without replicates, got "
-                f"{rows.shape}; pass one multiset."
+                f"{rows.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         if not np.array_equal(canonical_rows(rows, self.row_ndim), rows):
             return arb.neg_inf()
@@ -215,13 +233,16 @@ class ShuffledMultiset(Distribution):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         if self.base_measure is not BaseMeasure.COUNTING or self.batch_shape:
             raise NotTractableError(
-                "only one multiset of discrete messages can be enumerated; enumerate it as a given "
-                "outcome, or sample."
+                "only a single multiset of discrete messages can be enumerated. Pass its outcome as "
+                "given, or use sampling.",
+                code="E-ATOMS-MISSING",
             )
         values = sorted({_key(value) for distribution, _ in self.groups for value, _ in distribution.atoms()})
         if math.comb(self.users + len(values) - 1, self.users) > _MULTISETS:
             raise NotTractableError(
-                f"at most {_MULTISETS} multisets are enumerated, got more; use Counts for symbols, or sample."
+                f"at most {_MULTISETS} multisets can be enumerated, got more. Use Counts for symbols, or "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
         multisets = (
             np.array(choice) for choice in itertools.combinations_with_replacement(values, self.users)
@@ -243,8 +264,8 @@ class ShuffledMultiset(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "row_ndim", "groups"} or not isinstance(data["groups"], list):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have row_ndim and groups, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have row_ndim and groups, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         distribution = object.__new__(cls)
         distribution._keep(read_groups(data["groups"]), data["row_ndim"])
@@ -257,5 +278,5 @@ class ShuffledMultiset(Distribution):
 
 
 def _key(value: Any) -> tuple[Any, ...]:
-    """A message as a sortable tuple."""
+    """Return a message as a sortable tuple."""
     return tuple(np.ravel(np.asarray(value)).tolist())

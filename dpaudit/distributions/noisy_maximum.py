@@ -1,8 +1,8 @@
-"""The value of the largest noisy score: what a wrong Report Noisy Max releases instead of the index.
+"""Define the value of the largest noisy score, which a wrong Report Noisy Max releases instead of the index.
 
-The maximum of K noisy scores shows far more than which one won. Below all scores its density falls like a
-product of K densities, so that the log-ratio of two inputs grows with K (Laplace noise: K shifts of D cost K
-D/b in the lower tail); one-sided noise gives it an end that moves with the data.
+The maximum of K noisy scores reveals far more than its index. Below all scores, its density decreases like a
+product of K densities, so the log-ratio of two inputs grows with K. With Laplace noise of scale b, K shifts
+by D cost K D/b in the lower tail. With one-sided noise, an end of the support depends on the data.
 """
 
 from __future__ import annotations
@@ -30,10 +30,20 @@ __all__ = ["NoisyMaximum"]
 class NoisyMaximum(Distribution):
     """The distribution of max_j (scores_j + noise_j) with independent continuous noise.
 
-    P(M <= v) is the product of F(v - q_j), the density the sum over i of f(v - q_i) times the product over j
-    != i of F(v - q_j). ``scores`` are K >= 1 exact numbers (a float counts as the dyadic rational that it
-    is), ``noise`` is one scalar distribution with a density and a cdf. Raises ``InvalidParameterError`` for
-    discrete noise.
+    P(M <= v) is the product of F(v - q_j). The density is the sum over i of f(v - q_i) times the product over
+    j != i of F(v - q_j).
+
+    Parameters
+    ----------
+    scores : sequence of exact numbers or floats
+        The K >= 1 scores q_j. A float counts as its exact value.
+    noise : Distribution
+        A scalar distribution with a density f and a cdf F.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no scores, or the noise is discrete or not scalar.
     """
 
     scores: tuple[Fraction, ...]
@@ -43,12 +53,14 @@ class NoisyMaximum(Distribution):
     def __init__(self, scores: Sequence[ExactLike | float] | NDArray[Any], noise: Distribution) -> None:
         kept = tuple(_exact_score(q) for q in scores)
         if not kept:
-            raise InvalidParameterError("scores must have at least one candidate, got none; pass the scores.")
+            raise InvalidParameterError(
+                "scores must have at least one candidate, got none.", code="E-SCORES-SHAPE"
+            )
         if not isinstance(noise, ScalarDistribution) or noise.base_measure is not BaseMeasure.LEBESGUE:
             raise InvalidParameterError(
-                f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
-                "Gaussian, Gumbel or "
-                "Exponential."
+                "noise must be a continuous scalar distribution, such as Laplace or Gaussian, got "
+                f"{noise!r}.",
+                code="E-NOISE-NOT-CONTINUOUS",
             )
         object.__setattr__(self, "scores", kept)
         object.__setattr__(self, "noise", noise)
@@ -64,8 +76,8 @@ class NoisyMaximum(Distribution):
         points = outcomes(x)
         gaps = points[..., None] - self._centres()
         with np.errstate(divide="ignore"):
-            below = np.log(self.noise.cdf(gaps))  # the cdfs keep their digits in the lower tail
-        # -inf where some score lies above all possible values of v; the own factor is left out of the sum
+            below = np.log(self.noise.cdf(gaps))  # the cdf is accurate in the lower tail
+        # The factors of the other scores: -inf if one of them exceeds all possible values of v.
         others = np.where(np.isneginf(below).sum(axis=-1, keepdims=True) > np.isneginf(below), -np.inf, 0.0)
         finite = np.where(np.isneginf(below), 0.0, below)
         terms = self.noise.logp(gaps) + (finite.sum(axis=-1, keepdims=True) - finite) + others
@@ -91,7 +103,7 @@ class NoisyMaximum(Distribution):
         return np.asarray(np.prod(self.noise.cdf(outcomes(x)[..., None] - self._centres()), axis=-1))
 
     def sf(self, x: Any) -> Floats:
-        """P(M > x), accurate in the upper tail: 1 minus a product of 1 - S."""
+        """Return P(M > x), accurate in the upper tail, as 1 minus a product of 1 - S."""
         survival = self.noise.sf(outcomes(x)[..., None] - self._centres())
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.log1p(-survival).sum(axis=-1)))
@@ -130,8 +142,8 @@ class NoisyMaximum(Distribution):
         ):
             raise InvalidParameterError(
                 f"a {cls.name} distribution must have scores, exact strings, and noise, got "
-                f"{str(data)[:60]}; "
-                "re-create the file."
+                f"{str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(scores, distribution_from_json(data["noise"]))
 

@@ -1,4 +1,4 @@
-"""The distribution of a value that is not random."""
+"""Define the distribution of a value that is not random."""
 
 from __future__ import annotations
 
@@ -27,11 +27,20 @@ Revealed = int | float | bool | str | Fraction | NDArray[Any]
 @register("point-mass")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class PointMass(Distribution):
-    """The distribution of a value that is not random: a number, a string, or an array of numbers (then one
-    atom for each entry).
+    """The distribution of a value that is not random.
 
-    Two are equal if ``encode_value`` writes them alike: the same type, dtype, shape and bits.
-    NaN is refused. cdf, moments and moment generating function exist for numbers only.
+    Two point masses are equal if ``encode_value`` writes them identically: with the same type, dtype, shape
+    and bits. The cdf, the moments and the moment generating function exist for numbers only.
+
+    Parameters
+    ----------
+    value : number, str or array of numbers
+        The value. An array has one atom for each entry.
+
+    Raises
+    ------
+    InvalidParameterError
+        The value has another type, or contains NaN.
     """
 
     value: Any
@@ -41,16 +50,18 @@ class PointMass(Distribution):
         array = np.array(value)
         if array.dtype.kind not in "biufU" and not isinstance(value, int | Fraction):
             raise InvalidParameterError(
-                "a point mass must be a number, a string or an array of numbers, "
-                f"got {type(value).__name__}; convert it."
+                "a point mass must be a number, a string or an array of numbers, got "
+                f"{type(value).__name__}.",
+                code="E-POINT-MASS-TYPE",
             )
         if array.ndim and array.dtype.kind == "U":
             raise InvalidParameterError(
-                "an array of a point mass must hold numbers, got strings; encode them as integers."
+                "an array of a point mass must hold numbers, got strings.", code="E-POINT-MASS-TYPE"
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InvalidParameterError(
-                "a point mass must be comparable with itself, got NaN; reveal another marker."
+                "the value of a point mass must not be NaN, because NaN is not equal to itself.",
+                code="E-OUTCOME-NAN",
             )
         array.flags.writeable = False
         object.__setattr__(self, "value", array if array.ndim else array.item())
@@ -81,8 +92,8 @@ class PointMass(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "value"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have a value and no more, got {sorted(data)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have only a value, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls(decode_value(data["value"]))
 
@@ -96,20 +107,21 @@ class PointMass(Distribution):
         return np.where(array == self._array, 0.0, -np.inf)
 
     def logp_ball(self, x: Any) -> arb:
-        # Python compares integers, floats and fractions by exact value, where arrays would round large
-        # integers
+        # Compare Python numbers, which compare by exact value, because arrays would round large integers.
         pairs = zip(one_whole(x, self.batch_shape), self._array.ravel().tolist(), strict=True)
         return arb(0) if all(a == b for a, b in pairs) else arb.neg_inf()
 
     def _numbers(self) -> NDArray[Any]:
         if isinstance(self.value, str):
-            raise NotTractableError(f"a string has no order here, got {self!r}; reveal a number.")
+            raise NotTractableError(f"strings have no order, got {self!r}.", code="E-ORDER-MISSING")
         return self._array
 
     def _number(self) -> Fraction:
         if self.batch_shape or isinstance(self.value, str) or not np.isfinite(float(self.value)):
             raise NotTractableError(
-                f"only a single finite number has this, got {self!r}; ask entry by entry."
+                f"this is defined only for a single finite number, got {self!r}. Evaluate each entry by "
+                "itself.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         return dyadic(self.value)
 

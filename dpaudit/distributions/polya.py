@@ -1,5 +1,6 @@
-"""The Pólya distribution (negative binomial with a real shape): the shares from which users build geometric
-noise together.
+"""Define the Pólya distribution (negative binomial with a real shape).
+
+Users can add such noise shares so that their sum is geometric noise.
 """
 
 from __future__ import annotations
@@ -31,10 +32,23 @@ __all__ = ["Polya"]
 class Polya(LatticeDistribution):
     """P(X = k) = Gamma(k + shape) / (k! Gamma(shape)) (1 - ratio)^shape ratio^k for k = 0, 1, 2, ...
 
-    Give ``log_ratio`` for ratio = exp(-log_ratio), as epsilon/g, or an exact ``ratio`` in (0, 1), never both.
-    The sum of n such variables of shape 1/n is geometric, and a difference of two sums is discrete Laplace
-    noise of scale 1/log_ratio (Goryczka and Xiong 2017). Samples are numpy's negative binomial variates, a
-    Poisson of a gamma variate: integers whose distribution is the float-computed one of that generator.
+    The sum of n such variables of shape 1/n is geometric, and the difference of two such sums is discrete
+    Laplace noise of scale 1/log_ratio (Goryczka and Xiong 2017). Samples are numpy's negative binomial
+    variates (Poisson with a gamma mean), whose distribution that generator computes in floats.
+
+    Parameters
+    ----------
+    shape : exact number
+        The shape, in [2^-480, 2^480].
+    log_ratio : exact number, optional
+        -log of the ratio, such as epsilon/g, in [2^-480, 2^480].
+    ratio : exact number, optional
+        The ratio, in (0, 1). Pass either ``log_ratio`` or ``ratio``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither of ``log_ratio`` and ``ratio`` are given, or a number is out of range.
     """
 
     shape: Fraction
@@ -47,17 +61,15 @@ class Polya(LatticeDistribution):
     ) -> None:
         if (log_ratio is None) == (ratio is None):
             raise InvalidParameterError(
-                f"a Polya distribution must have log_ratio or ratio, got log_ratio={log_ratio!r} and "
-                f"ratio={ratio!r}; "
-                "give one."
+                f"a Polya distribution must have either log_ratio or ratio, got log_ratio={log_ratio!r} "
+                f"and ratio={ratio!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         object.__setattr__(self, "shape", positive_parameter(shape, name="shape"))
         exponent = None if log_ratio is None else positive_parameter(log_ratio, name="log_ratio")
         base = None if ratio is None else parameter(ratio, name="ratio")
         if base is not None and not 0 < base < 1:
-            raise InvalidParameterError(
-                f"ratio must be strictly between 0 and 1, got {base}; pass such a number."
-            )
+            raise InvalidParameterError(f"ratio must be in (0, 1), got {base}.", code="E-RATIO-RANGE")
         object.__setattr__(self, "log_ratio", exponent)
         object.__setattr__(self, "ratio", base)
 
@@ -71,10 +83,10 @@ class Polya(LatticeDistribution):
 
     @property
     def _exact_ratio(self) -> Fraction:
-        return self.ratio or Fraction(0)  # the constructor made sure that it is there when log_ratio is not
+        return self.ratio or Fraction(0)  # the constructor requires it if there is no log_ratio
 
     def _ratios(self) -> tuple[float, float]:
-        """The ratio and its complement, each with full relative accuracy."""
+        """Return the ratio and its complement, each with full relative accuracy."""
         if self.log_ratio is not None:
             exponent = float(self.log_ratio)
             return math.exp(-exponent), -math.expm1(-exponent)
@@ -120,9 +132,7 @@ class Polya(LatticeDistribution):
         return self._tail(k, upper=True)
 
     def _tail(self, k: Floats, *, upper: bool) -> Floats:
-        """P(X > k) = I_ratio(k+1, shape) or its complement, from whichever of ratio and 1 - ratio is
-        smaller.
-        """
+        """Return P(X > k) = I_ratio(k+1, shape) or its complement, from ratio or 1 - ratio, the smaller."""
         shape, (ratio, rest) = float(self.shape), self._ratios()
         inside = np.clip(k, 0.0, 2.0**62) + 1
         if ratio <= 0.5:

@@ -1,9 +1,8 @@
-"""The difference of two independent Pólya variables: what a fraction of the users adds to a sum when all of
-them together add geometric noise.
+"""Define the difference of two independent Pólya variables.
 
-With n users of shape 1/n each the differences sum to discrete Laplace noise; if only a part of them shows up,
-the shapes sum to less than 1 and the distribution is this one, which is heavier at 0 than any discrete
-Laplace distribution.
+If n users each add such a difference of shape 1/n, the sum is discrete Laplace noise. If only some of them
+participate, the shapes sum to less than 1, and the sum has this distribution with the smaller shape. It is
+heavier at 0 than any discrete Laplace distribution.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from dpaudit.kernel.ball import ball, enclose, precision
 
 __all__ = ["PolyaDifference"]
 
-#: At least so many log-densities, all below the second number, come from a table; others are computed one by
-#: one.
+#: At least this many log-densities, all at distances below the second number, are looked up in a table.
+#: Others are computed one by one.
 _FEW, _TABLE = 64, 2**21
-#: From this ``log_ratio`` on, and up to this shape, the terms of the series soon fall by about e or more, and
-#: summing them is never slow; the library takes up to a hundred times as long for large k.
+#: From this ``log_ratio`` and up to this shape, the terms of the series soon decrease by a factor of about e
+#: or more, and summing them is never slow. The library takes up to a hundred times as long for large k.
 _STEEP, _SLIM = Fraction(1, 2), 16
 
 
@@ -42,8 +41,20 @@ class PolyaDifference(SymmetricLattice):
 
         P(k) = (1-x)^{2r} x^{|k|} (r)_{|k|} / |k|! · 2F1(r, r+|k|; |k|+1; x²).
 
-    (Collect the coefficient of z^k in (1-x)^{2r} (1-xz)^{-r} (1-x/z)^{-r}.) Its sums add their shapes, and
-    shape 1 is ``DiscreteLaplace(scale=1/log_ratio)``.
+    (Collect the coefficient of z^k in (1-x)^{2r} (1-xz)^{-r} (1-x/z)^{-r}.) The shapes of independent terms
+    add, and shape 1 is ``DiscreteLaplace(scale=1/log_ratio)``.
+
+    Parameters
+    ----------
+    shape : exact number
+        The shape r, in [2^-480, 2^480].
+    log_ratio : exact number
+        The log-ratio, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of range.
     """
 
     shape: Fraction
@@ -82,13 +93,13 @@ class PolyaDifference(SymmetricLattice):
             series = _series_2f1(r, k, z)
         else:
             series = z.hypgeom_2f1(r, r + k, arb(k + 1))
-            if not series.is_finite():  # the library gives up on some large k
+            if not series.is_finite():  # the library fails for some large k
                 series = _series_2f1(r, k, z)
         rising = (r + k).lgamma() - r.lgamma() - arb(k + 1).lgamma()
         return 2 * r * (-log_x.expm1()).log() + k * log_x + rising + series.log()
 
     def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
-        # p(k+1)/p(k) for k = first..last-1, from the far end; then upward by multiplication alone.
+        # Compute p(k+1)/p(k) for k = first..last-1 from the far end, then multiply upward.
         value = self._log_pmf_ball(first).exp()
         run = [value]
         for ratio in _ratios_ball(self, first, last):
@@ -99,9 +110,9 @@ class PolyaDifference(SymmetricLattice):
     def _tail_ball(self, k: int) -> arb:
         if self.shape >= 1:
             return super()._tail_ball(k)
-        # Not log-concave. For shape <= 1 a Pólya variable has p(j+1)/p(j) = x (j + r)/(j + 1) <= x, hence so
-        # has the difference at k >= 0: P(k+1) = Σ_j p(j+k+1) p(j) <= x Σ_j p(j+k) p(j) = x P(k). The tail
-        # beyond T is at most P(T) x / (1 - x).
+        # This is not log-concave. For shape <= 1 a Pólya variable has p(j+1)/p(j) = x (j + r)/(j + 1) <= x.
+        # Hence the difference satisfies P(k+1) = Σ_j p(j+k+1) p(j) <= x Σ_j p(j+k) p(j) = x P(k) at k >= 0,
+        # and the tail beyond T is at most P(T) x / (1 - x).
         last = self._reach(k, bits=int(ctx.prec) + 16)
         run = self._pmf_run_ball(k, last)
         x = ball(-self.log_ratio).exp()
@@ -127,10 +138,10 @@ class PolyaDifference(SymmetricLattice):
 
 
 def _series_2f1(r: arb, k: int, z: arb) -> arb:
-    """2F1(r, r+k; k+1; z) for 0 < z < 1 from its series of positive terms.
+    """Return 2F1(r, r+k; k+1; z) for 0 < z < 1 from its series of positive terms.
 
-    The ratio of terms z (r+n)(r+k+n) / ((k+1+n)(n+1)) is below z for r <= 1 and falls with n for r > 1: in
-    both cases the rest of the series is at most geometric with the larger of z and the ratio reached.
+    The ratio of terms z (r+n)(r+k+n) / ((k+1+n)(n+1)) is below z for r <= 1 and decreases with n for r > 1.
+    In both cases the remainder is at most a geometric series with the larger of z and the current ratio.
     """
     term, total, n = arb(1), arb(1), 0
     while True:
@@ -142,14 +153,18 @@ def _series_2f1(r: arb, k: int, z: arb) -> arb:
         total, n = total + term, n + 1
 
 
-# Ratios of neighbouring probabilities. The generating function G satisfies (1 + x² - xz - x/z) z G' = r x (z
-# - 1/z) G; the coefficient of z^k is   (1 + x²) k p_k = x (k - 1 + r) p_{k-1} + x (k + 1 - r) p_{k+1},
-# hence with ρ_k = p_k / p_{k-1} ρ_k = x (k - 1 + r) / ((1 + x²) k - x (k + 1 - r) ρ_{k+1}). Downwards this
-# forgets an error in ρ by a factor of about x² a step; p is the solution that falls like x^k.
+# Ratios of neighbouring probabilities. The generating function G satisfies
+#     (1 + x² - xz - x/z) z G' = r x (z - 1/z) G.
+# The coefficients of z^k give
+#     (1 + x²) k p_k = x (k - 1 + r) p_{k-1} + x (k + 1 - r) p_{k+1},
+# hence, with ρ_k = p_k / p_{k-1},
+#     ρ_k = x (k - 1 + r) / ((1 + x²) k - x (k + 1 - r) ρ_{k+1}).
+# With decreasing k, an error in ρ shrinks by a factor of about x² per step. p is the solution that decreases
+# like x^k.
 
 
 def _ratios_ball(distribution: PolyaDifference, first: int, last: int) -> list[arb]:
-    """Enclosures of ρ_{first+1}, ..., ρ_{last}."""
+    """Return enclosures of ρ_{first+1}, ..., ρ_{last}."""
     if last <= first:
         return []
     x, r = ball(-distribution.log_ratio).exp(), ball(distribution.shape)
@@ -163,20 +178,24 @@ def _ratios_ball(distribution: PolyaDifference, first: int, last: int) -> list[a
 
 @lru_cache(maxsize=2**14)
 def _log_mass_ball(distribution: PolyaDifference, k: int, bits: int) -> arb:
-    """A ball for log P(k), to ``bits`` bits less a few: a wrapped sum asks for the same terms many times."""
+    """Return a ball for log P(k), to slightly fewer than ``bits`` bits.
+
+    It is cached, because a wrapped sum needs the same terms many times.
+    """
     return enclose(lambda: distribution._log_pmf_once(k), bits=bits - 8, start=bits + 32)
 
 
 @lru_cache(maxsize=2**14)
 def _log_mass(distribution: PolyaDifference, k: int, bits: int) -> float:
-    """log P(k), at a working precision of ``bits``: replays ask for the same outcome again and again."""
+    """Return log P(k), at a working precision of ``bits``, cached because replays repeat outcomes."""
     return float(distribution._log_pmf_ball(k))
 
 
 @lru_cache(maxsize=16)
 def _log_table(distribution: PolyaDifference, length: int) -> Floats:
-    """log P(k) for k = 0, ..., length - 1; in balls, because floats lose digits to the recurrence when x is
-    near 1.
+    """Return log P(k) for k = 0, ..., length - 1.
+
+    It is computed in balls, because the recurrence loses digits in floats if x is near 1.
     """
     with precision(128):
         table = np.array([float(value.log()) for value in distribution._pmf_run_ball(0, length - 1)])

@@ -1,4 +1,4 @@
-"""Product distributions: independent coordinates, each with a distribution of its own."""
+"""Define product distributions: independent coordinates with different distributions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,20 @@ __all__ = ["Product"]
 @register("product")
 @dataclass(frozen=True, repr=False, init=False)
 class Product(Distribution):
-    """Independent scalar distributions side by side: an outcome is a vector of shape
-    ``(len(distributions),)``.
+    """The distribution of a vector of independent scalars, of shape ``(len(distributions),)``.
 
-    Densities are taken with respect to the product of the coordinates' base measures; ``base_measure`` is
-    COUNTING only if all of them are. Equal coordinates are evaluated and drawn together, as one array.
+    Densities are taken with respect to the product of the coordinates' base measures. ``base_measure`` is
+    COUNTING only if it is so for all coordinates. Equal coordinates are evaluated and drawn as one array.
+
+    Parameters
+    ----------
+    distributions : sequence of Distribution
+        One scalar distribution for each coordinate, at least one.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are no distributions, or one is not scalar.
     """
 
     distributions: tuple[Distribution, ...]
@@ -41,7 +50,7 @@ class Product(Distribution):
         kept = tuple(distributions)
         if not kept:
             raise InvalidParameterError(
-                "a product must have at least one distribution, got an empty list; leave the site out."
+                "a product must have at least one distribution, got an empty list.", code="E-PARTS-MISSING"
             )
         for distribution in kept:
             if (
@@ -50,8 +59,8 @@ class Product(Distribution):
                 or distribution.batch_shape
             ):
                 raise InvalidParameterError(
-                    "each coordinate of a product must be a scalar distribution, got "
-                    f"{distribution!r}; split it."
+                    f"each coordinate of a product must be a scalar distribution, got {distribution!r}.",
+                    code="E-DISTRIBUTION-NOT-SCALAR",
                 )
         counting = all(distribution.base_measure is BaseMeasure.COUNTING for distribution in kept)
         object.__setattr__(self, "distributions", kept)
@@ -63,7 +72,7 @@ class Product(Distribution):
 
     @cached_property
     def _groups(self) -> list[tuple[Distribution, NDArray[np.intp]]]:
-        """Each distinct distribution with its coordinates, in order of first appearance."""
+        """The distinct distributions with their coordinates, in order of first appearance."""
         positions: dict[Distribution, list[int]] = {}
         for position, distribution in enumerate(self.distributions):
             positions.setdefault(distribution, []).append(position)
@@ -129,8 +138,8 @@ class Product(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "laws"} or not isinstance(data["laws"], list):
             raise InvalidParameterError(
-                f"a product distribution must have a list of distributions, got {sorted(data)}; "
-                "re-create the file."
+                f"a product distribution must have a list of distributions, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         return cls([distribution_from_json(distribution) for distribution in data["laws"]])
 

@@ -1,5 +1,4 @@
-"""k-ary randomised response: the distribution of what one user sends, given the symbol that the user
-holds."""
+"""Define k-ary randomised response: the distribution of a user's message, given the user's symbol."""
 
 from __future__ import annotations
 
@@ -28,12 +27,26 @@ __all__ = ["RandomisedResponse"]
 @register("randomised-response")
 @dataclass(frozen=True, repr=False, init=False)
 class RandomisedResponse(LatticeDistribution):
-    """k-ary randomised response of a user whose symbol is ``truth``: the truth with probability ``keep``,
-    else another, uniformly.
+    """The message of a user: the true symbol with probability ``keep``, else another symbol, uniformly.
 
-    ``symbols`` is k >= 2 and ``truth`` is in 0..k-1. Give the exact ``keep`` in [0, 1], or the exact
-    ``epsilon`` >= 0 for keep = e^epsilon / (e^epsilon + k - 1) (Kairouz, Bonawitz and Ramage 2016), which is
-    irrational: balls enclose it and samples are exact all the same (``exact_sampling.choose``).
+    Samples are exact (``exact_sampling.choose``), also for irrational probabilities.
+
+    Parameters
+    ----------
+    symbols : exact number
+        The number k of symbols, an integer from 2 to 2^31.
+    truth : exact number
+        The true symbol, an integer from 0 to k-1.
+    epsilon : exact number, optional
+        In [0, 2^10], for keep = e^epsilon / (e^epsilon + k - 1) (Kairouz, Bonawitz and Ramage 2016). This is
+        irrational unless epsilon is 0, and balls enclose it.
+    keep : exact number, optional
+        The probability of the true symbol, in [0, 1]. Pass either ``epsilon`` or ``keep``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both or neither of ``epsilon`` and ``keep`` are given, or a number is out of range.
     """
 
     symbols: int
@@ -55,26 +68,27 @@ class RandomisedResponse(LatticeDistribution):
     ) -> None:
         if (epsilon is None) == (keep is None):
             raise InvalidParameterError(
-                f"randomised response must have epsilon or keep, got epsilon={epsilon!r} and keep={keep!r}; "
-                "give one."
+                f"randomised response must have either epsilon or keep, got epsilon={epsilon!r} and "
+                f"keep={keep!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         k, true = parameter(symbols, name="symbols"), parameter(truth, name="truth")
         if k.denominator != 1 or not 2 <= k <= 2**31:
             raise InvalidParameterError(
-                f"symbols must be an integer from 2 to 2^31, got {k}; pass the size of the alphabet."
+                f"symbols must be an integer from 2 to 2^31, got {k}.", code="E-SYMBOLS-RANGE"
             )
         if true.denominator != 1 or not 0 <= true < k:
             raise InvalidParameterError(
-                f"truth must be an integer from 0 to {k - 1}, got {true}; pass the index of the true symbol."
+                f"truth must be an integer from 0 to {k - 1}, got {true}.", code="E-TRUTH-RANGE"
             )
         budget = None if epsilon is None else parameter(epsilon, name="epsilon")
         if budget is not None and not 0 <= budget <= 2**10:
             raise InvalidParameterError(
-                f"epsilon must be from 0 to 2^10, got {budget}; pass the local budget."
+                f"epsilon must be in [0, 2^10], got {budget}.", code="E-EPSILON-RANGE"
             )
         share = None if keep is None else parameter(keep, name="keep")
         if share is not None and not 0 <= share <= 1:
-            raise InvalidParameterError(f"keep must be in [0, 1], got {share}; pass a probability.")
+            raise InvalidParameterError(f"keep must be in [0, 1], got {share}.", code="E-KEEP-RANGE")
         for name, value in (("symbols", int(k)), ("truth", int(true)), ("epsilon", budget), ("keep", share)):
             object.__setattr__(self, name, value)
 
@@ -99,19 +113,19 @@ class RandomisedResponse(LatticeDistribution):
         return Support(lower=Fraction(0), upper=Fraction(last), integer=True)
 
     def keep_ball(self) -> arb:
-        """An ``arb`` that contains the probability of telling the truth."""
+        """Return an ``arb`` that contains the probability of the true symbol."""
         if self.epsilon is not None:
             return 1 / (1 + (self.symbols - 1) * ball(-self.epsilon).exp())
         return ball(self.keep or Fraction(0))
 
     def other_ball(self) -> arb:
-        """An ``arb`` that contains the probability of each single untrue symbol."""
+        """Return an ``arb`` that contains the probability of each other symbol."""
         if self.epsilon is not None:
             return 1 / (ball(self.epsilon).exp() + self.symbols - 1)
         return ball((1 - (self.keep or Fraction(0))) / (self.symbols - 1))
 
     def _logs(self) -> tuple[float, float]:
-        """Log-probabilities of the truth and of another symbol."""
+        """Return the log-probabilities of the true symbol and of another symbol."""
         if self.epsilon is not None:
             epsilon = float(self.epsilon)
             log_keep = -math.log1p((self.symbols - 1) * math.exp(-epsilon))
@@ -180,7 +194,7 @@ class RandomisedResponse(LatticeDistribution):
 
     def variance(self) -> float:
         k, others = self.symbols, self.symbols - 1
-        mean = Fraction(k * others // 2 - self.truth, others)  # of a uniform untrue symbol
+        mean = Fraction(k * others // 2 - self.truth, others)  # the mean of a uniform other symbol
         spread = Fraction(k * others * (2 * k - 1) // 6 - self.truth**2, others) - mean**2
         log_keep, log_other = self._logs()
         lie = others * math.exp(log_other)
@@ -202,9 +216,7 @@ class RandomisedResponse(LatticeDistribution):
 
 
 def _floor(compute: Callable[[], arb], bits: int) -> int:
-    """The integer part of an irrational number that ``compute`` encloses, at whatever precision separates it
-    from integers.
-    """
+    """Return the integer part of an irrational number, at a precision that separates it from integers."""
     working = bits + 64
     while True:
         with precision(working):

@@ -1,8 +1,8 @@
-"""The binomial density for real sizes in saddle-point form, to full float accuracy.
+"""Compute the binomial density for real sizes in saddle-point form, to full float accuracy.
 
-Loader 2000 (Fast and Accurate Computation of Binomial Probabilities): the density is a Gaussian-looking
-factor, times exp(-deviances), times Stirling remainders. Nothing large cancels, unlike in differences of
-log-gammas, which lose nine digits at a million trials.
+By Loader 2000 (Fast and Accurate Computation of Binomial Probabilities), the density is a factor as in a
+Gaussian density, times exp(-deviances), times Stirling remainders. No large terms cancel, unlike in
+differences of log-gammas, which lose nine digits at a million trials.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SERIES_TERMS = 9
 
 
 def log_binomial_density(x: Floats, y: Floats, *, mean_x: Floats, mean_y: Floats, excess: Floats) -> Floats:
-    """log of Gamma(n+1)/(Gamma(x+1) Gamma(y+1)) p^x q^y with n = x + y, for x, y > 0.
+    """Return the log of Gamma(n+1)/(Gamma(x+1) Gamma(y+1)) p^x q^y with n = x + y, for x, y > 0.
 
-    ``mean_x = n p``, ``mean_y = n q`` and ``excess = x - n p`` come from the caller, who can compute the
+    The caller passes ``mean_x = n p``, ``mean_y = n q`` and ``excess = x - n p``, because it can compute the
     difference accurately.
     """
     n = x + y
@@ -36,7 +36,7 @@ def log_binomial_density(x: Floats, y: Floats, *, mean_x: Floats, mean_y: Floats
 
 
 def _stirling_remainder(n: Floats) -> Floats:
-    """log Gamma(n+1) - ((n + 1/2) log n - n + log(2 pi)/2), for n > 0."""
+    """Return log Gamma(n+1) - ((n + 1/2) log n - n + log(2 pi)/2), for n > 0."""
     large = np.maximum(n, _STIRLING_FROM)
     inverse_square = 1 / large**2
     total = np.zeros_like(large)
@@ -48,7 +48,7 @@ def _stirling_remainder(n: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: Floats, excess: Floats) -> Floats:
-    """x log(x/mean) - excess, where excess = x - mean: by a series where the two nearly cancel."""
+    """Return x log(x/mean) - excess with excess = x - mean, by a series if the two nearly cancel."""
     v = excess / (x + mean)
     close = np.abs(v) < 0.1
     w = np.where(close, v, 0.0)

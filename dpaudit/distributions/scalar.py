@@ -1,11 +1,10 @@
-"""What all distributions of one real number share: reading outcomes and parameters, refusing what is not one,
-JSON, repr.
+"""Define the base class of distributions of one real number: checked outcomes and parameters, JSON, repr.
 
-A subclass states its formulas in the underscored methods, which see only clean input:
+A subclass defines its formulas in the underscored methods, which receive only valid input:
 
-* ``_logp``, ``_cdf``, ``_sf`` get a float array without NaN; ``_logp`` gets finite entries only;
-* ``_ppf`` gets levels in [0, 1];
-* ``_logp_ball``, ``_cdf_ball``, ``_sf_ball`` get the outcome as an exact rational.
+* ``_logp``, ``_cdf`` and ``_sf`` get a float array without NaN. ``_logp`` gets finite entries only.
+* ``_ppf`` gets levels in [0, 1].
+* ``_logp_ball``, ``_cdf_ball`` and ``_sf_ball`` get the outcome as an exact rational.
 """
 
 from __future__ import annotations
@@ -37,69 +36,67 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: Parameters leave the float range long before exact arithmetic notices; these ends leave room for squares.
+#: The range of parameters. Exact arithmetic has no limits, so these keep squares within the float range.
 _SMALLEST, _LARGEST = Fraction(1, 2**480), Fraction(2**480)
 
 
 def parameter(value: ExactLike, *, name: str) -> Fraction:
-    """Return one exact number. Raises ``InvalidParameterError`` for arrays and what ``exact`` refuses."""
+    """Return one exact number. Raise ``InvalidParameterError`` for arrays and whatever ``exact`` refuses."""
     if isinstance(value, np.ndarray | list | tuple):
         raise InvalidParameterError(
-            f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}; "
-            "use Product([...]) for coordinates of different distributions, or .shift(array) for "
-            "independent copies."
+            f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}. Use "
+            "Product([...]) for coordinates with different distributions, or .shift(array) for "
+            "independent copies.",
+            code="E-PARAMETER-NOT-SCALAR",
         )
     return exact(value, name=name)
 
 
 def positive_parameter(value: ExactLike, *, name: str) -> Fraction:
-    """Return one exact number above 0 that floats can hold, or raise ``InvalidParameterError``."""
+    """Return one exact number in [2^-480, 2^480], or raise ``InvalidParameterError``."""
     number = parameter(value, name=name)
     if not _SMALLEST <= number <= _LARGEST:
         shown = str(number) if len(str(number)) < 40 else f"a number of {len(str(number))} digits"
         raise InvalidParameterError(
-            f"{name} must be greater than 0, from 2^-480 to 2^480, got {shown}; rescale it."
+            f"{name} must be in [2^-480, 2^480], got {shown}.", code="E-PARAMETER-RANGE"
         )
     return number
 
 
 def outcomes(x: Any) -> Floats:
-    """Outcomes as a float array of the same shape. Raises ``InvalidParameterError`` for NaN and for what is
-    not a real number.
-    """
+    """Return outcomes as a float array. Raise ``InvalidParameterError`` for NaN and other non-numbers."""
     array = np.asarray(x)
     if array.dtype.kind == "O":
         array = np.array([_as_float(item) for item in array.ravel()], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise InvalidParameterError(
-            f"an outcome must be a real number, got dtype {array.dtype}; convert it to numbers."
+            f"an outcome must be a real number, got dtype {array.dtype}.", code="E-OUTCOME-NOT-NUMBER"
         )
     floats = array.astype(np.float64, copy=False)
     if array.dtype.kind == "f" and np.isnan(floats).any():
-        raise InvalidParameterError(
-            "an outcome must be a number, got NaN; check the data and the mechanism's output."
-        )
+        raise InvalidParameterError("an outcome must be a number, got NaN.", code="E-OUTCOME-NAN")
     return floats
 
 
 def _as_float(item: Any) -> float:
     if not isinstance(item, int | float | Fraction | np.number | np.bool_):
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {type(item).__name__}; convert it to numbers."
+            f"an outcome must be a real number, got {type(item).__name__}.", code="E-OUTCOME-NOT-NUMBER"
         )
     try:
         return float(item)
     except OverflowError:
-        return np.inf if item > 0 else -np.inf  # beyond the floats: their log-density is -inf in floats too
+        return np.inf if item > 0 else -np.inf  # beyond the float range the log-density is -inf in floats
     except TypeError as error:
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {item!r}; convert it to numbers."
+            f"an outcome must be a real number, got {item!r}.", code="E-OUTCOME-NOT-NUMBER"
         ) from error
 
 
 def one_outcome(x: Any) -> Fraction | None:
-    """One finite outcome as the exact rational that it is; ``None`` for an infinite one, which no
-    distribution here yields.
+    """Return one finite outcome as an exact rational, or ``None`` for an infinite outcome.
+
+    No distribution here yields an infinite outcome.
     """
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x.item()
@@ -107,35 +104,31 @@ def one_outcome(x: Any) -> Fraction | None:
         return dyadic(x)
     if not isinstance(x, float | np.floating):
         raise InvalidParameterError(
-            f"one outcome must be one real number, got {type(x).__name__} of shape {np.shape(x)}; "
-            "pass its entries one by one."
+            f"one outcome must be one real number, got {type(x).__name__} of shape {np.shape(x)}.",
+            code="E-OUTCOME-NOT-NUMBER",
         )
     return None if np.isinf(x) else dyadic(x)
 
 
 def levels(q: Any) -> Floats:
-    """Probability levels as a float array. Raises ``InvalidParameterError`` outside [0, 1]."""
+    """Return probability levels as a float array. Raise ``InvalidParameterError`` outside [0, 1]."""
     array = outcomes(q)
     if not np.all((array >= 0) & (array <= 1)):
         raise InvalidParameterError(
-            f"q must be in [0, 1], got values from {array.min()} to {array.max()}; pass a probability."
+            f"q must be in [0, 1], got values from {array.min()} to {array.max()}.", code="E-LEVEL-RANGE"
         )
     return array
 
 
 def tilt(t: Argument) -> arb:
-    """The argument of a moment generating function as a ball: an ``arb`` as it is, or an exact number (a
-    float is dyadic).
-    """
+    """Return the argument of a moment generating function as a ball. A float counts as its exact value."""
     if isinstance(t, arb):
         return t
     return ball(dyadic(t)) if isinstance(t, float | np.floating) else ball(parameter(t, name="t"))
 
 
 def reaches(t: Argument, pole: Fraction, *, both: bool = False) -> bool:
-    """Whether t >= pole (or abs(t) >= pole with ``both``) for certain: exactly for a number, at every point
-    of a ball.
-    """
+    """Return whether t >= pole, or abs(t) >= pole if ``both``. For a ball this must hold at every point."""
     if isinstance(t, arb):
         return bool(t >= ball(pole) or (both and t <= ball(-pole)))
     number = dyadic(t) if isinstance(t, float | np.floating) else parameter(t, name="t")
@@ -145,13 +138,12 @@ def reaches(t: Argument, pole: Fraction, *, both: bool = False) -> bool:
 class ScalarDistribution(Distribution):
     """A distribution of one real number with exact scalar parameters."""
 
-    #: The sets of constructor keywords, each a complete description; JSON holds exactly one of them.
+    #: Sets of constructor keywords, each a complete description. JSON holds exactly one set.
     forms: ClassVar[tuple[tuple[str, ...], ...]]
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The exact parameters under one of ``forms``: calling the class with them gives an equal
-        distribution."""
+        """Return exact parameters under one of ``forms``, which construct an equal distribution."""
 
     @abstractmethod
     def _logp(self, x: Floats) -> Floats: ...
@@ -177,7 +169,7 @@ class ScalarDistribution(Distribution):
     def logp(self, x: Any) -> Floats:
         array = outcomes(x)
         finite = np.isfinite(array)
-        with np.errstate(over="ignore"):  # squares and ratios of far outcomes: inf is what they mean
+        with np.errstate(over="ignore"):  # squares and ratios of large outcomes overflow to inf correctly
             if finite.all():
                 return np.asarray(self._logp(array))
             return np.where(finite, self._logp(np.where(finite, array, 0.0)), -np.inf)
@@ -195,7 +187,7 @@ class ScalarDistribution(Distribution):
             return np.asarray(self._sf(outcomes(x)))
 
     def ppf(self, q: Any) -> NDArray[Any]:
-        with np.errstate(divide="ignore"):  # the levels 0 and 1 give infinities on purpose
+        with np.errstate(divide="ignore"):  # the levels 0 and 1 correctly give infinities
             return np.asarray(self._ppf(levels(q)))
 
     def cdf_ball(self, x: Any) -> arb:
@@ -214,14 +206,15 @@ class ScalarDistribution(Distribution):
         given = {key: value for key, value in data.items() if key != "law"}
         if not any(given.keys() == set(form) for form in cls.forms):
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have the keys {' or '.join(map(str, cls.forms))}, "
-                f"got {sorted(given)}; "
-                "re-create the file."
+                f"a {cls.name} distribution must have the keys {' or '.join(map(str, cls.forms))}, got "
+                f"{sorted(given)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         for key, value in given.items():
             if not isinstance(value, str | int):
                 raise InvalidParameterError(
-                    f"{key} must be an exact string, got {type(value).__name__}; re-create the file."
+                    f"{key} must be an exact string, got {type(value).__name__}.",
+                    code="E-DISTRIBUTION-FIELDS",
                 )
         return cls(**given)
 

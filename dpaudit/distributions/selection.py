@@ -1,7 +1,7 @@
-"""Selection: the index of the largest noisy score, as one distribution over indices.
+"""Define the distribution of the index of the largest noisy score.
 
-Report Noisy Max releases argmax_j (scores_j + noise_j) and nothing else: one outcome with this distribution,
-never K releases of noisy scores.
+Report Noisy Max releases only argmax_j (scores_j + noise_j). This is one outcome with this distribution, not
+K releases of noisy scores.
 """
 
 from __future__ import annotations
@@ -32,17 +32,26 @@ __all__ = ["NoisyArgmax"]
 @register("noisy-argmax")
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class NoisyArgmax(Distribution):
-    """The distribution of argmax_j (scores_j + noise_j) with independent continuous noise, over the indices 0
-    to K-1.
+    """The distribution of argmax_j (scores_j + noise_j) with independent continuous noise.
 
-    ``scores`` is an array (..., K) of integers or floats, whose leading axes are independent copies, or a
-    list of K exact numbers (a float among them counts as the dyadic rational that it is). ``noise`` is one
-    scalar distribution, centred anywhere: a common shift moves no argmax.
+    The outcomes are the indices 0 to K-1. ``logp`` and ``logp_ball`` exist for ``Laplace``, ``Exponential``,
+    ``Gaussian`` and ``Gumbel`` noise. Any continuous noise can be sampled.
 
-    ``logp`` and ``logp_ball`` exist for ``Laplace``, ``Exponential``, ``Gaussian`` and ``Gumbel`` noise; any
-    continuous noise can be sampled. Raises ``NotTractableError`` for discrete noise (ties have positive
-    probability, and the distribution depends on how they are broken) and ``InvalidParameterError`` for scores
-    that are not finite numbers.
+    Parameters
+    ----------
+    scores : array or sequence
+        An array (..., K) of integers or floats, whose leading axes are independent copies, or a list of K
+        exact numbers. A float in the list counts as its exact value.
+    noise : Distribution
+        A scalar distribution with any centre, because a common shift does not change the argmax.
+
+    Raises
+    ------
+    NotTractableError
+        The noise is discrete. Ties then have positive probability, and the distribution depends on how they
+        are broken.
+    InvalidParameterError
+        The scores are not finite numbers, or the noise is not scalar.
     """
 
     scores: NDArray[Any]
@@ -52,22 +61,21 @@ class NoisyArgmax(Distribution):
     def __init__(self, scores: NDArray[Any] | Sequence[Any], noise: Distribution) -> None:
         if noise.base_measure is not BaseMeasure.LEBESGUE:
             raise NotTractableError(
-                f"the argmax distribution needs noise without ties, got the discrete {noise.name}; "
-                "use continuous "
-                f"noise, or enumerate the noisy scores with your own tie rule."
+                f"the argmax distribution requires noise without ties, got the discrete {noise.name}. Use "
+                "continuous noise, or enumerate the noisy scores with your own tie rule.",
+                code="E-NOISE-NOT-CONTINUOUS",
             )
         if noise.event_ndim != 0 or noise.batch_shape != ():
             raise InvalidParameterError(
-                f"noise must be one scalar distribution, got batch shape {noise.batch_shape}; pass it "
-                "without an "
-                f"array shift."
+                f"noise must be one scalar distribution, got batch shape {noise.batch_shape}.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         object.__setattr__(self, "scores", _read_scores(scores))
         object.__setattr__(self, "noise", noise)
 
     @property
     def count(self) -> int:
-        """K, the number of candidates."""
+        """The number K of candidates."""
         return int(self.scores.shape[-1])
 
     @property
@@ -86,14 +94,12 @@ class NoisyArgmax(Distribution):
         index = trailing(x, self.batch_shape)
         inside = (index >= 0) & (index < self.count) & (np.floor(index) == index)
         winner = np.where(inside, index, 0).astype(np.int64)
-        # winner i: its noisy score is the level, centred at q_i; every other noisy score, centred at q_j -
-        # q_i, lies below it
+        # The noisy score of winner i is the level. Relative to q_i, the other noisy scores, centred at
+        # q_j - q_i, are below it.
         return np.where(inside, self._log_probability(self._gaps(winner)), -np.inf)
 
     def _gaps(self, winner: NDArray[np.int64]) -> Floats:
-        """q_j - q_i for the K - 1 losers j, as floats of exact differences where the scores are exact
-        objects.
-        """
+        """Return q_j - q_i for the K - 1 losers j as floats, rounded from exact values of exact scores."""
         losers = np.arange(self.count - 1)
         losers = losers + (losers >= winner[..., None])
         scores = np.broadcast_to(self.scores, (*winner.shape, self.count))
@@ -136,13 +142,14 @@ class NoisyArgmax(Distribution):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[int, arb]]:
         if self.batch_shape:
             raise NotTractableError(
-                f"only one argmax can be enumerated, got a batch of shape {self.batch_shape}; enumerate its "
-                f"entries."
+                f"only a single argmax can be enumerated, got a batch of shape {self.batch_shape}. "
+                "Enumerate its entries.",
+                code="E-ATOMS-MISSING",
             )
         scores = [dyadic(q) for q in self.scores]
         known: dict[Fraction, arb] = {}
         for index, score in enumerate(scores):
-            if score not in known:  # equal scores have equal chances
+            if score not in known:  # equal scores have equal probabilities
                 known[score] = self._probability_ball(scores, index)
             yield index, known[score]
 
@@ -158,12 +165,12 @@ class NoisyArgmax(Distribution):
     def ppf(self, q: Any) -> NDArray[np.int64]:
         level = np.asarray(q, dtype=np.float64)
         if not np.all((level >= 0) & (level <= 1)):
-            raise InvalidParameterError(f"q must be in [0, 1], got {level!r}; pass a probability.")
+            raise InvalidParameterError(f"q must be in [0, 1], got {level!r}.", code="E-LEVEL-RANGE")
         passed = np.cumsum(self._table(), axis=-1)[..., :-1] < level[..., None]
         return np.asarray(passed.sum(axis=-1), dtype=np.int64)
 
     def _table(self) -> Floats:
-        """The probabilities of all indices, shape batch_shape + (K,)."""
+        """Return the probabilities of all indices, with shape batch_shape + (K,)."""
         indices = np.arange(self.count).reshape((self.count,) + (1,) * len(self.batch_shape))
         return np.moveaxis(
             np.exp(self.logp(np.broadcast_to(indices, (self.count, *self.batch_shape)))), 0, -1
@@ -179,15 +186,14 @@ class NoisyArgmax(Distribution):
     def from_json(cls, data: dict[str, Any]) -> NoisyArgmax:
         if data.keys() != {"law", "scores", "noise"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have the keys scores and noise, got {sorted(data)}; "
-                "re-create the "
-                f"file."
+                f"a {cls.name} distribution must have the keys scores and noise, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         raw = data["scores"]
         scores = raw if isinstance(raw, list) else decode_value(raw)
         if not isinstance(scores, list | np.ndarray):
             raise InvalidParameterError(
-                f"scores must be a list or an array, got {scores!r}; re-create the file."
+                f"scores must be a list or an array, got {scores!r}.", code="E-DISTRIBUTION-FIELDS"
             )
         return cls(scores=scores, noise=distribution_from_json(data["noise"]))
 
@@ -204,34 +210,38 @@ class NoisyArgmax(Distribution):
 
 
 def _read_scores(scores: NDArray[Any] | Sequence[Any]) -> NDArray[Any]:
-    """Integers as int64, floats as float64, anything else exact as ``Fraction`` objects; read-only."""
+    """Return scores as a read-only array of int64, float64, or exact ``Fraction`` objects."""
     array = scores.copy() if isinstance(scores, np.ndarray) else _from_list(list(scores))
     if array.ndim == 0 or array.shape[-1] == 0:
         raise InvalidParameterError(
-            f"scores must have at least one candidate on the last axis, got shape {array.shape}; pass (..., "
-            f"K)."
+            f"scores must have shape (..., K) with at least one candidate, got shape {array.shape}.",
+            code="E-SCORES-SHAPE",
         )
     if array.dtype == object:
         if array.ndim != 1:
             raise InvalidParameterError(
-                f"scores made of exact objects must be one list, got shape {array.shape}; pass floats for "
-                f"batches."
+                f"scores made of exact objects must be one list, got shape {array.shape}. Use floats for "
+                "batches.",
+                code="E-SCORES-SHAPE",
             )
         array = _from_list(array.tolist())
     elif array.dtype.kind in "biu":
         if array.size and (array.max() > 2**62 or array.min() < -(2**62)):
             raise InvalidParameterError(
-                "integer scores must be within ±2^62, got a larger one; rescale them."
+                "integer scores must be within ±2^62, got a larger one.", code="E-SCORES-RANGE"
             )
         array = array.astype(np.int64)
     elif array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64)
     else:
         raise InvalidParameterError(
-            f"scores must be integers, floats or exact numbers, got dtype {array.dtype}; convert them."
+            f"scores must be integers, floats or exact numbers, got dtype {array.dtype}.",
+            code="E-SCORES-TYPE",
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InvalidParameterError("scores must be finite, got NaN or an infinity; check the data.")
+        raise InvalidParameterError(
+            "scores must be finite, got NaN or an infinity.", code="E-SCORES-NOT-FINITE"
+        )
     array.setflags(write=False)
     return array
 
@@ -248,15 +258,14 @@ def _from_list(items: list[Any]) -> NDArray[Any]:
 
 
 def _two_candidates(noise: Laplace | Exponential | Gaussian, gap: Floats) -> Floats:
-    """log P(noise_i - noise_j >= gap): the difference of two noises has a closed form."""
+    """Return log P(noise_i - noise_j >= gap), from the closed form of the difference of two noises."""
     if isinstance(noise, Gaussian):  # the difference is Gaussian with twice the variance
         return np.asarray(special.log_ndtr(-gap / math.sqrt(2 * noise.sigma2)))
     u = np.abs(gap) / float(noise.scale)
-    log_tail = -u - math.log(
-        2
-    )  # exponential noise: the difference is Laplace, P(D > u) = e^{-u} / 2 for u > 0
+    # The difference of two exponential variables is Laplace, so P(D > u) = e^{-u} / 2 for u > 0.
+    log_tail = -u - math.log(2)
     if isinstance(noise, Laplace):
-        # The difference of two Laplace variables has density (1 + |u|) e^{-|u|} / 4; integrating from u > 0
-        # up gives P(D > u) = (2 + u) e^{-u} / 4.
+        # The difference of two Laplace variables has density (1 + |u|) e^{-|u|} / 4. Its integral from u > 0
+        # is P(D > u) = (2 + u) e^{-u} / 4.
         log_tail = log_tail + np.log1p(u / 2)
     return np.where(gap >= 0, log_tail, np.log1p(-np.exp(log_tail)))

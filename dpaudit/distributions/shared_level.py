@@ -1,21 +1,19 @@
-"""The chance that independent variables fall on their sides of one shared random level, in floats.
+"""Compute the probability that independent variables are above or below one shared random level, in floats.
 
     I = ∫ f(z) · Π_{below} F(z - d_t) · Π_{above} (1 - F(z - d_t)) dz
 
-``f`` is the density of the level, ``F`` the distribution function of the noise, ``d_t`` where variable t is
-centred, relative to the level's centre. Two distributions are this integral: the argmax of noisy scores (the
-level is
-the winner's noisy score, all others fall below it), and the answers of the sparse vector technique (the level
-is the noisy threshold).
+``f`` is the density of the level, ``F`` is the distribution function of the noise, and ``d_t`` is the centre
+of variable t relative to the level's centre. This integral gives two distributions: the argmax of noisy
+scores (the level is the winner's noisy score, and all others are below it), and the answers of the sparse
+vector technique (the level is the noisy threshold).
 
-Both routes integrate a positive function in log space, so that an I of 1e-300 keeps its digits:
+Both methods integrate a positive function in log space, so that an I of 1e-300 keeps its digits:
 
-* Laplace and exponential distributions: Gauss-Legendre on panels. Between two kinks the integrand is a
-  polynomial in
-  e^{±z/scale}; panels double in width away from each kink, because that is how far such a function needs to
-  forget the kink.
-* Gaussian distributions: the trapezoidal rule around the mode, which converges geometrically for these entire
-  integrands.
+* For Laplace and exponential distributions, Gauss-Legendre quadrature on panels. Between two kinks the
+  integrand is a polynomial in e^{±z/scale}. Panels double in width away from each kink, because the effect of
+  the kink decreases with distance at this rate.
+* For Gaussian distributions, the trapezoidal rule around the mode, which converges geometrically for these
+  entire integrands.
 
 ``dpaudit.distributions.shared_level_ball`` encloses the same integral.
 """
@@ -50,42 +48,56 @@ Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _HALF_NODES, _LOG_HALF_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
 
-#: What is left out beyond the last panel, relative to the integral: e^-45 < 3e-20.
+#: -log of the part of the integral that is left out beyond the last panel, relative to the integral:
+#: e^-45 < 3e-20.
 _REACH = 45.0
-#: Numbers in the largest temporary array (64 MB of floats).
+#: The count of numbers in the largest temporary array (64 MB of floats).
 _CHUNK = 2**23
-#: Integrals of arrays of at most so many numbers are kept.
+#: Integrals for arrays of at most this many numbers are cached.
 _SMALL = 2**10
 
 
 def require_level_distributions(level: Distribution, noise: Distribution) -> None:
-    """Refuse pairs of distributions whose integral has no route here, with ``NotTractableError``."""
+    """Raise ``NotTractableError`` for pairs of distributions whose integral is not supported."""
     exponential = isinstance(level, Laplace | Exponential) and isinstance(noise, Laplace | Exponential)
     if not exponential and not (isinstance(level, Gaussian) and isinstance(noise, Gaussian)):
         raise NotTractableError(
-            "a joint distribution with a shared random level needs noise that is all Laplace or "
-            "exponential, or all "
-            f"Gaussian, got {level.name} and {noise.name}; use such noise, or sample."
+            "a joint distribution with a shared random level requires noise that is all Laplace or "
+            f"exponential, or all Gaussian, got {level.name} and {noise.name}. Use such noise, or sampling.",
+            code="E-NOISE-NOT-SUPPORTED",
         )
 
 
 def require_top(level: Distribution) -> None:
-    """Refuse a level that is cut off at a top and has no route here, with ``NotTractableError``."""
+    """Raise ``NotTractableError`` for a level whose truncation from above is not supported."""
     if not isinstance(level, Laplace | Exponential):
         raise NotTractableError(
-            f"a level that is known to lie below a number must be Laplace or exponential, got {level.name}; "
-            f"use such noise, or sample."
+            f"a level that is known to be below a number must be Laplace or exponential, got {level.name}. "
+            "Use such noise, or sampling.",
+            code="E-NOISE-NOT-SUPPORTED",
         )
 
 
 def log_level_integral(
     level: Distribution, noise: Distribution, positions: Any, above: Any, *, top: float | None = None
 ) -> Floats:
-    """log I for each entry of the leading axes.
+    """Return log I for each entry of the leading axes.
 
-    ``positions`` (..., T) are the d_t, finite floats; ``above`` (..., T) or (T,) says which variables exceed
-    the level. T may be 0: then log I = 0. With ``top`` the level must also be at most that (Laplace and
-    exponential distributions). Raises ``NotTractableError`` for distributions without a route here.
+    Parameters
+    ----------
+    level, noise : Distribution
+        The distributions of the level and of the noise: both Laplace or exponential, or both Gaussian.
+    positions : array
+        The d_t, finite floats of shape (..., T). If T is 0 (and there is no ``top``), log I = 0.
+    above : array
+        Which variables exceed the level, booleans of shape (..., T) or (T,).
+    top : float, optional
+        The level must also be at most this number (Laplace and exponential distributions only).
+
+    Raises
+    ------
+    NotTractableError
+        The distributions are not supported.
     """
     require_level_distributions(level, noise)
     if top is not None:
@@ -110,7 +122,7 @@ def log_level_integral(
 def _kept(
     level: Distribution, noise: Distribution, places: bytes, sides: bytes, count: int, top: float | None
 ) -> Floats:
-    """The integrals of a few entries, by the bytes of the arrays: replays ask for the same many times."""
+    """Return the integrals of a few entries, cached by the arrays' bytes, because replays repeat them."""
     rows = np.frombuffer(places, dtype=np.float64).reshape(-1, count)
     return _log_integrals(level, noise, rows, np.frombuffer(sides, dtype=bool).reshape(-1, count), top)
 
@@ -118,10 +130,10 @@ def _kept(
 def _log_integrals(
     level: Distribution, noise: Distribution, flat: Floats, flat_sides: NDArray[np.bool_], top: float | None
 ) -> Floats:
-    """log I for each row of ``flat`` and ``flat_sides`` (entries, T)."""
+    """Return log I for each row of ``flat`` and ``flat_sides`` (entries, T)."""
     route = _trapezoid if isinstance(level, Gaussian) else _panels
-    # The order of the variables does not matter: entries that agree up to order (replicates of one history)
-    # are computed once.
+    # The order of the variables does not matter, so entries that agree up to order (such as replicates of one
+    # history) are computed once.
     order = np.lexsort((flat, flat_sides), axis=-1)
     flat, flat_sides = np.take_along_axis(flat, order, axis=1), np.take_along_axis(flat_sides, order, axis=1)
     keys = np.concatenate([flat, flat_sides], axis=1)
@@ -130,12 +142,11 @@ def _log_integrals(
 
 
 def log_side(noise: Distribution, x: Floats, above: NDArray[np.bool_]) -> Floats:
-    """log P(noise <= x), or log P(noise > x) where ``above``, accurate in both tails."""
+    """Return log P(noise <= x), or log P(noise > x) where ``above`` is true, accurate in both tails."""
     if isinstance(noise, Gaussian):
         return np.asarray(special.log_ndtr(np.where(above, -x, x) / math.sqrt(noise.sigma2)))
-    assert isinstance(
-        noise, Laplace | Exponential
-    )  # narrows the type: ``require_level_distributions`` has refused the rest
+    # This narrows the type, because ``require_level_distributions`` has refused all others.
+    assert isinstance(noise, Laplace | Exponential)
     u = x / float(noise.scale)
     if isinstance(noise, Exponential):
         inside = np.maximum(u, 0)
@@ -146,15 +157,16 @@ def log_side(noise: Distribution, x: Floats, above: NDArray[np.bool_]) -> Floats
 
 
 def log_between(distribution: Distribution, low: Any, high: Any) -> Floats:
-    """log P(low < X <= high) for a Laplace, exponential or Gaussian distribution, elementwise; the ends may
-    be infinite, ``-inf`` if empty.
+    """Return log P(low < X <= high) for a Laplace, exponential or Gaussian distribution, elementwise.
+
+    The ends may be infinite. The result is ``-inf`` for an empty interval.
     """
     low, high = np.broadcast_arrays(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
     if isinstance(distribution, Exponential):
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     empty = high <= low
     low, high = np.where(empty, 0.0, low), np.where(empty, 1.0, high)
-    # Use the tails on the interval's own side: P(X > low) - P(X > high), or P(X <= high) - P(X <= low).
+    # Use the tails on the side of the interval: P(X > low) - P(X > high), or P(X <= high) - P(X <= low).
     right = low >= 0
     near, far = np.where(right, low, high), np.where(right, high, low)
     log_near, log_far = log_side(distribution, near, right), log_side(distribution, far, right)
@@ -170,8 +182,9 @@ def log_between(distribution: Distribution, low: Any, high: Any) -> Floats:
 
 
 def _is_short(distribution: Gaussian, low: Floats, high: Floats) -> NDArray[np.bool_]:
-    """Whether the log-density moves by less than about 4 over the interval: there the tails cancel and
-    quadrature is exact.
+    """Return whether the log-density changes by less than about 4 over the interval.
+
+    The tails then cancel, and quadrature is exact.
     """
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), math.sqrt(distribution.sigma2))
     return np.isfinite(reach) & ((high - low) * reach < 4 * float(distribution.sigma2))
@@ -185,7 +198,7 @@ def _log_short(distribution: Gaussian, low: Floats, high: Floats) -> Floats:
 
 
 def _log_sum(values: Floats, owner: NDArray[np.intp], entries: int) -> Floats:
-    """log Σ exp(values) over the values of each owner."""
+    """Return log Σ exp(values) over the values of each owner."""
     top = np.full(entries, -np.inf)
     np.maximum.at(top, owner, values)
     finite_top = np.where(np.isfinite(top), top, 0.0)
@@ -218,24 +231,24 @@ def _panels(
 def _panel_edges(
     level: Distribution, noise: Distribution, places: Floats, top: float | None
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """The panels of all entries in one list: whose they are, and where they begin and end."""
+    """Return the panels of all entries in one list: their entries, starts and ends."""
     assert isinstance(level, Laplace | Exponential)
     assert isinstance(noise, Laplace | Exponential)
     entries, count = places.shape
     b_level, b_noise = float(level.scale), float(noise.scale)
-    # No logarithmic slope exceeds 1/b_level + count/b_noise: half that distance resolves every factor.
+    # No logarithmic slope exceeds 1/b_level + count/b_noise, so half its inverse resolves every factor.
     first = 0.5 / (1 / b_level + count / b_noise)
-    # Beyond the last kink the integrand falls at least like the level's density once the factors have stopped
-    # growing, which takes log(count) scales of the noise; the same to the left.
+    # Beyond the last kink, the integrand decreases at least like the level's density once the factors have
+    # stopped growing, after log(count) scales of the noise. The same holds to the left.
     reach = _REACH * b_level + b_noise * (math.log(count + 1) + 1)
     ends = [np.zeros((entries, 1))] if top is None else [np.zeros((entries, 1)), np.full((entries, 1), top)]
     kinks = np.sort(np.concatenate([places, *ends], axis=1), axis=1)
-    if top is not None:  # panels grow from both ends of an interval: none is coarse just below the top
+    if top is not None:  # panels grow from both ends of an interval, so that they are fine just below the top
         kinks = np.minimum(kinks, top)
     bounds = np.concatenate([kinks[:, :1] - reach, kinks, kinks[:, -1:] + reach], axis=1)
     low, high = bounds[:, :-1], bounds[:, 1:]
-    # How far panels double from the left and from the right end of an interval: to its middle, or all the way
-    # from the only kink.
+    # How far panels double from the left and the right end of an interval: to its middle, or over the whole
+    # interval if only one end is a kink.
     from_low, from_high = (high - low) / 2, (high - low) / 2
     from_low[:, 0], from_high[:, 0] = 0, (high - low)[:, 0]
     from_low[:, -1], from_high[:, -1] = (high - low)[:, -1], 0
@@ -259,16 +272,16 @@ def _panel_edges(
 def _trapezoid(
     level: Distribution, noise: Distribution, places: Floats, above: NDArray[np.bool_], top: float | None
 ) -> Floats:
-    """The trapezoidal rule around the mode, for Gaussian level and noise.
+    """Return log I for Gaussian level and noise, by the trapezoidal rule around the mode.
 
-    log-integrand l is concave with -l'' between 1/s² and c = 1/s² + T/σ² (Φ is log-concave, and -(log Φ)'' <=
-    1). Hence it falls below its peak by 9²/2 at nine s from the mode, and a shift of the contour by iy grows
-    it by e^{c y²/2} at most: with step h the error is about exp(-2π²/(c h²)) of the peak, e^-44 for h =
-    1/(1.5 √c).
+    The log-integrand l is concave, with -l'' between 1/s² and c = 1/s² + T/σ² (Φ is log-concave, and -(log
+    Φ)'' <= 1). Hence it is at least 9²/2 below its peak at a distance of 9 s from the mode, and a shift of
+    the contour by iy increases the integrand by a factor of at most e^{c y²/2}. With step h, the error is
+    about exp(-2π²/(c h²)) of the peak, which is e^-44 for h = 1/(1.5 √c).
     """
     assert isinstance(level, Gaussian)
     assert isinstance(noise, Gaussian)
-    assert top is None  # ``require_top`` has refused it
+    assert top is None  # ``require_top`` has refused any top
     entries, count = places.shape
     s = math.sqrt(level.sigma2)
     step = 1 / (1.5 * math.sqrt(1 / s**2 + count / float(noise.sigma2)))
@@ -286,8 +299,9 @@ def _trapezoid(
 def gaussian_drop(
     level: Gaussian, noise: Gaussian, places: Floats, above: NDArray[np.bool_], start: float, drop: float
 ) -> tuple[float, float]:
-    """Two points, left and right of ``start``, where the log-integrand of one entry lies about ``drop``
-    lower. ``places`` (T,).
+    """Return two points, left and right of ``start``, at which the log-integrand is lower by about ``drop``.
+
+    This is for one entry, with ``places`` of shape (T,).
     """
 
     def log_integrand(z: float) -> float:
@@ -296,7 +310,7 @@ def gaussian_drop(
     floor = log_integrand(start) - drop
     ends = []
     for direction in (-1.0, 1.0):
-        # -l'' >= 1/s² takes it down by drop within √(2 drop) s; halving finds where.
+        # Since -l'' >= 1/s², it decreases by ``drop`` within √(2 drop) s. Bisection finds the point.
         low, high = 0.0, math.sqrt(2 * drop * float(level.sigma2)) * 1.01
         for _ in range(20):
             middle = (low + high) / 2
@@ -306,12 +320,13 @@ def gaussian_drop(
 
 
 def gaussian_mode(level: Gaussian, noise: Gaussian, places: Floats, above: NDArray[np.bool_]) -> Floats:
-    """Where the integrand peaks, by bisection on the sign of the slope, which falls. Shapes (entries, T) ->
-    (entries,).
+    """Return the modes of the integrands, by bisection on the sign of the decreasing slope.
+
+    The shape (entries, T) gives (entries,).
     """
     s2, sigma = float(level.sigma2), math.sqrt(noise.sigma2)
-    # "Below" factors push the mode right, "above" factors left, and each pushes by less than (distance past
-    # its centre) + σ.
+    # "Below" factors shift the mode to the right and "above" factors to the left, each by less than the
+    # distance past its centre plus σ.
     span = np.abs(places).max(axis=1) + 2 * sigma + s2 / sigma * places.shape[1]
     low, high = -span, span
     for _ in range(64):

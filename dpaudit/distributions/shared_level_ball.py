@@ -1,11 +1,9 @@
-"""The chance that independent variables fall on their sides of one shared random level, in ball arithmetic.
+"""Enclose the probability that independent variables are above or below one shared random level, in balls.
 
-The integral of ``dpaudit.distributions.shared_level``, enclosed. Laplace and exponential distributions have a
-closed form
-between two kinks. For Gaussian distributions the middle is integrated by ``acb.integral`` (Johansson 2018,
-rigorous)
-and the two tails are bounded by log-concavity. Precision is raised until the relative accuracy reaches the
-working precision of the caller, so a caller that doubles it gets twice the digits.
+This encloses the integral of ``dpaudit.distributions.shared_level``. Laplace and exponential distributions
+have a closed form between two kinks. For Gaussian distributions, ``acb.integral`` (Johansson 2018, rigorous)
+integrates the middle, and log-concavity bounds the two tails. The precision is raised until the relative
+accuracy reaches the working precision of the caller, so a caller that doubles it gets twice the digits.
 """
 
 from __future__ import annotations
@@ -37,10 +35,9 @@ Number = TypeVar("Number", arb, acb)
 
 
 def to_accuracy(compute: Callable[[], arb], *, spare: int = 32) -> arb:
-    """What ``compute`` encloses, at rising precision until the ball has the caller's working precision,
-    relative to its value.
+    """Call ``compute`` at increasing precision until its ball has the caller's working precision.
 
-    ``spare`` bits are added from the start, for a loss that is known beforehand.
+    The accuracy is relative to the value. The first precision includes ``spare`` bits for a known loss.
     """
     wanted = max(int(ctx.prec), 53)
     return enclose(compute, bits=wanted - 4, start=wanted + spare, limit=2 * (MAX_PRECISION + spare))
@@ -54,8 +51,10 @@ def level_integral_ball(
     *,
     top: Fraction | None = None,
 ) -> arb:
-    """An ``arb`` that contains I: every variable centred in ``below`` under the level, every one in ``above``
-    over it, the level itself at most ``top``.
+    """Return an ``arb`` that contains I.
+
+    I is the probability that all variables with centres in ``below`` are below the level, all with centres in
+    ``above`` are above it, and the level is at most ``top``.
     """
     require_level_distributions(level, noise)
     if top is not None:
@@ -72,14 +71,15 @@ def level_integral_ball(
 
 
 def between_ball(distribution: Distribution, low: Fraction | None, high: Fraction | None) -> arb:
-    """An ``arb`` that contains P(low < X <= high); ``None`` is an infinite end, an empty interval gives
-    exactly 0.
+    """Return an ``arb`` that contains P(low < X <= high), exactly 0 for an empty interval.
+
+    An infinite end is ``None``.
     """
     if low is not None and high is not None and high <= low:
         return arb(0)
 
     def compute() -> arb:
-        if low is not None and low >= 0:  # from the upper tail, where it is the smaller one
+        if low is not None and low >= 0:  # use the upper tail, which is smaller here
             return distribution.sf_ball(low) - (arb(0) if high is None else distribution.sf_ball(high))
         top = arb(1) if high is None else distribution.cdf_ball(high)
         return top - (arb(0) if low is None else distribution.cdf_ball(low))
@@ -87,14 +87,15 @@ def between_ball(distribution: Distribution, low: Fraction | None, high: Fractio
     return to_accuracy(compute)
 
 
-# Laplace and exponential distributions: between two kinks, each factor is constant +
-# coefficient·e^{±(z-at)/scale}
+# Laplace and exponential distributions. Between two kinks, each factor is
+# constant + coefficient·e^{±(z-at)/scale}.
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """One factor on one side of its centre: ``constant`` (0 or 1) plus ``coefficient`` times e^{sign·rate·(z
-    - at)}.
+    """A factor on one side of its centre: constant + coefficient · e^{sign·rate·(z - at)}.
+
+    ``constant`` is 0 or 1.
     """
 
     constant: int
@@ -104,7 +105,7 @@ class _Branch:
 
 @dataclass(frozen=True)
 class _Factor:
-    """One factor of the integrand: its centre, its rate, and its form left and right of the centre."""
+    """A factor of the integrand: its centre, its rate, and its forms left and right of the centre."""
 
     at: fmpq
     rate: fmpq
@@ -113,7 +114,7 @@ class _Factor:
 
 
 def _quotient(number: Fraction) -> fmpq:
-    """The same exact number with arithmetic in C: pieces times factors is many small operations."""
+    """Return the same exact number with arithmetic in C, because there are many small operations."""
     return fmpq(number.numerator, number.denominator)
 
 
@@ -160,12 +161,11 @@ def _piecewise_integral(
 
 
 def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> arb:
-    """The integral from ``low`` to ``high``, between which no factor has a kink (``None`` is an infinite
-    end).
+    """Return the integral from ``low`` to ``high``, between which no factor has a kink.
 
-    Falling exponentials are anchored at ``low``, growing ones at ``high``, so that every exponential is at
-    most 1: integrand = C e^{-p(z-low)} e^{q(z-high)} A(e^{-r(z-low)}) B(e^{r(z-high)}) with polynomials A and
-    B and the noise's rate r.
+    An infinite end is ``None``. Decreasing exponentials are anchored at ``low`` and increasing exponentials
+    at ``high``, so that every exponential is at most 1. The integrand is C e^{-p(z-low)} e^{q(z-high)}
+    A(e^{-r(z-low)}) B(e^{r(z-high)}), with polynomials A and B and the rate r of the noise.
     """
     weight, falling, growing = arb(1), fmpq(0), fmpq(0)
     poly_low, poly_high, rate = arb_poly([1]), arb_poly([1]), fmpq(0)
@@ -176,7 +176,7 @@ def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> a
                 return arb(0)
             continue
         anchor = low if branch.sign < 0 else high
-        assert anchor is not None  # a falling branch lies right of its centre, a growing one left of it
+        assert anchor is not None  # decreasing branches are right of their centre, increasing ones left
         scaled = arb(branch.coefficient) * arb(branch.sign * factor.rate * (anchor - factor.at)).exp()
         if branch.constant == 0:
             weight *= scaled
@@ -197,8 +197,9 @@ def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> a
 
 
 def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) -> arb:
-    """∫ e^{-p(z-low)} e^{q(z-high)} dz = (e^{-qw} - e^{-pw}) / (p - q) with w = high - low, without the
-    cancellation.
+    """Return ∫ e^{-p(z-low)} e^{q(z-high)} dz = (e^{-qw} - e^{-pw}) / (p - q) with w = high - low.
+
+    The formula avoids the cancellation.
     """
     if low is None:
         return 1 / arb(q)
@@ -220,7 +221,7 @@ def _gaussian_integral(level: Gaussian, noise: Gaussian, below: list[Fraction], 
     size = abs(float(log_level_integral(level, noise, places, sides)))
 
     def compute() -> arb:
-        # Floats choose the interval; any interval is sound, because the tails outside it are bounded.
+        # Floats choose the interval. Any interval is sound, because the tails outside it are bounded.
         ends = gaussian_drop(level, noise, places, sides, mode, (int(ctx.prec) + 8) * math.log(2))
         return _gaussian_on(level, noise, below, above, tuple(Fraction(z) for z in (ends[0], mode, ends[1])))
 
@@ -234,8 +235,9 @@ def _gaussian_on(
     above: list[Fraction],
     points: tuple[Fraction, ...],
 ) -> arb:
-    """The integral from the first to the last of three points, plus both tails: ∫_{-∞}^L g <= g(L)/λ for g
-    log-concave, λ = (log g)'(L) > 0.
+    """Return the integral from the first to the last of three points, plus bounds of both tails.
+
+    ∫_{-∞}^L g <= g(L)/λ for log-concave g with λ = (log g)'(L) > 0.
     """
     left, mode, right = (ball(z) for z in points)
     s2, root = ball(level.sigma2), ball(2 * noise.sigma2).sqrt()
@@ -251,7 +253,7 @@ def _gaussian_on(
     def slope(z: arb) -> arb:
         hazard_scale = 2 / (
             root * arb.pi().sqrt()
-        )  # φ/Φ of x = u√2 is 2 e^{-u²} / (√π erfc(-u)), per unit of z
+        )  # φ/Φ at x = u√2 is 2 e^{-u²} / (√π erfc(-u)), per unit of z
         total = -z / s2
         for sign, centres in ((1, below), (-1, above)):
             for d in centres:
@@ -262,7 +264,7 @@ def _gaussian_on(
     slope_left, slope_right = slope(left), slope(right)
     peak = integrand(mode)
     if not (slope_left > 0 and slope_right < 0 and peak > 0):
-        return arb.nan()  # not decided at this precision: the caller raises it
+        return arb.nan()  # undecided at this precision, so the caller raises the precision
     tolerance = arb(2) ** -int(ctx.prec)
     middle = acb.integral(
         lambda z, _: integrand(z) / peak, left, right, rel_tol=tolerance, abs_tol=tolerance * s2.sqrt() / 64

@@ -1,10 +1,9 @@
-"""Shifted distributions: X + offset, for a number or for an array of offsets, which gives independent copies.
+"""Define shifted distributions X + offset. An array of offsets gives independent copies.
 
-Offsets are data, so a float is welcome: it is the dyadic rational that it is. Differences ``x - offset``
-under a counting distribution are formed without rounding error (Knuth's two-sum), so that an outcome counts
-as on the
-lattice only if it really is. In ``sample`` a sum on a lattice that floats cannot hold is an error, never a
-silently moved outcome; under a density, sums round as floats do.
+Offsets are data, so floats are allowed and count as their exact values. For a distribution on a lattice,
+differences ``x - offset`` have no rounding error (Knuth's two-sum), so that an outcome counts as on the
+lattice only if it is. In ``sample``, a sum on a lattice that floats cannot represent is an error, so that no
+outcome is changed silently. For a distribution with a density, sums round as floats do.
 """
 
 from __future__ import annotations
@@ -43,39 +42,44 @@ _LARGEST_INTEGER = 2**62
 
 _LARGEST_NUMBER = 2**1000
 
-#: From here on every float is an integer and its neighbours are integers too.
+#: From here on, every float is an integer, and so are its neighbours.
 _ALL_INTEGERS = 2.0**52
 
 
 def _read_offset(offset: Any) -> Offset:
-    """A number as a ``Fraction``; an array as a read-only copy of dtype int64 or float64."""
-    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind first
+    """Return a number as a ``Fraction``, or an array as a read-only copy of dtype int64 or float64."""
+    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind
         return Fraction(offset)
-    is_array = isinstance(offset, np.ndarray)  # first: a union of types takes long to compare with
+    is_array = isinstance(offset, np.ndarray)  # checked by itself, because a union of types is slow
     if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
         if not isinstance(number, Fraction | int | float):
-            raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
+            raise InvalidParameterError(
+                f"an offset must be a real number, got {number!r}.", code="E-OFFSET-TYPE"
+            )
         exactly = dyadic(number)
         if not abs(exactly.numerator) < _LARGEST_NUMBER * exactly.denominator:
             raise InvalidParameterError(
-                "an offset must be below 2^1000, got a larger one; use a coarser unit."
+                "an offset must be below 2^1000, got a larger one.", code="E-OFFSET-RANGE"
             )
         return exactly
     if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
         received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
         raise InvalidParameterError(
-            "what noise is added to must be an int, Fraction, float or an array of integers or floats, got "
-            f"{received}; convert it, a list by np.array."
+            f"an offset must be an int, Fraction, float, or array of integers or floats, got {received}. "
+            "Convert a list by np.array.",
+            code="E-OFFSET-TYPE",
         )
     if offset.dtype.kind == "f":
-        kept = offset.astype(np.float64) + 0.0  # a copy, and -0.0 becomes 0.0: equal offsets have equal bytes
+        kept = offset.astype(np.float64) + 0.0  # -0.0 becomes 0.0, so that equal offsets have equal bytes
         if not np.isfinite(kept).all():
-            raise InvalidParameterError("an offset must be finite, got NaN or an infinity; check the data.")
+            raise InvalidParameterError(
+                "an offset must be finite, got NaN or an infinity.", code="E-OFFSET-NOT-FINITE"
+            )
     else:
         if offset.size and not -_LARGEST_INTEGER < int(offset.min()) <= int(offset.max()) < _LARGEST_INTEGER:
             raise InvalidParameterError(
-                "an integer offset must be below 2^62, got a larger one; use a coarser unit."
+                "an integer offset must be below 2^62, got a larger one.", code="E-OFFSET-RANGE"
             )
         kept = offset.astype(np.int64)
     kept.flags.writeable = False
@@ -85,12 +89,23 @@ def _read_offset(offset: Any) -> Offset:
 @register("shifted")
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class Shifted(Distribution):
-    """The distribution of ``base`` + ``offset``. An array of offsets gives independent copies of ``base``,
-    one for each entry.
+    """The distribution of ``base`` + ``offset``. Use ``Shifted.of``, which combines shifts of shifts.
 
-    ``base`` describes scalars. If it has a batch shape itself (a ``Product``), the last axes of an array of
-    offsets must be that shape. Two are equal if the bases are equal and the offsets are: as exact numbers, or
-    as arrays of the same dtype, shape and values. Use ``Shifted.of``, which collapses shifts of shifts.
+    Two shifted distributions are equal if their bases are equal, and their offsets are equal as exact numbers
+    or as arrays of the same dtype, shape and values.
+
+    Parameters
+    ----------
+    base : Distribution
+        A distribution of scalars.
+    offset : number or array
+        The shift. An array gives independent copies of ``base``, one for each entry. If ``base`` has a batch
+        shape (a ``Product``), this must be the shape of the last axes of the array.
+
+    Raises
+    ------
+    InvalidParameterError
+        The offset is not finite, too large or of another type, or ``base`` has structured outcomes.
     """
 
     base: Distribution
@@ -100,7 +115,9 @@ class Shifted(Distribution):
     def __init__(self, base: Distribution, offset: Any) -> None:
         if base.event_ndim:
             raise InvalidParameterError(
-                f"only scalar outcomes can be shifted, got {base!r}; shift the parts instead."
+                f"only distributions with scalar outcomes can be shifted, got {base!r}. Shift its parts "
+                "instead.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         kept = _read_offset(offset)
         if isinstance(kept, np.ndarray):
@@ -110,7 +127,7 @@ class Shifted(Distribution):
             and abs(kept.numerator) >= _LARGEST_INTEGER * kept.denominator
         ):
             raise InvalidParameterError(
-                f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit."
+                f"an offset on a lattice must be below 2^62, got {kept}.", code="E-OFFSET-RANGE"
             )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "offset", kept)
@@ -118,9 +135,7 @@ class Shifted(Distribution):
 
     @classmethod
     def of(cls, base: Distribution, offset: Any) -> Self:
-        """``base`` + ``offset``, as one shift of an unshifted distribution whenever the offsets can be added
-        exactly.
-        """
+        """Return ``base`` + ``offset``, as one shift if the offsets can be added exactly."""
         if isinstance(base, Shifted):
             total = _exact_sum(base.offset, _read_offset(offset))
             if total is not None:
@@ -138,7 +153,7 @@ class Shifted(Distribution):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shifted):
             return NotImplemented
-        same = self.base is other.base or self.base == other.base  # as a rule one object makes all releases
+        same = self.base is other.base or self.base == other.base  # releases usually share one base object
         return same and self._same_offset(other.offset)
 
     def _same_offset(self, offset: Offset) -> bool:
@@ -162,7 +177,8 @@ class Shifted(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "offset"}:
             raise InvalidParameterError(
-                f"a shifted distribution must have base and offset, got {sorted(data)}; re-create the file."
+                f"a shifted distribution must have base and offset, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         offset = data["offset"]
         return cls(
@@ -175,8 +191,10 @@ class Shifted(Distribution):
         return self._add(self.base.sample(rng, size + copies))
 
     def _add(self, draws: NDArray[Any]) -> NDArray[Any]:
-        """draws + offset: exact under a counting distribution, or refused; rounded to the nearest float under
-        a density.
+        """Return draws + offset.
+
+        For a counting distribution the sum is exact, or an error is raised. With a density it is rounded to
+        the nearest float.
         """
         offset = self.offset
         if not self._counting:
@@ -191,16 +209,18 @@ class Shifted(Distribution):
             _sum_error(draws, moved, total)
         ):
             raise InvalidParameterError(
-                f"an outcome of {self.base!r} plus its offset must be a float exactly, "
-                f"got a sum that rounds; "
-                "scale the data to integers, or round it to a multiple of a power of 1/2, "
-                "before noise on a lattice is added."
+                f"the sum of an outcome of {self.base!r} and its offset must be a float exactly, got a sum "
+                "that rounds. Before adding noise on a lattice, scale the data to integers, or round to a "
+                "multiple of a power of 1/2.",
+                code="E-SUM-ROUNDS",
             )
         return np.asarray(total)
 
     def _difference(self, x: Any) -> NDArray[Any]:
-        """x - offset, one entry for each copy; under a counting distribution never rounded onto or off the
-        lattice."""
+        """Return x - offset, one entry for each copy.
+
+        For a counting distribution it is never rounded onto the lattice or off it.
+        """
         array = trailing(x, self.batch_shape)
         offset = self.offset
         if array.dtype.kind == "O" or (
@@ -245,8 +265,9 @@ class Shifted(Distribution):
     def _scalar(self) -> Fraction:
         if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
             raise NotTractableError(
-                f"only a scalar distribution has this, got copies of shape {self.batch_shape}; ask "
-                "entry by entry."
+                f"this is defined only for a scalar distribution, got copies of shape {self.batch_shape}. "
+                "Evaluate each entry by itself.",
+                code="E-DISTRIBUTION-NOT-SCALAR",
             )
         return self.offset
 
@@ -263,7 +284,7 @@ class Shifted(Distribution):
         return self.base.mean() + float(self._scalar())
 
     def variance(self) -> float:
-        """The variance of each copy: shifting changes nothing."""
+        """Return the variance of each copy, which does not depend on the shift."""
         return self.base.variance()
 
     @property
@@ -283,7 +304,9 @@ class Shifted(Distribution):
             return joint_atoms(parts, self.batch_shape, tail)
         if isinstance(self.offset, np.ndarray) or self.base.batch_shape:
             raise NotTractableError(
-                f"a shift of coordinates is not enumerated here, got {self!r}; shift each coordinate."
+                f"a shift of coordinates cannot be enumerated, got {self!r}. Shift each coordinate by "
+                "itself.",
+                code="E-ATOMS-MISSING",
             )
         offset = self.offset
         return ((_outcome(dyadic(value) + offset), p) for value, p in self.base.atoms(tail=tail))
@@ -294,12 +317,12 @@ def _plain(x: Any) -> Any:
 
 
 def _minus(value: Any, offset: Any) -> Any:
-    """value - offset as an exact rational; an infinity stays one."""
+    """Return value - offset as an exact rational, or an infinite value unchanged."""
     if isinstance(value, float | np.floating) and np.isinf(value):
         return float(value)
     if not isinstance(value, int | float | Fraction | np.number | np.bool_):
         raise InvalidParameterError(
-            f"an outcome must be a real number, got {type(value).__name__}; convert it."
+            f"an outcome must be a real number, got {type(value).__name__}.", code="E-OUTCOME-NOT-NUMBER"
         )
     return dyadic(value) - dyadic(offset)
 
@@ -312,28 +335,26 @@ def _is_float(number: Fraction) -> bool:
 
 
 def _outcome(number: Fraction) -> int | float | Fraction:
-    """An outcome as ``sample`` would return it: an integer, or a float where one holds it."""
+    """Return an outcome as ``sample`` would: an integer, or a float if a float can represent it."""
     if number.denominator == 1:
         return int(number)
     return float(number) if _is_float(number) else number
 
 
 def _sum_error(a: Any, b: Any, total: Any) -> Any:
-    """The rounding error of total = a + b (Knuth, TAOCP 2, 4.2.2), itself exact."""
+    """Return the exact rounding error of total = a + b (Knuth, TAOCP 2, 4.2.2)."""
     back = total - a
     return (a - (total - back)) + (b - back)
 
 
 def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
-    """The rounded difference; where it rounded onto an integer, the next float towards the true one.
+    """Return the rounded difference, or the next float towards the true value if it rounded onto an integer.
 
-    Below 2^52 the neighbours of an integer are no integers: an outcome off the lattice stays off, on its own
-    side. A difference that rounded to another float has the floor of the true one already, since integers are
-    floats.
+    Below 2^52 the neighbours of an integer are not integers, so an outcome off the lattice stays off it, on
+    the same side. A difference that rounded to a non-integer float already has the floor of the true value,
+    because integers are floats.
     """
-    with np.errstate(
-        invalid="ignore"
-    ):  # infinite outcomes: their error is not a number, and they stay infinite
+    with np.errstate(invalid="ignore"):  # the error of an infinite outcome is NaN, and it stays infinite
         error = _sum_error(x, -offset, difference)
         moved = (error != 0) & (np.floor(difference) == difference) & (np.abs(difference) < _ALL_INTEGERS)
     if not moved.any():
@@ -342,7 +363,7 @@ def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
 
 
 def _exact_sum(first: Offset, second: Offset) -> Offset | None:
-    """first + second, or None where arrays cannot hold it exactly."""
+    """Return first + second, or None if arrays cannot represent it exactly."""
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return first + second
     parts: list[NDArray[Any]] = []

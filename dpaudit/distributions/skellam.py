@@ -1,5 +1,6 @@
-"""The symmetric Skellam distribution: the difference of two independent Poisson variables of equal mean
-(Skellam 1946).
+"""Define the symmetric Skellam distribution.
+
+It is the distribution of the difference of two independent Poisson variables of equal mean (Skellam 1946).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ __all__ = ["Skellam"]
 
 _TERMS = 10
 
-#: sqrt(order^2 + argument^2) from which the asymptotic series is accurate to about 1e-15.
+#: The value of sqrt(order^2 + argument^2) from which the asymptotic series is accurate to about 1e-15.
 _ASYMPTOTIC = 60.0
 
 
 def _series_polynomials(count: int) -> list[list[float]]:
-    """The polynomials w_n with u_n(t) = t^n w_n(t^2), n = 1..count, of the uniform expansion of I_nu (DLMF
-    10.41.10).
+    """Return the polynomials w_n, u_n(t) = t^n w_n(t^2), n = 1..count, of the uniform expansion of I_nu.
+
+    Source: DLMF 10.41.10.
 
     u_0 = 1 and u_{n+1}(t) = t^2 (1 - t^2) u_n'(t) / 2 + (1/8) int_0^t (1 - 5 s^2) u_n(s) ds, in exact
     arithmetic. Coefficients are listed from the lowest power of t^2.
@@ -55,7 +57,7 @@ _POLYNOMIALS = _series_polynomials(_TERMS)
 
 
 def _log_scaled_bessel(order: Floats, argument: float) -> Floats:
-    """log(exp(-argument) I_order(argument)) for orders >= 0, without under- or overflow."""
+    """Return log(exp(-argument) I_order(argument)) for orders >= 0, without underflow or overflow."""
     reach = np.hypot(order, argument)
     far = reach >= _ASYMPTOTIC
     if far.all():
@@ -65,8 +67,10 @@ def _log_scaled_bessel(order: Floats, argument: float) -> Floats:
 
 
 def _log_bessel_far(order: Floats, argument: float, reach: Floats) -> Floats:
-    """The uniform expansion (Olver; DLMF 10.41.3). With reach = sqrt(order^2 + argument^2) its terms are
-    reach^-n w_n((order/reach)^2), hence one series serves small orders (where it is Hankel's) and large ones.
+    """Return the result for large reach, by the uniform expansion (Olver; DLMF 10.41.3).
+
+    With reach = sqrt(order^2 + argument^2) its terms are reach^-n w_n((order/reach)^2). Hence the same series
+    is valid for small orders, where it is Hankel's, and for large orders.
     """
     square = (order / reach) ** 2
     total = np.zeros_like(reach)
@@ -93,11 +97,21 @@ def _log_bessel_near(order: Floats, argument: float) -> Floats:
 @register("skellam")
 @dataclass(frozen=True, repr=False, init=False)
 class Skellam(SymmetricLattice):
-    """P(X = k) = exp(-variance) I_|k|(variance): Poisson(variance/2) - Poisson(variance/2).
+    """The symmetric Skellam distribution: P(X = k) = exp(-variance) I_|k|(variance).
 
-    ``variance`` is exact and positive. Sums of independent Skellam variables are Skellam with the summed
-    variance (Agarwal, Kairouz and Liu 2021). Samples are numpy's Poisson variates: integers whose
-    distribution is the float-computed one of that generator.
+    It is the distribution of the difference of two independent Poisson(variance/2) variables. Sums of
+    independent Skellam variables are Skellam with the summed variance (Agarwal, Kairouz and Liu 2021).
+    Samples are differences of numpy's Poisson variates, whose distribution that generator computes in floats.
+
+    Parameters
+    ----------
+    variance : exact number
+        The variance, in [2^-480, 2^480].
+
+    Raises
+    ------
+    InvalidParameterError
+        ``variance`` is out of range.
     """
 
     mu: Fraction

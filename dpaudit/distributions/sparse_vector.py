@@ -1,6 +1,4 @@
-"""The interactive kernels: the sparse vector technique and the tree counter, each with the joint distribution
-of its answers.
-"""
+"""Define the sparse vector technique as an interactive kernel, with the joint distribution of its answers."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ def _optional_distribution(data: Any) -> Distribution | None:
 
 @dataclass
 class _Comparisons:
-    """A session of ``AboveThreshold``: the threshold noise in force and the positives so far, one for each
-    replicate.
-    """
+    """A session of ``AboveThreshold``: the current threshold noise and the positives, per replicate."""
 
     level: Any = None
     positives: Any = 0
@@ -49,15 +45,31 @@ class _Comparisons:
 class AboveThreshold(Kernel):
     """The sparse vector technique: answer True iff query + query noise >= threshold + threshold noise.
 
-    ``threshold`` is exact. ``threshold_noise`` is drawn once (again after each True if
-    ``resample_threshold``), ``query_noise`` for each query; one of them may be ``None``. After
-    ``max_positives`` answers True the channel is closed; ``None`` never closes it. With these, the variants
-    of Lyu, Su and Li (2017) that answer with flags are: Alg. 1 ``max_positives=c``; Alg. 2 also
-    ``resample_threshold=True``; Alg. 4 with its scales; Alg. 5 without query noise and cut-off; Alg. 6
-    without cut-off.
+    The variants of Lyu, Su and Li (2017) that answer with flags are: Alg. 1 with ``max_positives=c``; Alg. 2
+    also with ``resample_threshold=True``; Alg. 4 with its scales; Alg. 5 without query noise and cut-off;
+    Alg. 6 without cut-off. With replicates, a closed replicate answers False, which carries no information,
+    until all replicates are closed.
 
-    Under replicates a replicate that is closed answers False, which is no information, until all are closed.
-    Noise must be all Laplace or exponential, or all Gaussian (``NotTractableError`` otherwise).
+    Parameters
+    ----------
+    threshold : exact number
+        The threshold.
+    threshold_noise : Distribution or None
+        Noise that is drawn once, or again after each True if ``resample_threshold``.
+    query_noise : Distribution or None
+        Noise that is drawn for each query. At most one of the two noises may be ``None``, and they must be
+        all Laplace or exponential, or all Gaussian.
+    max_positives : int or None
+        The number of answers True after which the channel is closed (1). ``None`` never closes it.
+    resample_threshold : bool
+        Whether the threshold noise is drawn again after each True (False).
+
+    Raises
+    ------
+    InvalidParameterError
+        Both noises are ``None``, a noise is not continuous and scalar, or another parameter is out of range.
+    NotTractableError
+        The noise is of an unsupported family.
     """
 
     threshold: Fraction
@@ -77,26 +89,29 @@ class AboveThreshold(Kernel):
     ) -> None:
         if threshold_noise is None and query_noise is None:
             raise InvalidParameterError(
-                "a noisy comparison must have noise, got none; give threshold_noise or query_noise."
+                "a noisy comparison must have threshold_noise or query_noise, got neither.",
+                code="E-NOISE-MISSING",
             )
         if max_positives is not None and (
             isinstance(max_positives, bool) or not isinstance(max_positives, int) or max_positives < 1
         ):
             raise InvalidParameterError(
-                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}.",
+                code="E-MAX-POSITIVES-RANGE",
             )
         for noise in (threshold_noise, query_noise):
             if noise is not None and (
                 noise.base_measure is not BaseMeasure.LEBESGUE or noise.batch_shape or noise.event_ndim
             ):
                 raise InvalidParameterError(
-                    f"noise must be one continuous scalar distribution, got {noise!r}; pass Laplace, "
-                    "Exponential or "
-                    f"Gaussian."
+                    "noise must be a continuous scalar distribution, such as Laplace or Gaussian, got "
+                    f"{noise!r}.",
+                    code="E-NOISE-NOT-CONTINUOUS",
                 )
         if not isinstance(resample_threshold, bool):
             raise InvalidParameterError(
-                f"resample_threshold must be True or False, got {resample_threshold!r}."
+                f"resample_threshold must be True or False, got {resample_threshold!r}.",
+                code="E-RESAMPLE-THRESHOLD-TYPE",
             )
         present = [noise for noise in (threshold_noise, query_noise) if noise is not None]
         require_level_distributions(present[0], present[-1])
@@ -120,8 +135,7 @@ class AboveThreshold(Kernel):
         value = queried_numbers(query)
         if value.shape not in ((), size):
             raise InvalidParameterError(
-                f"a query must be one number or have shape {size}, got {value.shape}; ask one query at a "
-                f"time."
+                f"a query must be one number or have shape {size}, got {value.shape}.", code="E-QUERY-SHAPE"
             )
         closed = self._closed(state, size)
         self._require_open(closed)
@@ -143,7 +157,7 @@ class AboveThreshold(Kernel):
     def respond_after(
         self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
     ) -> bool:
-        """True with its conditional probability, the ratio of two joint ones in floats."""
+        """Return True with its conditional probability, the ratio of two joint probabilities in floats."""
         self._require_open(np.asarray(self._closed(state, ())))
         logs = [float(self.log_joint(queries, [*outcomes, answer])) for answer in self.answers]
         odds = np.exp(np.clip(logs[0] - logs[1], -700, 700)) if np.isfinite(logs[1]) else np.inf
@@ -159,9 +173,10 @@ class AboveThreshold(Kernel):
     def _require_open(self, closed: NDArray[np.bool_]) -> None:
         if closed.all():
             raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} positives are spent; open a new channel, and account "
-                f"for it."
+                f"the channel is closed: it has given {self.max_positives} of "
+                f"max_positives={self.max_positives} positive answers. Open a new channel and account for "
+                "it.",
+                code="E-CHANNEL-CLOSED",
             )
 
     @staticmethod
@@ -188,8 +203,10 @@ class AboveThreshold(Kernel):
     def _groups(
         self, flags: NDArray[np.bool_], single: bool
     ) -> Iterator[tuple[NDArray[np.intp], list[list[int]], list[int]]]:
-        """Replicates whose answers split alike: their rows, the positions under one draw of the threshold,
-        and the silent positions.
+        """Yield groups of replicates whose answers have the same structure.
+
+        Each group has its rows, the lists of positions that share a draw of the threshold noise, and the
+        positions after the channel is closed.
         """
         first = group = np.zeros(1, dtype=np.intp)
         if len(flags) != 1:
@@ -200,8 +217,9 @@ class AboveThreshold(Kernel):
             stop = int(self._stops(row[None])[0])
             if single and stop < len(row):
                 raise InvalidParameterError(
-                    f"a session must end with its positive number {self.max_positives}, got {len(row)} "
-                    f"answers with that positive at position {stop - 1}; a closed channel gives none."
+                    f"a session must end with positive answer {self.max_positives}, which closes the "
+                    f"channel, got {len(row)} answers with this positive at position {stop - 1}.",
+                    code="E-SESSION-AFTER-CLOSE",
                 )
             yield (
                 np.flatnonzero(group.ravel() == number),
@@ -210,7 +228,7 @@ class AboveThreshold(Kernel):
             )
 
     def _stops(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many answers each row gives before its channel is closed."""
+        """Return the number of answers of each row before its channel is closed."""
         count = flags.shape[1]
         if self.max_positives is None:
             return np.full(len(flags), count)
@@ -218,7 +236,7 @@ class AboveThreshold(Kernel):
         return np.asarray(np.where(spent.any(axis=1), np.argmax(spent, axis=1) + 1, count))
 
     def _epochs(self, flags: NDArray[np.bool_]) -> list[list[int]]:
-        """The positions that share one draw of the threshold noise."""
+        """Return lists of positions, each of which shares one draw of the threshold noise."""
         if not self.resample_threshold:
             return [list(range(len(flags)))]
         ends = [int(i) + 1 for i in np.flatnonzero(flags)]
@@ -226,15 +244,17 @@ class AboveThreshold(Kernel):
         return [list(range(a, b)) for a, b in pairwise(bounds)]
 
     def _log_epoch(self, gaps: Floats, flags: NDArray[np.bool_]) -> Floats:
-        """log P(answers) under one draw of the threshold. With d = query - threshold: True iff noise + d >=
-        level, that is noise >= level - d.
+        """Return log P(answers) under one draw of the threshold noise.
+
+        With d = query - threshold, an answer is True if and only if noise + d >= level, or noise >= level -
+        d.
         """
         if self.threshold_noise is None:
-            assert self.query_noise is not None  # the constructor refuses two times None
+            assert self.query_noise is not None  # the constructor requires one noise
             return np.asarray(log_side(self.query_noise, -gaps, flags).sum(axis=1))
         if (
             self.query_noise is None
-        ):  # the level lies above every d answered False, and not above any d answered True
+        ):  # the level is above each d answered False, not above any d answered True
             low = np.where(flags, -np.inf, gaps).max(axis=1)
             high = np.where(flags, gaps, np.inf).min(axis=1)
             return log_between(self.threshold_noise, low, high)
@@ -261,7 +281,7 @@ class AboveThreshold(Kernel):
     def _epoch_ball(self, below: list[Fraction], above: list[Fraction]) -> arb:
         level, noise = self.threshold_noise, self.query_noise
         if level is None:
-            assert noise is not None  # the constructor refuses two times None
+            assert noise is not None  # the constructor requires one noise
             total = arb(1)
             for d in below:
                 total *= between_ball(noise, None, -d)
@@ -301,16 +321,15 @@ def _flags(value: Any) -> NDArray[np.bool_]:
     if array.dtype.kind == "b":
         return array
     if not np.isin(array, (0, 1)).all():
-        raise InvalidParameterError(
-            f"an answer must be True or False, got {value!r}; pass what the channel answered."
-        )
+        raise InvalidParameterError(f"an answer must be True or False, got {value!r}.", code="E-ANSWER-TYPE")
     return array.astype(bool)
 
 
 def _one(array: NDArray[Any]) -> Any:
     if array.shape != ():
         raise InvalidParameterError(
-            f"one session has scalar queries and answers, got shape {array.shape}; pass one replicate at a "
-            f"time."
+            f"the queries and answers of one session must be scalars, got shape {array.shape}. Pass one "
+            "replicate at a time.",
+            code="E-SESSION-SHAPE",
         )
     return array[()]

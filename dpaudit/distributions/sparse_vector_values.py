@@ -1,8 +1,8 @@
-"""The sparse vector technique that shows the noisy value of every query above the threshold: algorithm 3 of
-Lyu, Su and Li (2017), from lecture notes of Roth (2011).
+"""Define the sparse vector technique that releases the noisy value of every query above the threshold.
 
-A shown value v says that the noisy threshold lies below v, so that v tells apart what the answers "below"
-hide: no epsilon holds for all numbers of queries.
+This is algorithm 3 of Lyu, Su and Li (2017), from lecture notes of Roth (2011). A released value v reveals
+that the noisy threshold is at most v, and with it information that the answers "below" hide. No epsilon holds
+for all numbers of queries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ValuesAboveThreshold"]
 
 @dataclass
 class _Comparisons:
-    """A session: the threshold's noise, drawn at the first query, and the values shown so far."""
+    """A session: the threshold noise, drawn at the first query, and the number of released values."""
 
     level: float | None = None
     positives: int = 0
@@ -37,12 +37,26 @@ class _Comparisons:
 @register_kernel("values-above-threshold")
 @dataclass(frozen=True, init=False)
 class ValuesAboveThreshold(Kernel):
-    """Answer query + query noise where that is at least threshold + threshold noise, and NaN where not.
+    """The sparse vector technique with values.
 
-    ``threshold`` is exact; ``threshold_noise`` is drawn once, ``query_noise`` for each query, both
-    ``Laplace`` or ``Exponential`` and centred at 0 (``NotTractableError`` otherwise). After ``max_positives``
-    values the channel is closed; ``None`` never closes it. Queries are single numbers: one session, no
-    replicates.
+    The answer is query + query noise if that is at least threshold + threshold noise, and NaN otherwise.
+    Queries are single numbers, and replicates are not supported.
+
+    Parameters
+    ----------
+    threshold : exact number
+        The threshold.
+    threshold_noise, query_noise : Laplace or Exponential
+        Unshifted noise. The threshold noise is drawn once, and the query noise for each query.
+    max_positives : int or None
+        The number of values after which the channel is closed (1). ``None`` never closes it.
+
+    Raises
+    ------
+    NotTractableError
+        A noise is of another family.
+    InvalidParameterError
+        ``max_positives`` is not a positive integer or ``None``.
     """
 
     threshold: Fraction
@@ -61,12 +75,14 @@ class ValuesAboveThreshold(Kernel):
         for noise in (threshold_noise, query_noise):
             if not isinstance(noise, Laplace | Exponential):
                 raise NotTractableError(
-                    f"noise must be Laplace or Exponential, got {noise!r}; use such noise, or sample."
+                    f"noise must be Laplace or Exponential, got {noise!r}. Use such noise, or sampling.",
+                    code="E-NOISE-NOT-SUPPORTED",
                 )
         whole = isinstance(max_positives, int) and not isinstance(max_positives, bool)
         if max_positives is not None and not (whole and max_positives >= 1):
             raise InvalidParameterError(
-                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
+                f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}.",
+                code="E-MAX-POSITIVES-RANGE",
             )
         object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
         object.__setattr__(self, "threshold_noise", threshold_noise)
@@ -81,7 +97,8 @@ class ValuesAboveThreshold(Kernel):
     ) -> float:
         if replicates is not None:
             raise NotTractableError(
-                f"this channel has one session at a time, got replicates={replicates}; loop over them."
+                f"this channel does not support replicates, got replicates={replicates}. Use a loop.",
+                code="E-REPLICATES-NOT-SUPPORTED",
             )
         self._require_more(state)
         if state.level is None:
@@ -99,8 +116,10 @@ class ValuesAboveThreshold(Kernel):
     def respond_after(
         self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
     ) -> float:
-        """The noisy value is drawn as ever, and shown with the chance that the level, given all answers so
-        far, lies below it."""
+        """Draw a noisy value, and release it with the conditional probability that the level is below it.
+
+        The condition is all answers so far.
+        """
         self._require_more(state)
         query = _number(queries[-1])
         value = float(query) + float(self.query_noise.sample(rng, ()))
@@ -117,18 +136,21 @@ class ValuesAboveThreshold(Kernel):
     def _require_more(self, state: _Comparisons) -> None:
         if self.max_positives is not None and state.positives >= self.max_positives:
             raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} values are shown; open a new channel, and account for "
-                f"it."
+                f"the channel is closed: it has released {self.max_positives} of "
+                f"max_positives={self.max_positives} values. Open a new channel and account for it.",
+                code="E-CHANNEL-CLOSED",
             )
 
     def _log_level(self, gaps: Floats, top: float | None) -> float:
-        """log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
+        """Return log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
         return float(log_level_integral(self.threshold_noise, self.query_noise, gaps, False, top=top))
 
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
-        """∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q): f the density of the
-        threshold's noise, F and g the distribution function and density of a query's."""
+        """Return the log of ∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q).
+
+        f is the density of the threshold noise. F and g are the distribution function and the density of the
+        query noise.
+        """
         self._require_open(queries, outcomes)
         below, shown = _split(queries, outcomes)
         threshold = float(self.threshold)
@@ -155,8 +177,9 @@ class ValuesAboveThreshold(Kernel):
         most = self.max_positives
         if most is not None and len(values) >= most and values[most - 1] + 1 < len(outcomes):
             raise InvalidParameterError(
-                f"a session must end with value number {most}, got {len(outcomes)} answers with that value "
-                f"at position {values[most - 1]}; a closed channel gives none."
+                f"a session must end with value number {most}, which closes the channel, got {len(outcomes)} "
+                f"answers with this value at position {values[most - 1]}.",
+                code="E-SESSION-AFTER-CLOSE",
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -180,19 +203,19 @@ class ValuesAboveThreshold(Kernel):
 
 
 def _answers(outcomes: Sequence[Any]) -> Floats:
-    """The answers of one session as floats, NaN for "below"; raises ``InvalidParameterError`` for others."""
+    """Return the answers of one session as floats, with NaN for "below"."""
     answers = [np.asarray(outcome) for outcome in outcomes]
     for answer in answers:
         if answer.shape != () or answer.dtype.kind != "f" or np.isinf(answer):
             raise InvalidParameterError(
-                f"an answer must be a float, NaN for a query below the threshold, got {answer!r}; pass what "
-                f"the channel answered."
+                f"an answer must be a float, or NaN for a query below the threshold, got {answer!r}.",
+                code="E-ANSWER-TYPE",
             )
     return np.array([float(answer) for answer in answers])
 
 
 def _split(queries: Sequence[Any], outcomes: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, float]]]:
-    """The queries that were answered "below", and the others with their values."""
+    """Return the queries with the answer "below", and the others with their values."""
     answers = _answers(outcomes).tolist()
     pairs = [(_number(query), answer) for query, answer in zip(queries, answers, strict=True)]
     return [q for q, v in pairs if np.isnan(v)], [(q, v) for q, v in pairs if not np.isnan(v)]
@@ -204,7 +227,7 @@ def _number(query: Any) -> Any:
     value = queried_numbers(query)
     if value.shape != ():
         raise InvalidParameterError(
-            f"a query must be one number, got shape {value.shape}; ask one query at a time."
+            f"a query must be one number, got shape {value.shape}.", code="E-QUERY-SHAPE"
         )
     return value[()].item()
 

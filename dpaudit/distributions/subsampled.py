@@ -1,8 +1,8 @@
-"""The sum over a Poisson subsample with Gaussian noise: what one step of private gradient descent shows.
+"""Define the sum over a Poisson subsample with Gaussian noise, the output of a private gradient step.
 
-Every record is in the sample with the same probability, independently; nobody sees which ones are. So the
-outcome has one distribution, a mixture over all samples, and a step has an exact loss, as any other release
-has.
+Every record is in the sample with the same probability, independently, and nobody sees the sample. The
+outcome therefore has one distribution, a mixture over all samples, and a step has an exact privacy loss like
+any other release.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dpaudit.kernel.ball import ball
 
 __all__ = ["SubsampledGaussianSum"]
 
-#: Most different sums of subsets: each one is a component of the density.
+#: The largest number of different sums of subsets. Each is a component of the density.
 MAX_COMPONENTS = 4096
 
 Row = tuple[Fraction, ...]
@@ -37,16 +37,28 @@ Row = tuple[Fraction, ...]
 @register("subsampled-gaussian-sum")
 @dataclass(frozen=True, init=False, repr=False)
 class SubsampledGaussianSum(Distribution):
-    """The distribution of sum over i of B_i x_i + Z, with independent B_i ~ Bernoulli(``rate``) and Gaussian
-    Z.
+    """The distribution of sum over i of B_i x_i + Z, with independent B_i ~ Bernoulli(rate) and Gaussian Z.
 
-    ``records`` has shape (n,) for numbers x_i, or (n, d) for vectors, whose outcome has shape (d,) and noise
-    in every coordinate; a float counts as the dyadic rational that it is. ``rate`` is exact in [0, 1], and
-    either ``sigma`` or ``variance`` of the noise is exact and positive. Kept are the records other than 0, in
-    order of size: distributions that agree are equal. ``dimension`` is d, 0 for numbers.
+    The attribute ``records`` holds the non-zero records in order of size, so that equal distributions compare
+    equal. Any number of records can be sampled. A density is a sum over the different sums of subsets. It
+    raises ``NotTractableError`` if there are more than 4096 of these (12 records of different values).
 
-    Sampling takes any number of records. Densities are sums over the different sums of subsets, and raise
-    ``NotTractableError`` where these are more than 4096 (12 records of different values).
+    Parameters
+    ----------
+    records : array or sequence
+        The x_i: shape (n,) for numbers, or (n, d) for vectors, whose outcome has shape (d,) with noise in
+        every coordinate. A float counts as its exact value.
+    rate : exact number
+        The sampling probability, in [0, 1].
+    sigma, variance : exact number, optional
+        The standard deviation or the variance of the noise, in [2^-480, 2^480]. Pass either.
+    dimension : int, optional
+        d, or 0 for numbers. Default: the dimension of the records.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of range, or the records differ in shape.
     """
 
     records: tuple[Row, ...]
@@ -66,7 +78,9 @@ class SubsampledGaussianSum(Distribution):
     ) -> None:
         if (sigma is None) == (variance is None):
             raise InvalidParameterError(
-                f"the noise must have sigma or variance, got {sigma!r} and {variance!r}; give one."
+                f"the noise must have either sigma or variance, got sigma={sigma!r} and "
+                f"variance={variance!r}.",
+                code="E-PARAMETER-CHOICE",
             )
         rows, found = _read_records(records, dimension)
         share = probability(parameter(rate, name="rate"), name="rate")
@@ -82,7 +96,7 @@ class SubsampledGaussianSum(Distribution):
 
     @cached_property
     def components(self) -> list[tuple[Row, Fraction]]:
-        """The different sums of subsets, with their chances."""
+        """The different sums of subsets, with their probabilities."""
         return _components(self.records, self.rate, max(self.dimension, 1))
 
     @cached_property
@@ -124,7 +138,8 @@ class SubsampledGaussianSum(Distribution):
         array = outcomes(x)
         if array.shape != ((self.dimension,) if self.dimension else ()):
             raise InvalidParameterError(
-                f"one outcome must have dimension {self.dimension}, got shape {array.shape}; pass one."
+                f"one outcome must have dimension {self.dimension}, got shape {array.shape}.",
+                code="E-OUTCOME-SHAPE",
             )
         return [float(entry) for entry in array.ravel()]
 
@@ -135,7 +150,7 @@ class SubsampledGaussianSum(Distribution):
         return self._mixed(outcomes(x), -1)
 
     def _mixed(self, points: Floats, sign: Any) -> Floats:
-        """The mass below ``points`` where ``sign`` is 1, above where it is -1."""
+        """Return the mass below ``points`` where ``sign`` is 1, and above where it is -1."""
         self._require_number("cdf")
         centres, weights = self._table
         gaps = np.asarray(sign * points)[..., None] - np.asarray(sign)[..., None] * centres
@@ -143,13 +158,13 @@ class SubsampledGaussianSum(Distribution):
         return np.asarray(np.sum(np.exp(weights) * tails, axis=-1))
 
     def ppf(self, q: Any) -> Floats:
-        """By bisection between the quantiles of the outer components."""
+        """Return quantiles, by bisection between the quantiles of the outer components."""
         self._require_number("inverse cdf")
         wanted, (centres, _) = levels(q), self._table
         away = math.sqrt(self.sigma2) * special.ndtri(wanted)
         inside = np.where(np.isfinite(away), away, 0.0)
         low, high = centres.min() + inside, centres.max() + inside
-        upper = wanted > 0.5  # the smaller tail is compared: it keeps its digits
+        upper = wanted > 0.5  # compare the smaller tail, which is more accurate
         sign, aim = np.where(upper, -1, 1), np.where(upper, 1 - wanted, wanted)
         for _ in range(200):
             middle, before = low + (high - low) / 2, (low, high)
@@ -157,7 +172,7 @@ class SubsampledGaussianSum(Distribution):
             left = np.where(upper, tail > aim, tail < aim)
             low, high = np.where(left, middle, low), np.where(left, high, middle)
             if np.array_equal(before, (low, high)):
-                break  # no float lies between
+                break  # there is no float in between
         return np.where(np.isfinite(away), high, away)
 
     def cdf_ball(self, x: Any) -> arb:
@@ -177,14 +192,16 @@ class SubsampledGaussianSum(Distribution):
 
     def _require_number(self, what: str) -> None:
         if self.dimension:
-            raise NotTractableError(f"a vector has no {what}; use its density, or sample.")
+            raise NotTractableError(
+                f"a vector has no {what}. Use its density, or sampling.", code="E-DISTRIBUTION-NOT-SCALAR"
+            )
 
     def mean(self) -> float:
         self._require_number("single mean")
         return float(self.rate * sum((row[0] for row in self.records), Fraction(0)))
 
     def variance(self) -> float:
-        """Of the outcome, noise and sampling together."""
+        """Return the variance of the outcome, from noise and sampling."""
         self._require_number("single variance")
         squares = sum((row[0] ** 2 for row in self.records), Fraction(0))
         return float(self.sigma2 + self.rate * (1 - self.rate) * squares)
@@ -194,8 +211,11 @@ class SubsampledGaussianSum(Distribution):
         return Support(lower=None, upper=None, integer=False)
 
     def outcome_against(self, other: SubsampledGaussianSum, distance: float) -> Any:
-        """An outcome far out, ``distance`` deviations of the noise, where this distribution has records that
-        ``other`` has not; against them where it has fewer."""
+        """Return an outcome ``distance`` standard deviations of the noise away from the mean of ``other``.
+
+        The direction is the sum of the records of this distribution minus the sum of the records of
+        ``other``.
+        """
         size = max(self.dimension, 1)
         mine, others = (
             np.array(distribution.records, dtype=float).reshape(-1, size) for distribution in (self, other)
@@ -224,8 +244,8 @@ class SubsampledGaussianSum(Distribution):
         if not good or len(entries) < len(rows or ()) or not all(isinstance(text, str) for text in texts):
             raise InvalidParameterError(
                 f"a {cls.name} distribution must have records, dimension, rate and variance as exact "
-                "strings, got "
-                f"{str(data)[:60]}; re-create the file."
+                f"strings, got {str(data)[:60]}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         size = int(exact(data["dimension"], name="dimension"))
         records = entries if size else [row[0] if len(row) == 1 else row for row in entries]
@@ -239,7 +259,7 @@ class SubsampledGaussianSum(Distribution):
 
 
 def _read_records(records: Sequence[Any] | NDArray[Any], dimension: int | None) -> tuple[list[Row], int]:
-    """The records as exact rows of equal length, and that length; 0 for numbers, which are rows of one."""
+    """Return the records as exact rows of equal length, and this length, or 0 for numbers (rows of one)."""
     if dimension is None:
         one = records.shape[1:] if isinstance(records, np.ndarray) else np.shape([*records, 0][0])
         dimension = one[0] if one else 0
@@ -248,8 +268,7 @@ def _read_records(records: Sequence[Any] | NDArray[Any], dimension: int | None) 
         shape = np.shape(record)
         if shape != ((dimension,) if dimension else ()):
             raise InvalidParameterError(
-                f"every record must have dimension {dimension}, got shape {shape}; pass numbers, or vectors "
-                "of one length."
+                f"every record must have dimension {dimension}, got shape {shape}.", code="E-RECORD-SHAPE"
             )
         entries = record if dimension else [record]
         rows.append(tuple(_entry(entry) for entry in entries))
@@ -273,7 +292,8 @@ def _components(records: tuple[Row, ...], rate: Fraction, size: int) -> list[tup
         sums = later
         if len(sums) > MAX_COMPONENTS:
             raise NotTractableError(
-                f"the density needs at most {MAX_COMPONENTS} different sums of subsets, {len(records)} "
-                "records have more; audit fewer records, or records of equal values."
+                f"the density requires at most {MAX_COMPONENTS} different sums of subsets, {len(records)} "
+                "records have more. Use fewer records, or records of equal values.",
+                code="E-TERMS-TOO-MANY",
             )
     return sorted(sums.items())

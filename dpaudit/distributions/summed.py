@@ -1,8 +1,7 @@
-"""Noise distributions from the formulas of their masses alone: moments, sums, exponential moments, and a
-sampler.
+"""Compute moments, sums and exponential moments of noise distributions from their masses alone.
 
-A second route to the closed forms of the other files, which nothing here uses for what it is compared with:
-terms are added up, and what is left of a series is bounded.
+This is an independent check of the closed forms of the other files, which are not used here for the
+quantities that are compared. Terms are added up, and the remainder of each series is bounded.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ Integers = NDArray[np.int64]
 
 
 def laplace_mass(b: Number, k: int) -> arb:
-    """The mass of the discrete Laplace distribution: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
+    """Return the discrete Laplace mass (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b} as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
 
 def laplace_moment(b: Number, degree: int) -> arb:
-    """Sum over all integers k of k^degree times that mass, added up term by term; ``degree`` even.
+    """Return the sum over all integers k of k^degree times ``laplace_mass``, for even ``degree``.
 
-    Terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so that the rest after N
-    terms is between 0 and t(N+1)/(1 - r).
+    The terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so the remainder
+    after N terms is between 0 and t(N+1)/(1 - r).
     """
     ratio = ball(-1 / Fraction(b)).exp()
     last = math.ceil(Fraction(b) * ctx.prec * Fraction(7, 10)) + 4 * degree + 4
@@ -58,10 +57,10 @@ def laplace_moment(b: Number, degree: int) -> arb:
 
 @lru_cache(maxsize=8)
 def _one_sided_sum(n: int, b: Fraction, length: int, bits: int) -> tuple[arb, ...]:
-    """Masses 0..length-1 of the sum of ``n`` Pólya(1/n, e^{-1/b}) variables, by truncated convolution.
+    """Return masses 0..length-1 of the sum of ``n`` Pólya(1/n, e^{-1/b}) variables, by truncated convolution.
 
-    The low masses of a sum of non-negative integers need only the low masses of its parts, so cutting loses
-    nothing. ``bits`` is the working precision, named for the cache.
+    The low masses of a sum of non-negative integers depend only on the low masses of its parts, so truncation
+    is exact. ``bits`` is the working precision, a parameter because it is part of the cache key.
     """
     ratio, mass = ball(-1 / b).exp(), (1 - ball(-1 / b).exp()) ** ball(Fraction(1, n))
     single = [mass]
@@ -81,8 +80,9 @@ def _cut(polynomial: arb_poly, length: int) -> arb_poly:
 
 
 def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> arb:
-    """P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from nothing but the Pólya
-    masses: sums up to ``length`` by convolution, the rest as a ball.
+    """Return P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from the Pólya masses only.
+
+    Sums up to ``length`` are computed by convolution, and the remainder is a ball.
     """
     masses = _one_sided_sum(n, Fraction(b), length, int(ctx.prec))
     inside = length - k
@@ -94,15 +94,19 @@ def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> arb:
 def gamma_poisson(
     rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str
 ) -> NDArray[np.int64]:
-    """X ~ Poisson(λ), λ ~ Gamma(shape, second). ``reading`` says whether the second parameter is the gamma
-    distribution's "scale" or its "rate"."""
+    """Draw X ~ Poisson(λ) with λ ~ Gamma(shape, second).
+
+    ``reading`` is "scale" or "rate", the meaning of the second parameter of the gamma distribution.
+    """
     scale = second if reading == "scale" else 1 / second
     return rng.poisson(rng.gamma(shape, scale, size=size))
 
 
 def poisson_difference(variance: Number, k: int) -> arb:
-    """P(N1 - N2 = k), k >= 0, N1 and N2 Poisson(variance / 2): sum of e^{-v} (v/2)^{2j+k} / (j! (j+k)!), from
-    ratios of neighbours."""
+    """Return P(N1 - N2 = k), k >= 0, for independent N1 and N2 with distribution Poisson(variance / 2).
+
+    It is the sum of e^{-v} (v/2)^{2j+k} / (j! (j+k)!) over j, from ratios of successive terms.
+    """
     half = ball(Fraction(variance) / 2)
     term = (-2 * half).exp() * half**k / arb(k + 1).gamma()
     total, j = term, 0
@@ -116,7 +120,7 @@ def poisson_difference(variance: Number, k: int) -> arb:
 
 
 def skellam_pair(first: Number, second: Number, k: int) -> arb:
-    """P(X + Y = k) for independent Skellam variables of two variances, by summation; the rest as a ball."""
+    """Return P(X + Y = k) for independent Skellam variables, by summation, with the remainder as a ball."""
     distributions = [Skellam(variance=v) for v in (first, second)]
     reach = int(14 * math.sqrt(first) + 60)
     total = sum(
@@ -130,7 +134,7 @@ def skellam_pair(first: Number, second: Number, k: int) -> arb:
 
 
 def skellam_mgf(variance: Number, t: Fraction) -> arb:
-    """E e^{tX} by summation: the ratios of e^{tk} p(k) fall with k, so the rest is at most geometric."""
+    """Return E e^{tX} by summation. Ratios of e^{tk} p(k) decrease, so the remainder is at most geometric."""
     distribution, point = Skellam(variance=variance), ball(t)
     reach = int((abs(t) + 16) * (math.sqrt(variance) + 1) + float(variance) * math.sinh(abs(t)) + 60)
     terms = [(distribution.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
@@ -139,10 +143,10 @@ def skellam_mgf(variance: Number, t: Fraction) -> arb:
 
 
 def laplace_sum_tail(n: int, x: arb) -> arb:
-    """P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
+    """Return P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
 
-    The density is exp(-x) times a polynomial: a sum of Gamma tails with positive weights
-    C(n-1+k, k) 2^-(n+k), k = 0..n-1, of shape n - k.
+    The density is exp(-x) times a polynomial, so this is a sum of Gamma tails of shape n - k with positive
+    weights C(n-1+k, k) 2^-(n+k), k = 0..n-1.
     """
     total, shape_tail, power = arb(0), arb(0), arb(1)
     tails = []

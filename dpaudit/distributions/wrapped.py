@@ -1,9 +1,8 @@
-"""Integer distributions modulo m: what a server sees that sums masked messages in Z_m.
+"""Define integer distributions modulo m, which a server sees if it sums masked messages in Z_m.
 
-P(Y = y) = Σ_j p(y + j m). Finite supports give a finite sum. For a log-concave distribution the two rests are
-at most
-geometric (fact F6, in steps of m: a log-concave sequence stays log-concave when only every m-th term is
-kept); for others they are bounded by the tail of the distribution itself.
+P(Y = y) = Σ_j p(y + j m). Finite supports give a finite sum. For a log-concave distribution, the two
+remainders are at most geometric (fact F6, in steps of m, because every m-th term of a log-concave sequence is
+a log-concave sequence). For other distributions, the tail of the distribution bounds them.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from dpaudit.kernel.ball import ball
 
 __all__ = ["WrappedMod"]
 
-#: Largest modulus: sums of two residues, and of a residue and an offset, stay exact in int64 and in floats.
+#: The largest modulus. Sums of two residues, or of a residue and an offset, are exact in int64 and in floats.
 _LARGEST = 2**52
-#: Most terms of one sum over j, and most residues in a table for cdf and ppf.
+#: The largest number of terms of a sum over j, and of residues in a table for cdf and ppf.
 _TERMS, _TABLE = 2**16, 2**16
 #: Numbers in the largest temporary array.
 _CHUNK = 2**22
@@ -42,12 +41,24 @@ _CHUNK = 2**22
 @register("wrapped-mod")
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class WrappedMod(Distribution):
-    """The distribution of (X + ``offset``) mod ``modulus`` on 0, ..., modulus - 1, for X from an integer
-    distribution ``base``.
+    """The distribution of (X + offset) mod m on 0, ..., m - 1, for an integer variable X.
 
-    ``offset`` is an integer or an integer array, which gives independent copies; it is kept modulo m. Raises
-    ``NotTractableError`` for a base that is not a scalar distribution on the integers, and, when evaluated,
-    for one so wide that a sum has more than 2^16 terms.
+    Parameters
+    ----------
+    base : Distribution
+        The distribution of X, a scalar distribution on the integers.
+    modulus : int
+        The modulus m, from 1 to 2^52.
+    offset : int or array of int
+        The shift (0), stored modulo m. An array gives independent copies.
+
+    Raises
+    ------
+    InvalidParameterError
+        The modulus or the offset is out of range.
+    NotTractableError
+        ``base`` is not a scalar distribution on the integers. Evaluation also raises this if ``base`` is so
+        wide that a sum has more than 2^16 terms.
     """
 
     base: LatticeDistribution
@@ -58,19 +69,19 @@ class WrappedMod(Distribution):
     def __init__(self, base: Distribution, *, modulus: int, offset: Any = 0) -> None:
         if not isinstance(base, LatticeDistribution):
             raise NotTractableError(
-                f"only a scalar distribution on the integers can be wrapped, got {base!r}; pass the "
-                "noise, and its "
-                f"shift as offset."
+                f"only a scalar distribution on the integers can be wrapped, got {base!r}. Pass its shift "
+                "as offset.",
+                code="E-DISTRIBUTION-NOT-LATTICE",
             )
         if isinstance(modulus, bool) or not isinstance(modulus, int) or not 1 <= modulus <= _LARGEST:
             raise InvalidParameterError(
-                f"modulus must be an integer from 1 to 2^52, got {modulus!r}; choose another group."
+                f"modulus must be an integer from 1 to 2^52, got {modulus!r}.", code="E-MODULUS-RANGE"
             )
         values = np.asarray(offset)
         numbers = values.ravel().tolist()
         if values.dtype.kind not in "biufO" or not all(v == v // 1 for v in numbers):
             raise InvalidParameterError(
-                f"an offset in Z_m must be an integer, got {offset!r}; scale and round the data first."
+                f"an offset in Z_m must be an integer, got {offset!r}.", code="E-OFFSET-NOT-INTEGER"
             )
         kept = np.array([int(v % modulus) for v in numbers], dtype=np.int64).reshape(values.shape)
         kept.setflags(write=False)
@@ -100,7 +111,7 @@ class WrappedMod(Distribution):
         )
 
     def _log_residues(self, residues: Floats) -> Floats:
-        """log Σ_j p(residue + j m), residues in 0..m-1, over the terms that matter at double precision."""
+        """Return log Σ_j p(residue + j m) for residues in 0..m-1, over the terms that matter in floats."""
         first, last = _reach(self.base, self.modulus)
         total = np.full(residues.shape, -np.inf)
         rows = max(1, _CHUNK // max(residues.size, 1))
@@ -125,7 +136,7 @@ class WrappedMod(Distribution):
         return total
 
     def residue_ball(self, residue: int) -> arb:
-        """An ``arb`` that contains Σ_j p(residue + j m)."""
+        """Return an ``arb`` that contains Σ_j p(residue + j m)."""
         m, ends = self.modulus, self.base.support
         if ends.lower is not None and ends.upper is not None:
             first, last = math.ceil((ends.lower - residue) / m), math.floor((ends.upper - residue) / m)
@@ -140,7 +151,7 @@ class WrappedMod(Distribution):
         return total + self._half(residue, *far)
 
     def _half(self, residue: int, start: int, step: int) -> arb:
-        """The terms j = start, start + step, ... of one sum, with a bound on the rest."""
+        """Return the sum of the terms j = start, start + step, ..., with a bound on the remainder."""
         total, last = arb(0), self._term(residue + start * self.modulus)
         threshold = arb(2) ** -int(ctx.prec)
         for count in range(1, _TERMS):
@@ -155,13 +166,15 @@ class WrappedMod(Distribution):
                 return total + arb(0).union(rest)
             last = following
         raise NotTractableError(
-            f"a wrapped sum may have at most {_TERMS} terms, got more; use a larger modulus or less noise."
+            f"a wrapped sum may have at most {_TERMS} terms, got more. Use a larger modulus or less noise.",
+            code="E-TERMS-TOO-MANY",
         )
 
     def _unseen(self, near: int, far: int, *, last: arb | None = None) -> arb | None:
-        """A bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
+        """Return a bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
 
-        It evaluates none of them: a term of a Pólya difference far out is expensive, and often negligible.
+        It does not evaluate these terms, because distant terms of a Pólya difference are expensive and often
+        negligible.
         """
         if not (isinstance(self.base, PolyaDifference) and self.base.shape <= 1 and abs(near) <= abs(far)):
             return None
@@ -171,14 +184,15 @@ class WrappedMod(Distribution):
         return first / (1 - ratio**self.modulus)
 
     def _rest(self, last: arb, following: arb, k: int, step: int) -> arb:
-        """A bound on the terms from k on, outwards, of which ``following`` is the first and ``last`` the one
-        before.
+        """Return a bound on the terms from k outwards.
+
+        ``following`` is the first of them, and ``last`` is the term before it.
         """
-        if following.is_zero():  # past the end of a support, or between atoms: only the tail itself is safe
+        if following.is_zero():  # beyond the support or between atoms, only the tail itself is a valid bound
             return self._tail(k, step)
         ratio = None
         if self.base.log_concave.holds:
-            ratio = following / last  # ratios fall outwards: Σ <= p(k) (1 + ρ + ρ² + ...)
+            ratio = following / last  # ratios decrease outwards, so Σ <= p(k) (1 + ρ + ρ² + ...)
         elif isinstance(self.base, Polya | PolyaDifference) and self.base.shape <= 1 and step * k >= 0:
             # p(j+1) <= x p(j) for j >= 0 (polya_difference.py), and the difference is symmetric
             ratio = _ratio(self.base) ** self.modulus
@@ -187,7 +201,7 @@ class WrappedMod(Distribution):
         return following / (1 - ratio) if ratio < 1 else arb.pos_inf()
 
     def _tail(self, k: int, step: int) -> arb:
-        """P(X >= k) outwards to the right, P(X <= k) to the left."""
+        """Return P(X >= k) if ``step`` is positive, else P(X <= k)."""
         return self.base.sf_ball(k - 1) if step > 0 else self.base.cdf_ball(k)
 
     def _term(self, k: int) -> arb:
@@ -203,8 +217,9 @@ class WrappedMod(Distribution):
             return joint_atoms(parts, self.batch_shape, tail)
         if self.modulus > _TABLE:
             raise NotTractableError(
-                f"at most {_TABLE} outcomes are enumerated, got the modulus {self.modulus}; replay or "
-                f"sample instead."
+                f"at most {_TABLE} outcomes can be enumerated, got modulus {self.modulus}. Use replay or "
+                "sampling.",
+                code="E-OUTCOMES-TOO-MANY",
             )
         shift = int(self.offset)
         pairs = ((y, self.residue_ball((y - shift) % self.modulus)) for y in range(self.modulus))
@@ -221,10 +236,11 @@ class WrappedMod(Distribution):
         return np.asarray((self._cumulated()[..., 1:-1] < level[..., None]).sum(axis=-1), dtype=np.int64)
 
     def _cumulated(self) -> Floats:
-        """P(Y < y) for y = 0, ..., m, shape batch_shape + (m + 1,)."""
+        """Return P(Y < y) for y = 0, ..., m, with shape batch_shape + (m + 1,)."""
         if self.modulus > _TABLE:
             raise NotTractableError(
-                f"a cdf in Z_m needs m of at most {_TABLE}, got {self.modulus}; draw it visibly."
+                f"a cdf in Z_m requires m to be at most {_TABLE}, got {self.modulus}. Draw it visibly.",
+                code="E-TERMS-TOO-MANY",
             )
         chances = np.exp(self._log_residues(np.arange(float(self.modulus))))
         mine = chances[(np.arange(self.modulus) - self.offset[..., None]) % self.modulus]
@@ -244,13 +260,14 @@ class WrappedMod(Distribution):
     def from_json(cls, data: dict[str, Any]) -> Self:
         if data.keys() != {"law", "base", "modulus", "offset"}:
             raise InvalidParameterError(
-                f"a {cls.name} distribution must have base, modulus and offset, got {sorted(data)}; "
-                "re-create the "
-                f"file."
+                f"a {cls.name} distribution must have base, modulus and offset, got {sorted(data)}.",
+                code="E-DISTRIBUTION-FIELDS",
             )
         offset = decode_value(data["offset"])
         if not isinstance(offset, np.ndarray):
-            raise InvalidParameterError(f"an offset must be an array, got {offset!r}; re-create the file.")
+            raise InvalidParameterError(
+                f"an offset must be an array, got {offset!r}.", code="E-DISTRIBUTION-FIELDS"
+            )
         modulus = int(exact(data["modulus"], name="modulus"))
         return cls(distribution_from_json(data["base"]), modulus=modulus, offset=offset)
 
@@ -272,7 +289,7 @@ class WrappedMod(Distribution):
 
 @lru_cache(maxsize=1024)
 def _reach(base: LatticeDistribution, modulus: int) -> tuple[int, int]:
-    """The range of j with every term that is not negligible against the largest one of its sum."""
+    """Return a range of j that contains every term not negligible relative to the largest of its sum."""
     ends = base.support
     if ends.lower is not None and ends.upper is not None:
         first, last = math.floor(ends.lower / modulus), math.floor(ends.upper / modulus)
@@ -282,20 +299,21 @@ def _reach(base: LatticeDistribution, modulus: int) -> tuple[int, int]:
         peak = float(base.logp(centre))
         while max(float(base.logp(centre - step)), float(base.logp(centre + step))) > peak - 60:
             step *= 2
-        # The tails fall at least geometrically from the centre: the nearest term on either side dominates
-        # what lies beyond.
+        # The tails decrease at least geometrically from the centre, so the nearest term on either side
+        # dominates the terms beyond it.
         first, last = (centre - step) // modulus - 1, (centre + step) // modulus + 1
     if last - first > _TERMS:
         raise NotTractableError(
-            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}; use a larger modulus "
-            f"or less noise."
+            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}. Use a larger modulus or "
+            "less noise.",
+            code="E-TERMS-TOO-MANY",
         )
     return first, last
 
 
 def _ratio(distribution: Polya | PolyaDifference) -> arb:
-    """A ball for x, the limit of p(k+1)/p(k)."""
+    """Return a ball for x, the limit of p(k+1)/p(k)."""
     if distribution.log_ratio is not None:
         return ball(-distribution.log_ratio).exp()
-    assert isinstance(distribution, Polya)  # only that one may be given by its ratio
+    assert isinstance(distribution, Polya)  # only Polya may have a ratio instead
     return ball(distribution.ratio or 0)

@@ -1,11 +1,10 @@
-"""Ball arithmetic: the thin layer over python-flint that every certified number goes through.
+"""Ball arithmetic: the thin layer over python-flint through which every certified number passes.
 
 A ball (``arb``) is a midpoint with a radius that contains the true value. Rules of this file:
 
-* numbers enter as integers or ``Fraction`` only (``ball``); a float enters only as the dyadic rational that
-  it is;
-* numbers leave as floats with directed rounding (``lower``, ``upper``), or as exact dyadic rationals;
-* a comparison that the radius leaves open is never guessed: ``sign_of`` doubles the precision, then raises.
+* Numbers enter as integers or ``Fraction`` only (``ball``). A float enters only as the dyadic rational that
+it is. * Numbers leave as floats with directed rounding (``lower``, ``upper``), or as exact dyadic rationals.
+* A comparison that the radius leaves open is never guessed: ``sign_of`` doubles the precision, then raises.
 """
 
 from __future__ import annotations
@@ -39,14 +38,13 @@ __all__ = [
 START_PRECISION = 128
 MAX_PRECISION = 8192
 
-#: How many bits a bound keeps, and the default accuracy of an enclosure, which leaves room for rounding.
+#: Significant bits of a bound, and the default accuracy of an enclosure, which leaves room for rounding.
 SHORT_BITS = 56
 ACCURACY = 80
 #: No bound has bits below 2^-SHORT_EXPONENT: files hold numbers of at most 4300 digits.
 SHORT_EXPONENT = 4000
 
-#: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying
-#: anything.
+#: Exact ends are Python integers. With larger exponents they would fill the memory and be useless.
 MAX_EXPONENT_BITS = 4_000_000
 
 
@@ -62,42 +60,44 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def ball(value: int | Fraction) -> arb:
-    """Return an ``arb`` that contains the exact number ``value`` (radius 0 where it is representable)."""
+    """Return an ``arb`` that contains the exact number ``value`` (with radius 0 if it is representable)."""
     number = value if type(value) is Fraction else Fraction(value)
     return arb(fmpq(number.numerator, number.denominator))
 
 
 def integer(value: arb) -> int:
-    """The integer that a ball holds. Raises ``UndecidedError`` where it holds none, or more than one."""
+    """Return the only integer in a ball. Raise ``UndecidedError`` if it holds none, or several."""
     whole = value.unique_fmpz()
     if whole is None:
-        raise UndecidedError(f"one integer must lie in the ball, got {value}; raise the precision.")
+        raise UndecidedError(f"the ball must hold one integer, got {value}.", code="E-BALL-INTEGER")
     return int(whole)
 
 
 def lower_exact(value: arb) -> Fraction:
-    """The lower end of a finite ball as an exact rational (0 below a positive end too small to write down).
+    """Return the lower end of a finite ball as an exact rational (0 below a positive end too small to write
+    down).
 
-    Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
+    Raise ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
     man, exponent = _end(value, "lower")
     return -_rounded_up(-man, exponent)
 
 
 def upper_exact(value: arb) -> Fraction:
-    """The upper end of a finite ball as an exact rational, rounded outward if it is too small to be written
-    down.
+    """Return the upper end of a finite ball as an exact rational.
 
-    Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
+    It is rounded outward if it is too small to be written down. Raise ``UndecidedError`` for a ball that is
+    not finite, or too large to be written down.
     """
     return _rounded_up(*_end(value, "upper"))
 
 
 def upper_short(value: arb) -> Fraction:
-    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not below the ball and hardly above it.
+    """Return a dyadic rational with at most ``SHORT_BITS`` significant bits, not below the ball and hardly
+    above it.
 
-    Bounds in certificates are rounded so: whoever re-derives them with another version of FLINT, whose balls
-    differ in the last bits, gets the same number.
+    Bounds in certificates are rounded in this way. Another version of FLINT, whose balls differ in the last
+    bits, then derives the same number.
     """
     end = upper_exact(value)
     power = end.denominator.bit_length() - 1
@@ -109,18 +109,19 @@ def upper_short(value: arb) -> Fraction:
 
 
 def lower_short(value: arb) -> Fraction:
-    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly below it.
+    """Return a dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly
+    below it.
 
-    Witnesses state their bounds so: the same sum, computed again in another process, was seen to differ in
-    its last bits, and a bound that is too large by them is refused.
+    Witnesses round their bounds in this way. The same sum, computed in another process, can differ in its
+    last bits, and a bound that is too large by these bits is refused.
     """
     return -upper_short(-value)
 
 
 def _end(value: arb, side: str) -> tuple[int, int]:
-    """Mantissa and exponent of one end of a ball."""
+    """Return mantissa and exponent of one end of a ball."""
     if not value.is_finite():
-        raise UndecidedError(f"an exact end needs a finite ball, got {value}; raise the precision.")
+        raise UndecidedError(f"an exact end needs a finite ball, got {value}.", code="E-BALL-INFINITE")
     # FLINT rounds the end outward at the working precision, so the ball's own bits must fit.
     with precision(max(ctx.prec, START_PRECISION, int(value.bits()) + 64)):
         mantissa, exponent = (value.lower() if side == "lower" else value.upper()).man_exp()
@@ -128,7 +129,7 @@ def _end(value: arb, side: str) -> tuple[int, int]:
 
 
 def _rounded_up(man: int, exponent: int) -> Fraction:
-    """``man * 2**exponent``, or an upper bound of it where the exponent is out of reach."""
+    """Return ``man * 2**exponent``, or an upper bound of it if the exponent is out of reach."""
     if man == 0:
         return Fraction(0)
     if abs(exponent) > MAX_EXPONENT_BITS:
@@ -137,24 +138,24 @@ def _rounded_up(man: int, exponent: int) -> Fraction:
 
 
 def _far_end(man: int, exponent: int) -> Fraction:
-    """An upper bound of ``man * 2**exponent`` for an exponent out of reach."""
+    """Return an upper bound of ``man * 2**exponent`` for an exponent out of reach."""
     if exponent < 0 and man.bit_length() < MAX_EXPONENT_BITS // 2:
         return Fraction(1, 1 << MAX_EXPONENT_BITS // 2) if man > 0 else Fraction(0)
     raise UndecidedError(
-        f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the "
-        "parameters."
+        f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}.",
+        code="E-BALL-EXPONENT",
     )
 
 
 def lower(value: arb) -> float:
-    """The largest float not above the ball (``-inf`` for an indeterminate one)."""
+    """Return the largest float not above the ball (``-inf`` for an indeterminate ball)."""
     if not value.is_finite():
         return math.inf if value > 0 and not value.is_nan() else -math.inf
     return _round_down(lower_exact(value))
 
 
 def upper(value: arb) -> float:
-    """The smallest float not below the ball (``inf`` for an indeterminate one)."""
+    """Return the smallest float not below the ball (``inf`` for an indeterminate ball)."""
     if not value.is_finite():
         return -math.inf if value < 0 and not value.is_nan() else math.inf
     return 0.0 - _round_down(-upper_exact(value))  # a negation would write 0 as -0.0
@@ -169,11 +170,10 @@ def _round_down(number: Fraction) -> float:
 
 
 def sign_of(compute: Callable[[], arb], *, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> int:
-    """The sign (-1 or 1) of the number that ``compute`` encloses, at whatever precision decides it.
+    """Return the sign (-1, 0 or 1) of the number that ``compute`` encloses.
 
-    ``compute`` is called again at doubled precision until the ball excludes 0. A ball that is exactly 0 has
-    sign 0. Raises ``UndecidedError`` when ``limit`` bits do not decide: the row is then inconclusive, never
-    guessed.
+    ``compute`` is called at doubled precision until the ball excludes 0. A ball that is exactly 0 has sign 0.
+    Raise ``UndecidedError`` if ``limit`` bits do not decide. The row is then inconclusive, never guessed.
     """
     bits = start
     while bits <= limit:
@@ -187,8 +187,7 @@ def sign_of(compute: Callable[[], arb], *, start: int = START_PRECISION, limit: 
             return 0
         bits *= 2
     raise UndecidedError(
-        f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or "
-        "report inconclusive."
+        f"the sign must be decided within {limit} bits, got the ball {value}.", code="E-SIGN-UNDECIDED"
     )
 
 
@@ -199,12 +198,12 @@ def enclose(
     start: int = START_PRECISION,
     limit: int = MAX_PRECISION,
 ) -> arb:
-    """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit``
+    """Return a ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit``
     allows.
 
-    The precision is doubled until the relative accuracy suffices; cancellation near 0 may leave a small ball
-    around 0, which is returned as it is, since every ball on the way is an enclosure. Raises
-    ``UndecidedError`` if none is finite.
+    The precision is doubled until the relative accuracy suffices. Cancellation near 0 may leave a small ball
+    around 0, which is returned, since every ball on the way is an enclosure. Raise ``UndecidedError`` if no
+    ball is finite.
     """
     precision_bits = start
     while True:
@@ -217,11 +216,11 @@ def enclose(
         precision_bits *= 2
     if not value.is_finite():
         raise UndecidedError(
-            f"a finite enclosure must be reached within {limit} bits, got {value}; rescale the parameters."
+            f"a finite enclosure must be reached within {limit} bits, got {value}.", code="E-BALL-INFINITE"
         )
     return value
 
 
 def exceeds(left: arb, right: arb) -> bool:
-    """Whether ``left > right`` holds for every pair of points of the two balls."""
+    """Return whether ``left > right`` holds for every pair of points of the two balls."""
     return bool(left > right)

@@ -1,23 +1,25 @@
 """Tier 0 for programs that branch on their data and release with noise: by rational arithmetic alone.
 
-    python branches_t0.py certificate.json        (with program_t0.py, claim_t0.py and kernel_t0.py beside it)
+    python branches_t0.py certificate.json        (with program_t0.py, claim_t0.py and kernel_t0.py in its
+    folder)
 
-The certificate holds the decision tree of a program, as ``program_t0`` reads it: comparisons of data, public
-questions, shown constants and releases, with Laplace noise alone or Gaussian noise alone. Nothing is hidden.
+The certificate holds the decision tree of a program, in the format of ``program_t0``: comparisons of data,
+public questions, shown constants and releases, with Laplace noise only or Gaussian noise only. There are no
+hidden draws.
 
-The rule (G11). Fix data x, a neighbour x + d and all outcomes. Then x follows one path p, x + d one path q.
-For each pair of paths and each box of changes the certificate says either why no x follows p while x + d
-follows q: both come to one public question, whose answer the outcomes give, and answer it differently, or
-multipliers contradict the joint constraints; or, for each release, multipliers that bound how far its value
-on q at x + d is from that on p at x. Then p and q must show and release alike: equal constants, distributions
-and
-scales in one order. So both sides show the same for equal outcomes, and the loss is at most the largest sum
-of distance / scale (Laplace: the ratio of densities, outcome by outcome), or rho the largest sum of
-distance^2 / (2 variance), and mu^2 = 2 rho (Gaussian: from the ends upwards, as in ``gaussian_t0``, over
-pairs of nodes: what one release changes is the same for each outcome that may come).
+The rule (G11). Fix data x, a neighbour x + d and all outcomes. Then x follows one path p, and x + d one path
+q. For each pair of paths and each box of changes the certificate has one of two arguments. Either no x
+follows p while x + d follows q: both reach one public question, whose answer the outcomes determine, and
+answer it differently, or multipliers contradict the joint constraints. Or there are multipliers for each
+release that bound how far its value on q at x + d is from its value on p at x. Then p and q must show and
+release alike: equal constants, distributions and scales in the same order. So both sides show the same for
+equal outcomes. The loss is at most the largest sum of distance / scale (Laplace: the ratio of densities,
+outcome by outcome). For Gaussian noise, rho is at most the largest sum of distance^2 / (2 variance), and mu^2
+= 2 rho (by induction from the ends, as in ``gaussian_t0``, over pairs of nodes: the change of one release is
+the same for every later outcome).
 
-What is assumed: the tree is the program's, and equal texts in it are equal questions about the outcomes, by
-their numbers; numbers are exact; both sides have the same number of records.
+Assumptions: the tree is the program's, and equal texts in it are equal questions about the outcomes,
+identified by their numbers; numbers are exact; both sides have the same number of records.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ try:
         total,
         unit,
     )
-except ImportError:  # run alone, the other file beside it
+except ImportError:  # run as a script, with the other files in its folder
     sys.path.append(str(Path(__file__).parent))
     from program_t0 import (  # type: ignore[import-not-found,no-redef]
         CONSTANT,
@@ -77,12 +79,12 @@ __all__ = ["DISTRIBUTION", "Checked", "check", "excluded", "joint", "main", "mov
 
 MAX_PAIRS = 50_000
 
-#: The noise of a proof of each quantity.
+#: The noise that a proof of each quantity requires.
 DISTRIBUTION = {"epsilon": "laplace", "rho": "gaussian", "mu": "gaussian"}
 
 
 def routes(tree: Tree, distribution: str) -> list[Route]:
-    """All paths of a tree without hidden draws, whose releases have this distribution."""
+    """Return all paths of a tree without hidden draws, whose releases have this distribution."""
     found, pending = [], [Route(0, dict(tree.data.rows))]
     while pending:
         route = pending.pop()
@@ -107,27 +109,31 @@ def routes(tree: Tree, distribution: str) -> list[Route]:
             event, released = ("release", spread), (*route.releases, (form, distribution, spread))
             pending.append(route.to(node[4], event, releases=released))
         else:
-            need(node[0] in ("show", "form"), f"no {str(node[0])[:40]!r} stands among releases.")
+            need(node[0] in ("show", "form"), f"a node {str(node[0])[:40]!r} cannot follow releases.")
             pending.append(tree.straight(route, node))
-            need(not any(form[0] for form in pending[-1].forms), "data are shown as they are.")
-    need(len({route.node for route in found}) == len(found), "two paths run into one: this is no tree.")
+            need(not any(form[0] for form in pending[-1].forms), "data are shown without noise.")
+    need(len({route.node for route in found}) == len(found), "two paths join, so this is not a tree.")
     return found
 
 
 def excluded(p: Route, q: Route) -> bool:
-    """Whether the two answer one public question differently, which equal outcomes do not."""
+    """Return whether the paths answer one public question differently, which is impossible for equal
+    outcomes.
+    """
     answers = {event[1]: event[2] for event in p.events if event[0] == "fork"}
     return any(event[0] == "fork" and answers.get(event[1], event[2]) != event[2] for event in q.events)
 
 
 def same_shown(p: Route, q: Route) -> bool:
-    """Whether all that is seen, but the outcomes themselves, is the same on both paths."""
+    """Return whether both paths have the same output, apart from the outcomes of releases."""
     one, two = ([event for event in route.events if event[0] != "fork"] for route in (p, q))
     return one == two
 
 
 def joint(data: Data, box: dict[str, Interval], p: Route, q: Route) -> dict[str, Row]:
-    """The constraints of data x on the path p, x + d on q, and d in the box: each form is at most 0."""
+    """Return the constraints of data x on path p, x + d on path q, and d in the box. Each form is at most
+    0.
+    """
     rows = {**data.rows, **{f"{name}'": row for name, row in primed_rows(data.rows, box).items()}}
     for name, (low, high) in box.items():
         rows[f"d{name}>"] = total([(-ONE, unit(f"d{name}")), (low, CONSTANT)]), False
@@ -137,13 +143,15 @@ def joint(data: Data, box: dict[str, Interval], p: Route, q: Route) -> dict[str,
 
 
 def moves(box: dict[str, Interval], p: Route, q: Route) -> Iterator[tuple[Form, Fraction]]:
-    """How far each release is on q at x + d from p at x, with its scale or variance."""
+    """Yield the change of each release from p at x to q at x + d, with its scale or variance."""
     for (here, _, spread), (there, _, _) in zip(p.releases, q.releases, strict=True):
         yield total([(ONE, primed(there, box)), (-ONE, here)]), spread
 
 
 def distance(tree: Tree, written: Any, form: Form, rows: dict[str, Row]) -> Fraction:
-    """A bound on the absolute value of ``form``: it is a constant plus a sum of rows, each at most 0."""
+    """Return a bound on the absolute value of ``form``: it is a constant plus a sum of rows, each at most
+    0.
+    """
     need(isinstance(written, list) and len(written) == 2, "a release needs multipliers for both signs.")
     ends = []
     for sign, weights in zip((ONE, -ONE), written, strict=True):
@@ -155,9 +163,11 @@ def distance(tree: Tree, written: Any, form: Form, rows: dict[str, Row]) -> Frac
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves for all data and outcomes: that the most expensive pair of paths has the
-    ``cost``,
-    an epsilon or a rho; ``quantity`` ("epsilon", "rho" or "mu") and ``claimed`` are what it is asked for."""
+    """The result of a check: for all data and outcomes, the most expensive pair of paths has the ``cost``.
+
+    The cost is an epsilon or a rho. ``quantity`` ("epsilon", "rho" or "mu") and ``claimed`` are the
+    certificate's claim.
+    """
 
     quantity: str
     cost: Fraction
@@ -182,7 +192,7 @@ class Checked:
 
 
 def check(certificate: Any) -> Checked:
-    """Derive the bound from a certificate. Raises ``ProgramProofError`` where a step does not follow."""
+    """Derive the bound from a certificate. Raise ``ProgramProofError`` if a step does not follow."""
     try:
         return _check(certificate)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -208,12 +218,12 @@ def _check(certificate: Any) -> Checked:
 
 
 def _cost(tree: Tree, quantity: str, written: Any, box: dict[str, Interval], p: Route, q: Route) -> Fraction:
-    """What one pair of paths costs; 0 where it is proved that no data follow both."""
+    """Return the cost of one pair of paths, which is 0 if no data follow both."""
     rows = joint(tree.data, box, p, q)
     if isinstance(written, dict):
         tree.contradicts(written, rows, ())
         return Fraction(0)
-    need(same_shown(p, q), "two paths that neighbours may follow show or release something else.")
+    need(same_shown(p, q), "two paths that neighbours may follow have different outputs.")
     need(isinstance(written, list) and len(written) == len(p.releases), "each release needs multipliers.")
     cost = ZERO
     for one, (form, spread) in zip(written, moves(box, p, q), strict=True):
@@ -223,10 +233,10 @@ def _cost(tree: Tree, quantity: str, written: Any, box: dict[str, Interval], p: 
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
+    """Check a certificate, or all of this kind in a report (see ``claim_t0.run``)."""
     try:
         from dpaudit.kernel.claim_t0 import BRANCHING, run
-    except ImportError:  # run alone, the other files beside it
+    except ImportError:  # run as a script, with the other files in its folder
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import BRANCHING, run  # type: ignore[import-not-found,no-redef]
 

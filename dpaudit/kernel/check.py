@@ -1,9 +1,9 @@
-"""The trusted checker: re-derives the bound of a certificate at the lowest tier that reaches it.
+"""The trusted checker: derive the bound of a certificate again, at the lowest tier that reaches it.
 
-T0 (``kernel_t0``) is rational arithmetic in one file; T1 (``t1``) adds ball arithmetic with elementary
-functions; T2 (``t2``) adds special functions and tails. Whatever found the certificate is not trusted, and
-nothing in it is executed: limits on nodes, depth and digits bound time and memory. This folder imports
-nothing else of the package.
+T0 (``kernel_t0``) is rational arithmetic in one file. T1 (``t1``) adds ball arithmetic with elementary
+functions. T2 (``t2``) adds special functions and tails. The search that found the certificate is not trusted,
+and nothing in the certificate is executed. Limits on nodes, depth and digits bound time and memory. This
+folder imports nothing else of the package.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ __all__ = [
     "known_rules",
 ]
 
-#: The name of the node at the top of every tree: it states which claim the tree is about.
+#: The name of the root of every tree, which states the claim that the tree is about.
 ROOT = "claim"
 
 
 @dataclass(frozen=True)
 class Examined:
-    """What a check found: the derived ``bound``, in the unit of the claim's quantity, and the ``tier`` of the
-    kernel that it took.
+    """The result of a check: the derived ``bound``, in the unit of the claim's quantity, and the ``tier``
+    that was needed.
     """
 
     bound: Fraction
@@ -55,16 +55,29 @@ class Examined:
 
 
 def check(certificate: Any, claim: Any) -> Fraction:
-    """The bound that ``examine`` derives; raises as it does."""
+    """Return the bound that ``examine`` derives. Raise the same errors."""
     return examine(certificate, claim).bound
 
 
 def examine(certificate: Any, claim: Any) -> Examined:
-    """Re-derive the bound of ``certificate`` for ``claim``; either is JSON, or has ``to_json``.
+    """Derive the bound of ``certificate`` for ``claim`` again.
 
-    Raises ``CertificateError``, with the reason, if the tree is malformed, too large, uses an unknown rule, a
-    rule that is unsound in the claim's setting or a parameter outside its domain, is about another claim,
-    rests on assumptions that the certificate does not list, or claims a bound below the derived one.
+    Parameters
+    ----------
+    certificate, claim : dict, or object with ``to_json``
+        The certificate and the claim that it is about.
+
+    Returns
+    -------
+    Examined
+        The derived bound, and the lowest tier that reaches the stated bound.
+
+    Raises
+    ------
+    CertificateError
+        The tree is malformed, too large, or about another claim; uses an unknown rule, a rule that is unsound
+        in the claim's setting, or a parameter outside its domain; has assumptions that the certificate does
+        not list; or claims a bound below the derived one.
     """
     data, about = _plain(certificate), _plain(claim)
     try:
@@ -78,16 +91,21 @@ def examine(certificate: Any, claim: Any) -> Examined:
         raise
     except (DpauditError, ArithmeticError) as error:
         raise CertificateError(f"the bound could not be derived: {error}") from error
-    raise CertificateError("the claimed quantity must be one that some tier of the kernel bounds; it is not.")
+    raise CertificateError("no tier of the kernel bounds the claimed quantity.")
 
 
 def derive(tree: Any, claim: Any) -> Guarantee:
-    """The guarantee of a rule tree (without its root) in the setting of a claim, by all rules."""
+    """Return the guarantee of a rule tree (without its root) in the setting of a claim, by the rules of
+    all tiers.
+    """
     return derive_in(tree, Setting.of(_plain(claim)))
 
 
 def derive_in(tree: Any, setting: Setting) -> Guarantee:
-    """The guarantee of a rule tree in a setting, by all rules. Raises ``CertificateError`` as ``examine``."""
+    """Return the guarantee of a rule tree in a setting, by the rules of all tiers.
+
+    Raise ``CertificateError`` as ``examine``.
+    """
     try:
         return kernel_t0.derive(tree, setting, T2.rules)
     except CertificateError:
@@ -97,7 +115,9 @@ def derive_in(tree: Any, setting: Setting) -> Guarantee:
 
 
 def derived_bound(guarantee: Guarantee, claim: Any) -> Fraction:
-    """The best bound of ``guarantee`` on the claim's quantity; ``CertificateError`` if there is none."""
+    """Return the best bound of ``guarantee`` on the claim's quantity. Raise ``CertificateError`` if there
+    is none.
+    """
     about = _plain(claim)
     try:
         noise = noise_bound(guarantee, about)
@@ -108,14 +128,14 @@ def derived_bound(guarantee: Guarantee, claim: Any) -> Fraction:
         raise CertificateError(f"the claimed quantity could not be enclosed: {error}") from error
     if bound is None:
         raise CertificateError(
-            f"the tree must bound {kernel_t0.QUANTITY[about['type']]} of a {about['type']} claim, and it "
-            "does not; use a mechanism that has one."
+            f"the tree must bound {kernel_t0.QUANTITY[about['type']]} of a {about['type']} claim. Use a "
+            "mechanism with such a bound."
         )
     return bound
 
 
 def known_rules() -> list[str]:
-    """The names of the rules that this kernel knows, sorted."""
+    """Return the sorted names of the rules of this kernel."""
     return sorted(T2.rules)
 
 
@@ -125,7 +145,9 @@ def _plain(item: Any) -> dict[str, Any]:
 
 
 def _reached_in_balls(guarantee: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
-    """T1: whether balls reach the stated bound; what they do not, T2 may."""
+    """Return True if T1 reaches the stated bound by balls. Raise ``BeyondTierError`` otherwise, as T2 may
+    reach it.
+    """
     bound = best_bound(guarantee, claim)
     if bound is None or stated < bound:
         raise BeyondTierError("T2", f"the bound {shown(stated)}")
@@ -133,7 +155,7 @@ def _reached_in_balls(guarantee: Guarantee, claim: dict[str, Any], stated: Fract
 
 
 def _reached(guarantee: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
-    """T2: whether the stated bound is at least the best one."""
+    """Return whether the stated bound is at least the best bound of T2."""
     return kernel_t0.covers(guarantee, claim, stated) or stated >= derived_bound(guarantee, claim)
 
 

@@ -1,11 +1,11 @@
-"""What ties a proof of a program to a claim: whose neighbours it is about, its scope, its assumptions.
+"""Match a proof of a program to a claim: its neighbours, its scope and its assumptions.
 
-A proof of a rho is none of an epsilon, nor the other way round. A proof at one size says nothing of another.
-It is about the whole of a claim only where the claim's domain is the proof's scope, in the same words; of any
-other claim it is about a part.
+A proof of a rho does not prove an epsilon, and a proof of an epsilon does not prove a rho. A proof at one
+size does not apply to another size. A proof covers a whole claim only if the claim's domain is the proof's
+scope, in the same words. It covers only a part of any other claim.
 
-The checkers of programs print what they find by ``run`` when they are run alone. They need this file and
-``kernel_t0.py`` beside them then, and the standard library.
+The checkers of programs print their results through ``run`` when they run as scripts. They then need this
+file, ``kernel_t0.py`` and the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ try:
         number_of,
         rational,
     )
-except ImportError:  # run alone, the other file beside it
+except ImportError:  # run as a script, with the other file in its folder
     from kernel_t0 import (  # type: ignore[import-not-found,no-redef]
         QUANTITY,
         CertificateError,
@@ -56,54 +56,57 @@ __all__ = [
     "scope_in_words",
 ]
 
-#: What a proof of a program at one size assumes.
+#: The assumptions of a proof of a program at one size.
 ASSUMED = (
     "numbers are exact and finite",
     "both sides have the same number of records",
     "the decision tree is the program's (exploring it again compares them)",
-    "the program is judged by what it shows, without its time",
+    "the running time is not part of the output",
 )
 
-#: The same for every size.
+#: The assumptions of a proof for every size.
 ASSUMED_AT_EVERY_SIZE = (
     "numbers are exact and finite",
     "both sides have the same number of records, and each record is delivered once",
     "the states and trees are the program's (exploring it again compares them)",
-    "all that a step knows is in its frame, as CPython 3.11 shows it",
-    "the program is judged by what it shows, without its time",
+    "the whole state of a step is in its frame, as CPython 3.11 exposes it",
+    "the running time is not part of the output",
 )
 
-#: The types of claims that a proof can be about: of an epsilon, of Gaussian releases, of either.
+#: The types of claims that a proof can support: by an epsilon, by Gaussian releases, or by either.
 PURE, GAUSSIAN = ("pure-dp",), ("zcdp", "gdp", "approx-dp")
 BRANCHING = (*PURE, *GAUSSIAN)
 
-#: What a claim must say for a proof to be about it at all, and why another word is another claim.
+#: The values that a claim must have for any proof to apply, and the reason for each.
 ASKED = {
     "adjacency": ("replace-one", "both sides have the same number of records"),
     "unit": ("event", "one record changes"),
-    "view": ({"principals": ["public"], "complement": False}, "it is about what everybody is shown"),
+    "view": ({"principals": ["public"], "complement": False}, "the proof is about the public output"),
     "adversary": ("oblivious", "the data are fixed in advance"),
-    "turnout": ("everybody", "all records are there"),
+    "turnout": ("everybody", "all records take part"),
     "model": ("ideal", "its numbers are exact"),
 }
 
 
 def guarantee_of(checked: Any) -> Guarantee:
-    """What a checker derived, as the kernel holds it."""
+    """Return the bounds of a checker as a ``Guarantee``."""
     pure, rho, mu_squared = (getattr(checked, name, None) for name in ("epsilon", "rho", "mu_squared"))
     return Guarantee(pure=pure, rho=rho, gdp_squared=mu_squared)
 
 
 def reaches(checked: Any, claim: dict[str, Any], stated: Fraction) -> bool:
-    """Whether rational arithmetic derives the ``stated`` bound of the claim's quantity."""
+    """Return whether rational arithmetic derives the ``stated`` bound of the claim's quantity."""
     return covers(guarantee_of(checked), claim, stated)
 
 
 def require_match(
     proof: Any, claim: dict[str, Any], checked: Any, *, assumed: tuple[str, ...], types: tuple[str, ...]
 ) -> Fraction:
-    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim, scope or
-    quantity that is not the certificate's, and where assumptions are not listed."""
+    """Return the bound that a checked proof states for ``claim``.
+
+    Raise ``CertificateError`` if the claim, scope or quantity is not the certificate's, or if assumptions are
+    not listed.
+    """
     body = proof["body"]
     require_claim(claim, body["data"], body["adjacency"], types=types)
     quantity, asked = QUANTITY[claim["type"]], getattr(checked, "quantity", "epsilon")
@@ -112,23 +115,25 @@ def require_match(
     _need(proof.get("quantity") == quantity, f"the proof must bound {quantity}", proof.get("quantity"))
     scope, written = scope_in_words(body["data"], body["adjacency"]), proof.get("scope")
     _need(written == scope, f"the scope must be what the certificate proves, {scope!r}", written)
-    # the kernel makes a delta of any checked rho
+    # The kernel derives a delta from any checked rho.
     same = asked == quantity or (quantity == "delta" and asked != "epsilon")
     _need(same, f"the proof must be of {quantity}", asked)
     exact = str(checked.claimed) if quantity == "delta" else claim.get(f"{quantity}_exact")
     _need(str(checked.claimed) == exact, f"the proof must be asked for {quantity} {exact}", checked.claimed)
     listed = proof.get("assumptions")
-    missing = [text for text in assumed if not isinstance(listed, list | tuple) or text not in listed]
-    _need(not missing, "a proof of a program must list what it assumes", f"no {missing[:1]}")
+    unlisted = [text for text in assumed if not isinstance(listed, list | tuple) or text not in listed]
+    _need(not unlisted, "a proof of a program must list its assumptions", f"no {unlisted[:1]}")
     return rational(proof.get("bound"), "the stated bound")
 
 
 def require_claim(
     claim: Any, data: Any, adjacency: Any, *, whole: bool = False, types: tuple[str, ...] = ("pure-dp",)
 ) -> None:
-    """Raise ``CertificateError`` unless a claim has one of these types and is about the neighbours of a
-    certificate. Numbers that move are records of no claim but one whose domain is the scope; ``whole`` asks
-    that of every claim."""
+    """Raise ``CertificateError`` unless a claim has one of these types and the neighbours of a certificate.
+
+    If all numbers may change, they are not the records of a claim, unless the claim's domain is the scope.
+    ``whole`` requires this domain of every claim.
+    """
     about = claim if isinstance(claim, dict) else claim.to_json()
     require_asked(about, ASKED, types)
     scope, domain = scope_in_words(data, adjacency), about.get("domain")
@@ -140,12 +145,14 @@ def require_asked(about: dict[str, Any], asked: dict[str, Any], types: tuple[str
     """Raise ``CertificateError`` unless a claim has one of these types, and these values."""
     _need(about.get("type") in types, f"the claim must have type {' or '.join(types)}", about.get("type"))
     for name, (wanted, why) in asked.items():
-        said = f"the claim must have {name} {wanted!r}, since {why}"
-        _need(about.get(name) == wanted, said, about.get(name))
+        constraint = f"the claim must have {name} {wanted!r}, since {why}"
+        _need(about.get(name) == wanted, constraint, about.get(name))
 
 
 def scope_in_words(data: Any, adjacency: Any) -> str:
-    """What a certificate's data and adjacency say, in words: "all data of N = 5 numbers in [0, 1], ..."."""
+    """Return a certificate's data and adjacency as text, such as "all data of N = 5 numbers in [0, 1],
+    ...".
+    """
     size, width, low, high = (data.get(name) for name in ("size", "width", "low", "high"))
     noun = "integers" if data.get("integers") else "numbers"
     records = f"records of {width} {noun}" if width else noun
@@ -168,12 +175,15 @@ def _end(bound: Any) -> str:
 
 def _need(holds: bool, constraint: str, got: Any) -> None:
     if not holds:
-        raise CertificateError(f"{constraint}, got {str(got)[:200]}; prove the claim itself.")
+        raise CertificateError(f"{constraint}, got {str(got)[:200]}.")
 
 
 def proofs_of(read: Any, kind: str) -> tuple[list[tuple[str, Any, Any]], int]:
-    """What a file holds: the name of the row, the proof and the claim beside it, of each proof of this kind;
-    and how many there are of other kinds. A certificate that stands alone has no row and no claim."""
+    """Return the proofs of this kind in a file, and the number of proofs of other kinds.
+
+    Each proof comes with the name of its row and the claim of that row. A file with one certificate has no
+    row and no claim.
+    """
     if "results" not in read:
         return [("", {"body": read}, None)], 0
     parts = [(str(row["id"]), row) for row in read["results"]]
@@ -185,8 +195,10 @@ def proofs_of(read: Any, kind: str) -> tuple[list[tuple[str, Any, Any]], int]:
 
 
 def _about(proof: Any, claim: Any, checked: Any, assumed: tuple[str, ...], types: tuple[str, ...]) -> str:
-    """Why a proof that holds does not confirm the claim beside it, if it does not; raises as
-    ``require_match``."""
+    """Return why a valid proof does not confirm the claim of its row, or an empty text.
+
+    Raise ``CertificateError`` as ``require_match``.
+    """
     if claim is None:
         return ""
     stated = require_match(proof, claim, checked, assumed=assumed, types=types)
@@ -211,9 +223,11 @@ def run(
     types: tuple[str, ...] = PURE,
     does: str = "prove",
 ) -> int:
-    """Check a file with one certificate of this kind, or all of this kind in a report, and print the claim,
-    the scope and the assumptions of each. Exit code 0 if there is one and each proves its claim (the one that
-    the report shows beside it, too), 1 if not, 2 if the file cannot be read."""
+    """Check one certificate of this kind, or all certificates of this kind in a report.
+
+    Print the claim, the scope and the assumptions of each. Return the exit code: 0 if there is one and each
+    proves its claim (and the claim of its row in the report), 1 if not, 2 if the file cannot be read.
+    """
     try:
         text = Path(*arguments).read_text("utf-8")
         read = json.loads(text, object_pairs_hook=no_twins, parse_constant=str)
@@ -228,7 +242,7 @@ def run(
         try:
             checked = check(proof["body"])
             unmet_condition = _about(proof, claim, checked, assumed, types)
-        except Exception as error:  # whatever an edited file provokes is a refusal
+        except Exception as error:  # an edited file can cause any error, which is a refusal
             codes.append(_refused(name, error))
             continue
         quantity, holds = getattr(checked, "quantity", "epsilon"), checked.holds and not unmet_condition

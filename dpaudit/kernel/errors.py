@@ -1,5 +1,4 @@
-"""T1: errors with codes, and the ways in which a computation in balls fails; ``kernel_t0`` defines the
-root."""
+"""T1: errors with codes, among them the failures of ball arithmetic. ``kernel_t0`` defines the root class."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
-"""Tier 0 for programs of finite data and finite draws: exact distributions, by rational arithmetic alone.
+"""Tier 0 for programs with finite data and finite draws: exact distributions, by rational arithmetic alone.
 
-    python finite_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
+    python finite_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py in its folder)
 
-The certificate holds one tree for each data set, in the order of ``itertools.product``: what the program
-draws, with exact rational probabilities, and what it shows. This file walks the trees, adds up the
-distribution of
-what each data set shows, enumerates all neighbours itself and takes the largest ratio R of two
-probabilities. The stated ``bound`` is proved if R is at most a partial sum of e^bound; the claim is refuted
-if R is above e^epsilon, enclosed from above.
+The certificate holds one tree for each dataset, in the order of ``itertools.product``: the program's draws,
+with exact rational probabilities, and its output. This file walks the trees, adds up the output distribution
+of each dataset, enumerates all neighbours itself and takes the largest ratio R of two probabilities. The
+stated ``bound`` is proved if R is at most a partial sum of e^bound. The claim is refuted if R is above
+e^epsilon, enclosed from above.
 
-What is assumed: the trees are the program's; numbers are exact; both sides have the same number of records.
+Assumptions: the trees are the program's; numbers are exact; both sides have the same number of records.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Distribution = dict[Shown, Fraction]
 
 
 class FiniteProofError(Exception):
-    """The certificate is malformed or does not prove what it says."""
+    """The certificate is malformed or does not prove its statement."""
 
 
 def need(holds: Any, message: str) -> None:
@@ -47,23 +46,25 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    """Read an exact number in its only valid form, reduced: ``"2"``, ``"-3/8"``."""
     number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
     need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
     return number
 
 
 def entry(record: Any, key: str, kind: type) -> Any:
-    """A field of exactly this type: True is no number here."""
-    need(isinstance(record, dict) and key in record, f"the certificate has no {key!r} where one is needed.")
+    """Return a field of exactly this type. A bool is not accepted as an int."""
+    need(isinstance(record, dict) and key in record, f"the certificate must have the field {key!r}.")
     need(type(record[key]) is kind, f"{key!r} must be a {kind.__name__}, got {str(record[key])[:40]!r}.")
     return record[key]
 
 
 @dataclass(frozen=True)
 class Sets:
-    """All data sets: ``count`` integers from ``low`` to ``high``, and the changes that are neighbours: each
-    box has for every number the least and the largest change."""
+    """All datasets: ``count`` integers from ``low`` to ``high``, and the changes that lead to neighbours.
+
+    Each box has the least and the largest change of every number.
+    """
 
     count: int
     low: int
@@ -82,7 +83,7 @@ class Sets:
         need(size > 0 and step > 0 and low < high, "data need a record, a range and a change.")
         need(
             count <= MAX_DATA_SETS and (high - low + 1) ** count <= MAX_DATA_SETS,
-            f"more than {MAX_DATA_SETS} data sets.",
+            f"more than {MAX_DATA_SETS} datasets.",
         )
         need(kind in ("each-moves", "one-replaced"), f"unknown adjacency {str(kind)[:40]!r}.")
         if kind == "each-moves":
@@ -103,7 +104,7 @@ class Sets:
         return list(product(range(self.low, self.high + 1), repeat=self.count))
 
     def neighbours(self, one: Data) -> Iterator[Data]:
-        """Every data set that ``one`` may change into."""
+        """Yield every dataset that ``one`` may change into."""
         for box in self.boxes:
             ends = zip(one, box, strict=True)
             steps = [range(max(self.low, x + a), min(self.high, x + b) + 1) for x, (a, b) in ends]
@@ -111,13 +112,13 @@ class Sets:
 
 
 class Distributions:
-    """The distributions of all trees; ``steps`` over all of them are limited."""
+    """The distributions of all trees, with a limit on the total number of ``steps``."""
 
     def __init__(self) -> None:
         self.steps = 0
 
     def distribution(self, nodes: Any) -> Distribution:
-        """What one tree shows, with what probability."""
+        """Return the output distribution of one tree."""
         need(isinstance(nodes, list) and nodes, "a tree must be a list of nodes.")
         distribution: Distribution = {}
         pending: list[tuple[int, Fraction, Shown]] = [(0, Fraction(1), ())]
@@ -128,7 +129,7 @@ class Distributions:
             need(at < len(nodes) and isinstance(nodes[at], list) and nodes[at], "a node is missing.")
             kind, *rest = nodes[at]
             if kind == "end":
-                need(not rest, "an end has nothing after it.")
+                need(not rest, "an end must not have a next node.")
                 distribution[shown] = distribution.get(shown, Fraction(0)) + chance
                 continue
             need(
@@ -147,14 +148,16 @@ class Distributions:
         return distribution
 
     def following(self, at: int, child: Any) -> int:
-        """The child's number; nodes are numbered downwards, so that no tree runs in a circle."""
+        """Return the child's number. Numbers grow downwards, so that no tree has a cycle."""
         need(type(child) is int and child > at, "a node must come after the one above it.")
         return int(child)
 
 
 def largest(distributions: dict[Data, Distribution], sets: Sets) -> Fraction | None:
-    """The largest ratio of the probabilities that neighbours show the same, in both orders; None where one
-    shows what the other cannot."""
+    """Return the largest ratio of the probabilities of one output on two neighbours, in both orders.
+
+    Return ``None`` if a dataset has an output that its neighbour cannot have.
+    """
     worst, pairs = Fraction(1), 0
     for one in distributions:
         for other in sets.neighbours(one):
@@ -171,7 +174,9 @@ def largest(distributions: dict[Data, Distribution], sets: Sets) -> Fraction | N
 
 
 def exponential(power: Fraction, *, above: bool) -> Fraction:
-    """A number just below e^power, or just above: a partial sum, and what it may lack. ``power`` >= 0."""
+    """Return a number just below e^power, or just above: a partial sum, with a bound on the rest.
+    ``power`` >= 0.
+    """
     need(0 <= power <= LARGEST, f"epsilon must be from 0 to {LARGEST}, got {float(power):.6g}.")
     term = total = Fraction(1)
     for k in range(1, 80 + 4 * ceil(power)):
@@ -182,7 +187,7 @@ def exponential(power: Fraction, *, above: bool) -> Fraction:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``epsilon`` for all data and outcomes, ``ratio`` being attained."""
+    """The result of a check: ``epsilon`` holds for all data and outcomes, and ``ratio`` is attained."""
 
     ratio: Fraction
     epsilon: Fraction
@@ -199,7 +204,7 @@ class Checked:
 
 
 def check(certificate: Any) -> Checked:
-    """Derive epsilon from a certificate. Raises ``FiniteProofError`` where a step does not follow."""
+    """Derive epsilon from a certificate. Raise ``FiniteProofError`` if a step does not follow."""
     try:
         return _check(certificate)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -214,7 +219,7 @@ def _check(certificate: Any) -> Checked:
     found, sets = _distributions(*(entry(certificate, key, kind) for key, kind in FIELDS.items()))
     ratio = largest(found, sets)
     if ratio is None:
-        raise FiniteProofError("a data set shows what a neighbour cannot: no bound.")
+        raise FiniteProofError("a dataset has an output that a neighbour cannot have, so there is no bound.")
     need(ratio <= exponential(bound, above=False), f"the ratio {ratio} is above e^{bound}.")
     return Checked(ratio, bound, claimed, sum(len(distribution) for distribution in found.values()))
 
@@ -227,16 +232,19 @@ def _distributions(data: Any, adjacency: Any, trees: Any) -> tuple[dict[Data, Di
 
 
 def ratio_of(data: Any, adjacency: Any, trees: Any) -> Fraction | None:
-    """The largest ratio of two neighbours' probabilities, 1 or more; None where one is 0 alone. Raises
-    ``FiniteProofError`` and the errors of malformed tables."""
+    """Return the largest ratio of two neighbours' probabilities, at least 1, or ``None`` if only one of them
+    is 0.
+
+    Raise ``FiniteProofError`` and the errors of malformed tables.
+    """
     return largest(*_distributions(data, adjacency, trees))
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
+    """Check a certificate, or all of this kind in a report (see ``claim_t0.run``)."""
     try:
         from dpaudit.kernel.claim_t0 import run
-    except ImportError:  # run alone, the other files beside it
+    except ImportError:  # run as a script, with the other files in its folder
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import run  # type: ignore[import-not-found,no-redef]
     return run(arguments, "program, exact distributions", check, _derived)

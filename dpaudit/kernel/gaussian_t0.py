@@ -1,28 +1,28 @@
 """Tier 0 for programs of Gaussian releases: checks zCDP and GDP of a program, by rational arithmetic alone.
 
-    python gaussian_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
+    python gaussian_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py in its folder)
 
-The certificate holds the decision tree of a program over symbolic data, all of whose randomness is Gaussian
+The certificate holds the decision tree of a program over symbolic data, whose only randomness is Gaussian
 noise on released values: ["release", form, "gaussian", variance, next], ["fork", question, [next, ...]],
 ["show", text, next], ["form", form, next], ["end"]. A form is affine in the data ``x0``, ``x1``, ... and in
-public values ``p0``, ``p1``, ..., which are made of earlier outcomes and so are equal on both sides. Nothing
-else is taken: no comparison of data, no hidden draw, no other noise.
+public values ``p0``, ``p1``, ..., which are computed from earlier outcomes and so are equal on both sides. No
+other node is accepted: no comparison of data, no hidden draw, no other noise.
 
 The rule. Fix data x and x + d. Let c be the change of a released value, s^2 its variance, R(v) the largest
-sum of c^2 / (2 s^2) over the ways from node v to an end. By induction from the ends, what is shown after v
-has E_Q (P/Q)^a <= exp(a (a - 1) R(v)) for all a > 1, whatever was shown before: at an end it is 1; at a
-question the outcomes choose one child, the same on both sides; at a release the outcome gives the factor
-exp(a (a - 1) c^2 / (2 s^2)), and what follows at most a constant. So the program is R(root)-zCDP (Bun,
-Steinke 2016, Definition 1.1). A sum of squares is convex in d: corners of the boxes of changes suffice.
+sum of c^2 / (2 s^2) over the paths from node v to an end. By induction from the ends, the output after v has
+E_Q (P/Q)^a <= exp(a (a - 1) R(v)) for all a > 1, for every earlier output: at an end it is 1; at a question
+the outcomes determine one child, the same on both sides; at a release the outcome gives the factor exp(a (a -
+1) c^2 / (2 s^2)), and the rest at most a constant. So the program is R(root)-zCDP (Bun, Steinke 2016,
+Definition 1.1). A sum of squares is convex in d, so the corners of the boxes of changes suffice.
 
-It is mu-GDP too, with mu^2 = 2 R(root), also where outcomes choose. Let G_b be the pair N(sqrt(b), 1),
-N(0, 1) and H_g(P, Q) the integral of max(0, p - g q). By induction H_g <= H_g(G_b) for all g > 0 and
-b >= 2 R(v): at an end it is max(0, 1 - g), which is the least; at a release the integral over z of
-p(z) H_(g q(z) / p(z))(what follows) is at most that with G_(b - c^2 / s^2) for what follows, whatever z:
-H_g of two independent Gaussians of means c / s and sqrt(b - c^2 / s^2), so of G_b. (Smith, Thakurta 2022
-state it.)
+It is mu-GDP too, with mu^2 = 2 R(root), even if outcomes determine later nodes. Let G_b be the pair
+N(sqrt(b), 1), N(0, 1) and H_g(P, Q) the integral of max(0, p - g q). By induction H_g <= H_g(G_b) for all g >
+0 and b >= 2 R(v): at an end it is max(0, 1 - g), which is the least; at a release the integral over z of p(z)
+H_(g q(z) / p(z))(the rest) is at most the same integral with G_(b - c^2 / s^2) as the rest, for every z: H_g
+of two independent Gaussians of means c / s and sqrt(b - c^2 / s^2), so of G_b. (Smith, Thakurta 2022 state
+it.)
 
-What is assumed: the tree is the program's; numbers are exact; both sides have the same number of records.
+Assumptions: the tree is the program's; numbers are exact; both sides have the same number of records.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from typing import Any
 
 __all__ = ["Checked", "GaussianProofError", "check", "main"]
 
-#: ``MAX_PRODUCTS``: of a coefficient and a change, over all corners; beyond it releases count one by one.
+#: ``MAX_PRODUCTS`` limits the products of a coefficient and a change over all corners. Beyond it, each
+#: release is bounded separately.
 MAX_NODES, MAX_NUMBERS, MAX_STEPS, MAX_PRODUCTS = 500_000, 2_000, 5_000_000, 300_000
 NUMBER = re.compile(r"-?\d{1,1000}(/[1-9]\d{0,999})?", re.ASCII)
 PUBLIC = re.compile(r"p\d{1,9}", re.ASCII)
 
-#: The data part of a form; the releases that data touch, each with the variance of its noise.
+#: The data part of a form, and the releases that depend on data, each with the variance of its noise.
 Terms = tuple[tuple[str, Fraction], ...]
 Releases = tuple[tuple[Terms, Fraction], ...]
 ZERO = Fraction(0)
@@ -50,7 +51,7 @@ Box = dict[str, tuple[Fraction, Fraction]]
 
 
 class GaussianProofError(Exception):
-    """The certificate is malformed or does not prove what it says."""
+    """The certificate is malformed or does not prove its statement."""
 
 
 def need(holds: Any, message: str) -> None:
@@ -60,7 +61,7 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    """Read an exact number in its only valid form, reduced: ``"2"``, ``"-3/8"``."""
     number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
     need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
     return number
@@ -73,14 +74,14 @@ def positive(text: Any) -> Fraction:
 
 
 def entry(record: Any, key: str, kind: type) -> Any:
-    """A field of exactly this type: True is no number here."""
-    need(isinstance(record, dict) and key in record, f"the certificate has no {key!r} where one is needed.")
+    """Return a field of exactly this type. A bool is not accepted as an int."""
+    need(isinstance(record, dict) and key in record, f"the certificate must have the field {key!r}.")
     need(type(record[key]) is kind, f"{key!r} must be a {kind.__name__}, got {str(record[key])[:40]!r}.")
     return record[key]
 
 
 def neighbours(data: Any, adjacency: Any) -> tuple[frozenset[str], list[Box]]:
-    """The symbols of the data, and the boxes of changes that are neighbours."""
+    """Return the symbols of the data, and the boxes of changes that lead to neighbours."""
     size, width, integers = entry(data, "size", int), data.get("width"), entry(data, "integers", bool)
     need(width is None or (type(width) is int and width > 0), "a record's width must be positive.")
     each = width or 1
@@ -103,16 +104,19 @@ def neighbours(data: Any, adjacency: Any) -> tuple[frozenset[str], list[Box]]:
 
 
 def read_form(written: Any, names: frozenset[str]) -> Terms:
-    """The part of a form that the data touch."""
+    """Return the part of a form that depends on data."""
     need(isinstance(written, dict), "a form must be a table of coefficients.")
     for name in written.keys() - names - {""}:
-        need(isinstance(name, str) and PUBLIC.fullmatch(name), "a form has a symbol that is no data.")
+        need(
+            isinstance(name, str) and PUBLIC.fullmatch(name),
+            "a form has a symbol that is neither data nor public.",
+        )
     numbers = {name: rational(value) for name, value in written.items()}
     return tuple(sorted((name, value) for name, value in numbers.items() if name in names and value))
 
 
 def every_path(nodes: Any, names: frozenset[str]) -> list[Releases]:
-    """What each path releases, from the root of the tree on; every node is reached once."""
+    """Return the releases of each path from the root of the tree. Every node is reached once."""
     need(isinstance(nodes, list) and 0 < len(nodes) <= MAX_NODES, f"a tree has 1 to {MAX_NODES} nodes.")
     sizes = {"release": 5, "fork": 3, "show": 3, "form": 3, "end": 1}
     found: list[Releases] = []
@@ -123,7 +127,7 @@ def every_path(nodes: Any, names: frozenset[str]) -> list[Releases]:
         node = nodes[at]
         need(isinstance(node, list) and node, "a node must be a list.")
         kind = str(node[0])[:40]
-        need(len(node) == sizes.get(kind), f"Gaussian releases have no such node: {str(node)[:60]}.")
+        need(len(node) == sizes.get(kind), f"this kind of proof has no such node: {str(node)[:60]}.")
         steps += 1 + len(released)
         need(steps <= MAX_STEPS, f"more than {MAX_STEPS} steps.")
         if kind == "end":
@@ -134,14 +138,14 @@ def every_path(nodes: Any, names: frozenset[str]) -> list[Releases]:
         if kind in ("fork", "show"):
             need(isinstance(node[1], str), "a question or a shown constant must be a text.")
         elif kind == "form":
-            need(not read_form(node[1], names), "data are shown as they are.")
+            need(not read_form(node[1], names), "data are shown without noise.")
         else:
             need(node[2] == "gaussian", f"a release must have Gaussian noise, got {str(node[2])[:40]!r}.")
             terms, variance = read_form(node[1], names), positive(node[3])
             released = (*released, (terms, variance)) if terms else released
         for child in following:
             need(type(child) is int and at < child < len(nodes), "a node must come after the one above it.")
-            need(child not in reached, "two paths run into one: this is no tree.")
+            need(child not in reached, "two paths join, so this is not a tree.")
             reached.add(child)
             pending.append((child, released))
     need(len(reached) == len(nodes), "a node of the tree is on no path.")
@@ -164,7 +168,10 @@ class Costs:
         return max((self.over(released, places, box) for box in self.boxes), default=ZERO)
 
     def over(self, released: Releases, places: Any, box: Box) -> Fraction:
-        """At the corners; where these are too many each release by itself, which is at least as much."""
+        """Return the largest cost at the corners.
+
+        If there are too many corners, bound each release separately, which is at least as much.
+        """
         names = [name for name in box if name in places]
         moved: dict[int, dict[str, Fraction]] = {}
         for name in names:
@@ -187,8 +194,10 @@ class Costs:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``rho``-zCDP for all data and outcomes, and mu-GDP with mu^2 = 2 rho.
-    ``quantity`` is "rho" or "mu", ``claimed`` what the certificate is asked for."""
+    """The result of a check: ``rho``-zCDP for all data and outcomes, and mu-GDP with mu^2 = 2 rho.
+
+    ``quantity`` ("rho" or "mu") and ``claimed`` are the certificate's claim.
+    """
 
     rho: Fraction
     quantity: str
@@ -205,7 +214,7 @@ class Checked:
 
 
 def check(certificate: Any) -> Checked:
-    """Derive rho from a certificate. Raises ``GaussianProofError`` where a step does not follow."""
+    """Derive rho from a certificate. Raise ``GaussianProofError`` if a step does not follow."""
     try:
         return _check(certificate)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -226,10 +235,10 @@ def _check(certificate: Any) -> Checked:
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
+    """Check a certificate, or all of this kind in a report (see ``claim_t0.run``)."""
     try:
         from dpaudit.kernel.claim_t0 import GAUSSIAN, run
-    except ImportError:  # run alone, the other files beside it
+    except ImportError:  # run as a script, with the other files in its folder
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import GAUSSIAN, run  # type: ignore[import-not-found,no-redef]
     return run(

@@ -1,10 +1,11 @@
-"""Which checker a proof of a program takes, and the bound that it proves of a claim.
+"""Choose the checker of a proof of a program, and derive the bound that it proves of a claim.
 
-Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
-size by ``step_t0``: all of a pure epsilon. Proofs of Gaussian releases, by ``gaussian_t0``, are of a rho or a
-mu, from which the kernel derives a delta; of releases that data choose, by ``branches_t0``, of an epsilon or
-a rho. ``claim_t0`` ties them to claims. Records of programs on private values, by ``values.check``, are of
-all of these, and ``values.claim`` ties them to claims.
+``program_t0`` checks proofs at one size, ``finite_t0`` proofs for finite data and draws, and ``step_t0``
+proofs for every size, all with a pure epsilon. ``gaussian_t0`` checks proofs of Gaussian releases with a rho
+or a mu, from which the kernel derives a delta. ``branches_t0`` checks proofs of releases that depend on
+branches on data, with an epsilon or a rho. ``claim_t0`` matches them to claims. ``values.check`` checks
+records of programs on private values, with any of these quantities, and ``values.claim`` matches them to
+claims.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["CHECKERS", "ExaminedProgram", "examine_program"]
 
 
 class Checker(NamedTuple):
-    """How one kind of proof is checked, what it assumes, and which types of claims it can be about."""
+    """The checker of one kind of proof, its assumptions, and the types of claims that it supports."""
 
     check: Any
     assumed: tuple[str, ...]
@@ -51,7 +52,7 @@ CHECKERS = {
     values.PROOF: Checker(values.check, ties.ASSUMED, ties.TYPES, ties.require_match, "values"),
 }
 
-#: What a checker raises.
+#: The errors of all checkers.
 _ERRORS = (
     program_t0.ProgramProofError,
     finite_t0.FiniteProofError,
@@ -63,7 +64,7 @@ _ERRORS = (
 
 @dataclass(frozen=True)
 class ExaminedProgram:
-    """The derived ``bound``, after how many ``paths``, by which ``tier`` of the kernel."""
+    """The derived ``bound``, the number of ``paths``, and the ``tier`` of the kernel that was needed."""
 
     bound: Fraction
     paths: int
@@ -71,10 +72,18 @@ class ExaminedProgram:
 
 
 def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
-    """Derive the bound of a program proof for ``claim``; either is JSON, or has ``to_json``.
+    """Derive the bound of a program proof for ``claim``.
 
-    Raises ``CertificateError``, with the reason, for a tree that does not prove the stated bound, for another
-    claim (neighbours, unit, view, number), other words of scope, and assumptions that are not listed.
+    Parameters
+    ----------
+    proof, claim : dict, or object with ``to_json``
+        The proof, and the claim that it is about.
+
+    Raises
+    ------
+    CertificateError
+        The tree does not prove the stated bound, the claim differs (neighbours, unit, view, number), the
+        scope has another text, or assumptions are not listed.
     """
     data, about = (dict(item if isinstance(item, dict) else item.to_json()) for item in (proof, claim))
     body: Any = data.get("body")
@@ -96,4 +105,4 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
 
 def _need(holds: bool, constraint: str, got: Any) -> None:
     if not holds:
-        raise CertificateError(f"{constraint}, got {str(got)[:200]}; prove the claim itself.")
+        raise CertificateError(f"{constraint}, got {str(got)[:200]}.")

@@ -1,20 +1,20 @@
 """Tier 0 for programs: checks a proof that a program is differentially private, by rational arithmetic alone.
 
-    python program_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
+    python program_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py in its folder)
 
 The certificate holds the decision tree of a program over symbolic data, a partition of its paths into cells,
-and for each cell and each extreme change of the data by how much the hidden noise moves. This file derives
-epsilon from that, and trusts no count, name or list of the certificate: it walks the tree itself, enumerates
-the extreme changes itself, and checks every inequality exactly.
+and for each cell and each extreme change of the data the shift of the hidden noise. This file derives epsilon
+from them. It trusts no count, name or list of the certificate: it walks the tree itself, enumerates the
+extreme changes itself, and checks every inequality exactly.
 
-The rule (own regions; G1, G2 and B of the prover). Fix data x and x + d. If each cell's region, moved by
-the cell's shift, stays in the region of the same cell under x + d, if shown forms keep their values, and if
-the shift reads nothing hidden, then P_x(shown in B) <= e^c P_(x+d)(shown in B) for all B. Here c is the
-largest sum of abs(shift) / scale over hidden draws and abs(change) / scale over releases. Cells are
-disjoint, the shift is a translation, and c is convex in d (rows are valid for all x), so that the extreme d
-suffice (G9).
+The rule (randomness alignment; G1, G2 and B of the prover). Fix data x and x + d. Assume that each cell's
+region, shifted by the cell's shift, stays in the region of the same cell under x + d, that shown forms keep
+their values, and that the shift depends on nothing hidden. Then P_x(output in B) <= e^c P_(x+d)(output in B)
+for all B. Here c is the largest sum of abs(shift) / scale over hidden draws and abs(change) / scale over
+releases. Cells are disjoint, the shift is a translation, and c is convex in d (rows are valid for all x), so
+that the extreme d suffice (G9).
 
-What is assumed: the tree is the program's; numbers are exact; both sides have the same number of records.
+Assumptions: the tree is the program's; numbers are exact; both sides have the same number of records.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_NODES, MAX_NUMBERS, MAX_EXTREMES, MAX_STEPS = 500_000, 2_000, 200_000, 5_000
 NUMBER = re.compile(r"-?\d{1,1000}(/[1-9]\d{0,999})?", re.ASCII)
 CONTINUOUS, DISCRETE = ("laplace", "exponential"), "discrete-laplace"
 
-#: Whole numbers are ints where sums of many are made: fast, equal, and never divided.
+#: Integers in sums of many terms are ints, which are fast, equal to Fractions, and never divided here.
 ZERO: Fraction = 0  # type: ignore[assignment]
 ONE: Fraction = 1  # type: ignore[assignment]
 
@@ -46,7 +46,7 @@ Interval = tuple[Fraction, Fraction]
 
 
 class ProgramProofError(Exception):
-    """The certificate is malformed or does not prove what it says."""
+    """The certificate is malformed or does not prove its statement."""
 
 
 def need(holds: Any, message: str) -> None:
@@ -56,7 +56,7 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    """Read an exact number in its only valid form, reduced: ``"2"``, ``"-3/8"``."""
     number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
     need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
     return number
@@ -73,8 +73,8 @@ def positive(text: Any) -> Fraction:
 
 
 def entry(record: Any, key: str, kind: type) -> Any:
-    """A field of exactly this type: True is no number here."""
-    need(isinstance(record, dict) and key in record, f"the certificate has no {key!r} where one is needed.")
+    """Return a field of exactly this type. A bool is not accepted as an int."""
+    need(isinstance(record, dict) and key in record, f"the certificate must have the field {key!r}.")
     need(type(record[key]) is kind, f"{key!r} must be a {kind.__name__}, got {str(record[key])[:40]!r}.")
     return record[key]
 
@@ -84,7 +84,7 @@ def make(terms: dict[str, Fraction], constant: Fraction) -> Form:
 
 
 def total(parts: Iterable[tuple[Fraction, Form]]) -> Form:
-    """The sum of factor times form."""
+    """Return the sum of factor times form."""
     terms: dict[str, Fraction] = {}
     constant = ZERO
     for factor, (form, number) in parts:
@@ -95,12 +95,12 @@ def total(parts: Iterable[tuple[Fraction, Form]]) -> Form:
 
 
 def change(form: Form, moved: dict[str, Fraction]) -> Fraction:
-    """By how much a form changes when its symbols move."""
+    """Return the change of a form when its symbols change."""
     return sum((value * moved.get(name, ZERO) for name, value in form[0]), ZERO)
 
 
 def unit(name: str) -> Form:
-    """The form that is one symbol."""
+    """Return the form that is one symbol."""
     return ((name, ONE),), ZERO
 
 
@@ -109,13 +109,13 @@ CONSTANT: Form = (), ONE
 
 
 def put(form: Form, name: str, value: Form) -> Form:
-    """The form with ``value`` in the place of the symbol ``name``."""
+    """Return the form with ``value`` substituted for the symbol ``name``."""
     factor = dict(form[0]).get(name, ZERO)
     return total([(ONE, form), (factor, value), (-factor, unit(name))])
 
 
 def primed(form: Form, box: Iterable[str]) -> Form:
-    """The form at the neighbour x + d: each ``x3`` that may change becomes ``x3 + dx3``."""
+    """Return the form at the neighbour x + d: each ``x3`` that may change becomes ``x3 + dx3``."""
     return total([(ONE, form), *((value, unit(f"d{name}")) for name, value in form[0] if name in set(box))])
 
 
@@ -125,7 +125,7 @@ def primed_rows(rows: dict[str, Row], box: Iterable[str]) -> dict[str, Row]:
 
 @dataclass(frozen=True)
 class Data:
-    """The symbols ``x0``, ``x1``, ... with their domain, and the boxes of changes that are neighbours."""
+    """The symbols ``x0``, ``x1``, ... with their domain, and the boxes of changes that lead to neighbours."""
 
     names: tuple[str, ...]
     integers: bool
@@ -141,7 +141,7 @@ class Data:
         names = tuple(f"x{i}" for i in range(size * each))
         low, high = (None if data.get(k) is None else rational(data[k]) for k in ("low", "high"))
         need(None in (low, high) or low < high, "the data need a range.")  # type: ignore[operator]
-        ends = [(-ONE, low, ">"), (ONE, high, "<")]  # an empty range would prove anything
+        ends = [(-ONE, low, ">"), (ONE, high, "<")]  # low < high, as an empty range would prove anything
         bounded = [(name, a, end, sign) for name in names for a, end, sign in ends if end is not None]
         rows = {f"{name}{sign}": (make({name: a}, -a * end), False) for name, a, end, sign in bounded}
         by, kind = positive(adjacency.get("by")), adjacency.get("kind")
@@ -159,8 +159,11 @@ class Data:
         return cls(names, integers, rows, tuple(boxes))
 
     def extremes(self, cell: Cell) -> Iterator[dict[str, Fraction]]:
-        """The changes that decide for a cell. Where a number is in no shown or released form, and in all
-        rows with one sign, its worst end decides (G10). Whole changes one by one for discrete noise (G12)."""
+        """Yield the extreme changes that suffice for a cell.
+
+        If a number is in no shown or released form, and has one sign in all rows, its worst end suffices
+        (G10). For discrete noise, all integer changes are enumerated (G12).
+        """
         signs: dict[str, set[bool]] = {}
         for form, _ in cell.rows.values():
             for name, value in form[0]:
@@ -182,7 +185,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Route:
-    """A path from the root, as far as it has come. ``events`` is what a merged cell must have in common."""
+    """A path from the root up to a node. All paths of a merged cell must have the same ``events``."""
 
     node: int
     rows: dict[str, Row]
@@ -195,19 +198,19 @@ class Route:
     forks: int = 0
 
     def to(self, node: int, event: Any = None, **more: Any) -> Route:
-        """The route one node on; nodes are numbered downwards, so that no route runs in a circle."""
+        """Return the route extended by one node. Numbers grow downwards, so that no route has a cycle."""
         need(type(node) is int and node > self.node, "a node must come after the one above it.")
         return replace(self, node=node, events=(*self.events, event) if event else self.events, **more)
 
     @property
     def kept(self) -> dict[str, Row]:
-        """All constraints but the domain's, which both sides satisfy."""
+        """Return all constraints but those of the domain, which both sides satisfy."""
         return {name: row for name, row in self.rows.items() if not name.startswith("x")}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Paths that share one shift: ``rows`` describe their union, ``path`` is one of them."""
+    """Paths that share one shift. ``rows`` describe their union, and ``path`` is one of them."""
 
     path: Route
     rows: dict[str, Row]
@@ -233,22 +236,22 @@ class Tree:
         return node
 
     def form(self, written: Any, route: Route) -> Form:
-        """A form over the data and the draws made so far."""
+        """Read a form over the data and the earlier draws."""
         need(isinstance(written, dict), "a form must be a table of coefficients.")
         known = {*self.data.names, *(f"n{i}" for i in range(len(route.draws)))}
-        need(written.keys() - {""} <= known, "a form has a symbol that is not there yet.")
+        need(written.keys() - {""} <= known, "a form has an unknown symbol.")
         terms = {name: light(rational(value)) for name, value in written.items() if name}
         return make(terms, light(rational(written.get("", "0"))))
 
     def whole(self, form: Form, route: Route) -> bool:
-        """Whether all symbols of a form are integers."""
+        """Return whether all symbols of a form are integers."""
         return all(
             self.data.integers if name[0] == "x" else route.draws[int(name[1:])][0] == DISCRETE
             for name, _ in form[0]
         )
 
     def row(self, form: Form, strict: bool, route: Route) -> Row:
-        """A constraint; over integers, coprime and weak: sum <= whole number (G12)."""
+        """Return a constraint. Over integers, make it coprime and weak: sum <= integer (G12)."""
         if not form[0] or not self.whole(form, route):
             return form, strict
         scale = lcm(*(value.denominator for _, value in form[0]))
@@ -258,7 +261,7 @@ class Tree:
         return make({name: light(value) for name, value in terms}, light(Fraction(-below))), False
 
     def answers(self, route: Route, node: list[Any]) -> tuple[Route, Route]:
-        """Both answers of a comparison: the tree is complete because both are asked for."""
+        """Return the routes of both answers of a comparison. Following both makes the tree complete."""
         _, written, strict, yes, no = node
         need(type(strict) is bool, "a comparison must be strict or not.")
         form = self.form(written, route)
@@ -269,11 +272,11 @@ class Tree:
         )
 
     def straight(self, route: Route, node: list[Any]) -> Route:
-        """One node on, where there is no choice."""
+        """Extend the route by a node without a choice."""
         kind = node[0]
         if kind == "draw":
             noise, scale = node[1], positive(node[2])
-            need(noise in (*CONTINUOUS, DISCRETE), f"no shift is known for the noise {str(noise)[:40]!r}.")
+            need(noise in (*CONTINUOUS, DISCRETE), f"a draw cannot have the noise {str(noise)[:40]!r}.")
             need(
                 noise != DISCRETE or self.data.integers, "discrete noise needs data that are integers (G12)."
             )
@@ -288,14 +291,14 @@ class Tree:
             form = self.form(node[1], route)
             return route.to(node[2], ("form", form), forms=(*route.forms, form))
         form, noise, scale = self.form(node[1], route), node[2], positive(node[3])
-        need(noise in ("laplace", DISCRETE), f"no release is known with the noise {str(noise)[:40]!r}.")
+        need(noise in ("laplace", DISCRETE), f"a release cannot have the noise {str(noise)[:40]!r}.")
         numbers = [form[1], *(value for _, value in form[0])]
         whole = self.whole(form, route) and all(number.denominator == 1 for number in numbers)
         need(noise != DISCRETE or whole, "a release with discrete noise must be of integers (G12).")
         return route.to(node[4], ("release",), releases=(*route.releases, (form, noise, scale)))
 
     def paths(self) -> list[Route]:
-        """All paths, first answers first; what is cut off is proved empty."""
+        """Return all paths, first answers first. Pruned branches are proved empty."""
         found, pending = [], [Route(0, dict(self.data.rows))]
         while pending:
             route = pending.pop()
@@ -313,11 +316,13 @@ class Tree:
                 pending.extend(route.to(c, ("fork",), forks=route.forks + 1) for c in reversed(node[2]))
             else:
                 pending.append(self.straight(route, node))
-        need(len({route.node for route in found}) == len(found), "two paths run into one: this is no tree.")
+        need(len({route.node for route in found}) == len(found), "two paths join, so this is not a tree.")
         return found
 
     def outcomes(self, route: Route, node: list[Any]) -> list[Route | None]:
-        """One route an outcome of a finite draw: none where its probability is 0."""
+        """Return one route for each outcome of a finite draw, and ``None`` for an outcome of probability
+        0.
+        """
         weights = [rational(weight) for weight in node[1]]
         need(sum(weights) == 1 and min(weights) >= 0, "the probabilities of a finite draw must sum to 1.")
         return [
@@ -326,8 +331,11 @@ class Tree:
         ]
 
     def contradicts(self, weights: Any, rows: dict[str, Row], draws: Iterable[tuple[str, Fraction]]) -> None:
-        """The constraints have no common point, or only a null set for every x: multipliers >= 0 give 0 >= k
-        with k > 0, or k = 0 with weight on a strict row or on one that continuous noise blurs (G5, H8)."""
+        """Require that the constraints have no common point, or only a null set for every x.
+
+        Multipliers >= 0 must give 0 >= k with k > 0, or k = 0 with weight on a strict row or on a row with
+        continuous noise (G5, H8).
+        """
         blurring = {"g", *(f"n{i}" for i, (noise, _) in enumerate(draws) if noise in CONTINUOUS)}
         terms, constant = self.combined(weights, rows)
         need(not terms, "the multipliers of a pruned branch leave a symbol.")
@@ -336,11 +344,15 @@ class Tree:
         need(constant > 0 or (constant == 0 and broken), "the multipliers of a pruned branch prove nothing.")
 
     def combined(self, weights: Any, rows: dict[str, Row]) -> Form:
-        need(isinstance(weights, dict) and weights.keys() <= rows.keys(), "a multiplier names no row.")
+        need(
+            isinstance(weights, dict) and weights.keys() <= rows.keys(), "a multiplier names an unknown row."
+        )
         return total((light(positive(weight)), rows[name][0]) for name, weight in weights.items())
 
     def cell(self, written: Any, paths: list[Route]) -> Cell:
-        """One path, or several whose union is the closed region of the given rows (rules A, G4, G6)."""
+        """Read a cell: one path, or several whose union is the closed region of the given rows (rules A,
+        G4, G6).
+        """
         group = [paths[i] for i in entry(written, "paths", list)]
         if written.get("rows") is None:
             need(len(group) == 1, "a cell of several paths must have rows.")
@@ -360,7 +372,9 @@ class Tree:
         return Cell(first, {**rows, **supports}, written.get("shifts"))
 
     def covers(self, ends: set[int], rows: dict[str, Row], first: Route, cuts: dict[str, Any]) -> None:
-        """From any noise in the closed region the program ends on a path of the cell, up to null sets."""
+        """Require that the program ends on a path of the cell for any noise in the closed region, up to
+        null sets.
+        """
         pending = [Route(0, rows)]
         while pending:
             route = pending.pop()
@@ -381,10 +395,13 @@ class Tree:
                 need(after.draws == first.draws[: len(after.draws)], "a merged cell reaches another draw.")
                 pending.append(after)
 
-    def sheared(self, written: Any, parts: list[Cell]) -> Fraction:
-        """The cost of cells that show one value g, solved for the draw i: the other draws stay, and n_i
-        follows from g (B, G3). (a) equal draws, (b) one size of i's coefficient, (c) regions that do not
-        overlap."""
+    def solved_cost(self, written: Any, parts: list[Cell]) -> Fraction:
+        """Return the cost of cells by a change of variables: they show one value g, which is solved for the
+        draw i.
+
+        The other draws stay, and n_i follows from g (B, G3). Conditions: (a) equal draws, (b) one absolute
+        coefficient of i, (c) regions that do not overlap.
+        """
         group = [part.path for part in parts]
         first, i, cost = group[0], entry(written, "solved", str), rational(entry(written, "cost", str))
         alike = {tuple(event[:1] if event[0] == "form" else event for event in r.events) for r in group}
@@ -432,7 +449,9 @@ class Tree:
         return cost
 
     def covered(self, node: Any, rows: dict[str, Row], there: list[dict[str, Row]], draws: Any) -> None:
-        """Every point of ``rows`` is in the region of some path of ``there``, up to null sets."""
+        """Require that every point of ``rows`` is in the region of some path of ``there``, up to null
+        sets.
+        """
         if isinstance(node, dict):
             self.contradicts(node, rows, draws)
             return
@@ -444,7 +463,7 @@ class Tree:
             rows = {**rows, f"c{len(rows)}": (form, strict)}
 
     def cost(self, cell: Cell) -> Fraction:
-        """The largest cost of a cell over all extreme changes; refuses a shift that leaves the cell."""
+        """Return the largest cost of a cell over all extreme changes. Refuse a shift that leaves the cell."""
         worst = ZERO
         for count, moved in enumerate(self.data.extremes(cell)):
             need(count < MAX_EXTREMES, "a cell has too many extreme changes.")
@@ -470,7 +489,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``epsilon`` for all data and outcomes."""
+    """The result of a check: ``epsilon`` holds for all data and outcomes."""
 
     epsilon: Fraction
     claimed: Fraction
@@ -482,7 +501,7 @@ class Checked:
 
 
 def check(certificate: Any) -> Checked:
-    """Derive epsilon from a certificate. Raises ``ProgramProofError`` where a step does not follow."""
+    """Derive epsilon from a certificate. Raise ``ProgramProofError`` if a step does not follow."""
     try:
         return _check(certificate)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -497,21 +516,21 @@ def _check(certificate: Any) -> Checked:
     paths = tree.paths()
     written = entry(certificate, "cells", list)
     parts = [entry(cell, "parts", list) if "solved" in cell else [cell] for cell in written]
-    members = [i for together in parts for part in together for i in entry(part, "paths", list)]
+    members = [i for joined in parts for part in joined for i in entry(part, "paths", list)]
     need(all(type(i) is int for i in members), "a path must be named by its number.")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell.")
     costs = []
-    for cell, together in zip(written, parts, strict=True):
-        regions = [tree.cell(part, paths) for part in together]
-        costs.append(tree.sheared(cell, regions) if "solved" in cell else tree.cost(regions[0]))
+    for cell, joined in zip(written, parts, strict=True):
+        regions = [tree.cell(part, paths) for part in joined]
+        costs.append(tree.solved_cost(cell, regions) if "solved" in cell else tree.cost(regions[0]))
     return Checked(Fraction(max(costs, default=ZERO)), claimed, len(paths))
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
+    """Check a certificate, or all of this kind in a report (see ``claim_t0.run``)."""
     try:
         from dpaudit.kernel.claim_t0 import run
-    except ImportError:  # run alone, the other files beside it
+    except ImportError:  # run as a script, with the other files in its folder
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import run  # type: ignore[import-not-found,no-redef]
     return run(

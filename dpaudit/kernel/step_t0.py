@@ -1,28 +1,28 @@
 """Tier 0 for programs on data of every size: checks a proof by a generic step, by rational arithmetic alone.
 
-    python step_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
+    python step_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py in its folder)
 
 The certificate holds decision trees: of the code before the loop over the data, and for each abstract state
-at the loop's head of one step with a fresh record and of the code after the loop. A *run* has nodes: a state
-with by how much each of its private values ``s0``, ``s1``, ... differs between the two sides, and a
-potential. This file derives epsilon from that and trusts no count or name: it walks the trees, enumerates the
+at the loop's head, of one step with a new record and of the code after the loop. A *run* has nodes. A node is
+a state with the difference of each of its private values ``s0``, ``s1``, ... between the two sides, and a
+potential. This file derives epsilon from them and trusts no count or name: it walks the trees, enumerates the
 changes of a record, and checks every inequality exactly.
 
 The rule. From every node, for every path of its state's trees and every extreme change of the record, the
-certificate names by how much the path's draws move. Comparisons must be kept, shown forms must be equal, and
-where the path comes back to the head it must lead to a node with exactly the differences that its values then
-have. The cost is the sum of abs(shift) / scale over draws and abs(change) / scale over releases; a node's
-potential is at least 0 and at least the cost plus the next node's potential, and the cost of every exit.
-Epsilon is the largest cost before the loop plus the potential of the first node.
+certificate states the shifts of the path's draws. Comparisons must be kept and shown forms must be equal. If
+the path returns to the head, it must lead to a node with exactly the differences that its values then have.
+The cost is the sum of abs(shift) / scale over draws and abs(change) / scale over releases. A node's potential
+is at least 0, at least the cost plus the next node's potential, and at least the cost of every exit. Epsilon
+is the largest cost before the loop plus the potential of the first node.
 
-Why that is enough, for every number N of records. A path of the whole program is a cell of its own: its noise
-moves by the named shifts, to the same path on the neighbour's data with the same shown values (own regions).
-Costs telescope. Changes inside the box are averages of extreme ones: shifts, costs and constraints of one
-whole path are averaged likewise, and before the loop there is one shift for all. Records and changes may
-depend on what was shown. Discrete noise is refused: differences are any rationals.
+Why that suffices, for every number N of records. A path of the whole program is a separate cell: its noise
+changes by the stated shifts, to the same path on the neighbour's data with the same shown values (randomness
+alignment). Costs telescope. Changes inside the box are averages of extreme ones: shifts, costs and
+constraints of one whole path are averaged likewise, and before the loop there is one shift for all. Records
+and changes may depend on earlier output. Discrete noise is refused, because differences may be any rationals.
 
-What is assumed: the trees are the program's; numbers are exact and finite; both sides have the same N; each
-record is delivered once; the program is judged without its time.
+Assumptions: the trees are the program's; numbers are exact and finite; both sides have the same N; each
+record is delivered once; the running time is not part of the output.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Moves = dict[str, Fraction]
 
 
 class StepProofError(Exception):
-    """The certificate is malformed or does not prove what it says."""
+    """The certificate is malformed or does not prove its statement."""
 
 
 def need(holds: Any, message: str) -> None:
@@ -61,7 +61,7 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    """Read an exact number in its only valid form, reduced: ``"2"``, ``"-3/8"``."""
     number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
     need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
     return number
@@ -74,14 +74,14 @@ def positive(text: Any) -> Fraction:
 
 
 def entry(record: Any, key: str, kind: type) -> Any:
-    """A field of exactly this type: True is no number here."""
-    need(isinstance(record, dict) and key in record, f"the certificate has no {key!r} where one is needed.")
+    """Return a field of exactly this type. A bool is not accepted as an int."""
+    need(isinstance(record, dict) and key in record, f"the certificate must have the field {key!r}.")
     need(type(record[key]) is kind, f"{key!r} must be a {kind.__name__}, got {str(record[key])[:40]!r}.")
     return record[key]
 
 
 def total(parts: Iterable[tuple[Fraction, Form]]) -> Form:
-    """The sum of factor times form."""
+    """Return the sum of factor times form."""
     terms: dict[str, Fraction] = {}
     constant = ZERO
     for factor, (form, number) in parts:
@@ -92,14 +92,17 @@ def total(parts: Iterable[tuple[Fraction, Form]]) -> Form:
 
 
 def change(form: Form, moved: Moves) -> Fraction:
-    """By how much a form changes when its symbols move."""
+    """Return the change of a form when its symbols change."""
     return sum((value * moved[name] for name, value in form[0] if name in moved), ZERO)
 
 
 @dataclass(frozen=True)
 class Box:
-    """One record and its changes. ``runs``: for each run the changes that a step may have, as (phase before,
-    change, phase after); all runs together must cover the adjacency."""
+    """One record and its changes.
+
+    ``runs`` holds for each run the possible changes in one step, as (phase before, change, phase after). All
+    runs together must cover the adjacency.
+    """
 
     names: tuple[str, ...]
     rows: dict[str, Row]
@@ -107,7 +110,9 @@ class Box:
 
     @classmethod
     def read(cls, data: Any, adjacency: Any, *, apart: bool) -> Box:
-        """``apart``: one replaced record has a run of its own for each extreme change."""
+        """Read the data and the adjacency. With ``apart``, one replaced record has a separate run for each
+        extreme change.
+        """
         need(entry(data, "size", str) == "every", "the data must be of every size.")
         width = data.get("width")
         need(width is None or (type(width) is int and 0 < width <= MAX_WIDTH), "a record's width is wrong.")
@@ -134,15 +139,17 @@ class Box:
 
 
 def corners(names: tuple[str, ...], low: Fraction, high: Fraction) -> list[Moves]:
-    """All extreme changes of one record: every sign pattern of its numbers (H9)."""
+    """Return all extreme changes of one record: every sign pattern of its numbers (H9)."""
     need(2 ** len(names) <= MAX_EXTREMES, f"a record has more than {MAX_EXTREMES} extreme changes.")
     return [dict(zip(names, ends, strict=True)) for ends in product((low, high), repeat=len(names))]
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path of one tree, as far as it has come; at its end ``leads`` says to which state with which values,
-    None being the program's end."""
+    """A path of one tree up to a node.
+
+    At its end, ``leads`` is the next state with its values, or ``None`` at the program's end.
+    """
 
     node: int
     rows: dict[str, Row]
@@ -154,14 +161,17 @@ class Route:
     compared: int = 0
 
     def to(self, node: Any, **more: Any) -> Route:
-        """The route one node on; nodes are numbered downwards, so that no route runs in a circle."""
+        """Return the route extended by one node. Numbers grow downwards, so that no route has a cycle."""
         need(type(node) is int and node > self.node, "a node must come after the one above it.")
         return replace(self, node=node, **more)
 
 
 class Tree:
-    """A decision tree: a list of nodes, the root first. ``known`` are the symbols that its forms may have
-    besides its own draws; ``symbols`` are those of each state that it may lead to."""
+    """A decision tree: a list of nodes, the root first.
+
+    ``known`` are the symbols that its forms may have besides its own draws. ``symbols`` are those of each
+    state that it may lead to.
+    """
 
     def __init__(
         self, nodes: Any, known: Iterable[str], rows: dict[str, Row], symbols: list[list[str]] | None
@@ -172,7 +182,7 @@ class Tree:
         self.paths = list(self._walk(rows))
 
     def _walk(self, rows: dict[str, Row]) -> Iterator[Route]:
-        """All paths, first answers first; what is cut off is proved empty."""
+        """Yield all paths, first answers first. Pruned branches are proved empty."""
         pending, count = [Route(0, rows)], 0
         while pending:
             route = pending.pop()
@@ -198,20 +208,22 @@ class Tree:
                 pending.append(self._straight(route, kind, rest))
 
     def _form(self, written: Any, route: Route) -> Form:
-        """A form over what is known, the draws made so far, and public values ``p0``, ``p1``, ..., which are
-        any numbers and never move."""
+        """Read a form over known symbols, earlier draws, and public values ``p0``, ``p1``, ...
+
+        Public values are any numbers that are equal on both sides.
+        """
         need(isinstance(written, dict), "a form must be a table of coefficients.")
         for name in written.keys() - self.known - {""}:
             own = name in {f"n{i}" for i in range(len(route.draws))}
             need(
                 own or PUBLIC.fullmatch(name),
-                f"a form has the symbol {str(name)[:20]!r}, which is not there.",
+                f"a form has the unknown symbol {str(name)[:20]!r}.",
             )
         terms = [(rational(value), (((name, ONE),), ZERO)) for name, value in written.items() if name]
         return total([*terms, (rational(written.get("", "0")), ((), ONE))])
 
     def _goto(self, route: Route, state: Any, values: Any) -> Route:
-        need(self.symbols is not None, "the code after the loop must not come back to it.")
+        need(self.symbols is not None, "the code after the loop must not return to it.")
         need(type(state) is int and 0 <= state < len(self.symbols or []), "a state is missing.")
         wanted = (self.symbols or [])[state]
         need(isinstance(values, dict) and sorted(values) == sorted(wanted), "a state has other values.")
@@ -219,12 +231,12 @@ class Tree:
         return replace(route, leads=(state, forms))
 
     def _straight(self, route: Route, kind: Any, rest: list[Any]) -> Route:
-        """One node on, where there is no choice."""
+        """Extend the route by a node without a choice."""
         if kind == "draw":
             distribution, scale, then = rest
             need(
                 distribution in ("laplace", "exponential"),
-                f"no shift is known for the distribution {str(distribution)[:40]!r}.",
+                f"a draw cannot have the distribution {str(distribution)[:40]!r}.",
             )
             name, rows, kept = f"n{len(route.draws)}", route.rows, route.kept
             if distribution == "exponential":
@@ -242,12 +254,12 @@ class Tree:
         form, distribution, scale, then = rest
         need(
             distribution == "laplace",
-            f"no release is known with the distribution {str(distribution)[:40]!r}.",
+            f"a release cannot have the distribution {str(distribution)[:40]!r}.",
         )
         return route.to(then, releases=(*route.releases, (self._form(form, route), positive(scale))))
 
     def _answers(self, route: Route, written: Any, strict: Any, yes: Any, no: Any) -> list[Route]:
-        """Both answers of a comparison: the tree is complete because both are asked for."""
+        """Return the routes of both answers of a comparison. Following both makes the tree complete."""
         need(type(strict) is bool, "a comparison must be strict or not.")
         form, name = self._form(written, route), str(route.compared)
         rows = ((form, strict), (total([(-ONE, form)]), not strict))
@@ -262,17 +274,23 @@ class Tree:
         ]
 
     def _outcomes(self, route: Route, written: Any, then: Any) -> list[Route]:
-        """One route an outcome of a finite draw: none where its probability is 0."""
+        """Return one route for each outcome of a finite draw with positive probability."""
         weights = [rational(weight) for weight in written]
         need(sum(weights) == 1 and min(weights) >= 0, "the probabilities of a finite draw must sum to 1.")
         return [route.to(child) for weight, child in zip(weights, then, strict=True) if weight]
 
     def _contradicts(self, weights: Any, route: Route) -> None:
-        """The closed region has no point, or only a null set through a draw of this step, for all values of
-        the state: multipliers >= 0 give 0 >= k with k > 0, or k = 0 with weight on a strict row or on one in
-        which a draw of this tree stands (H8), and no public value: one may be made of that very draw, once
-        it was shown, and then equality is certain."""
-        need(isinstance(weights, dict) and weights.keys() <= route.rows.keys(), "a multiplier names no row.")
+        """Require that the closed region has no point, or only a null set through a draw of this step, for
+        all values of the state.
+
+        Multipliers >= 0 must give 0 >= k with k > 0, or k = 0 with weight on a strict row, or on a row that
+        contains a draw of this tree (H8) and no public value. A public value may be computed from that very
+        draw after it was shown, and then equality is certain.
+        """
+        need(
+            isinstance(weights, dict) and weights.keys() <= route.rows.keys(),
+            "a multiplier names an unknown row.",
+        )
         numbers = {name: positive(weight) for name, weight in weights.items()}
         terms, constant = total((number, route.rows[name][0]) for name, number in numbers.items())
         need(not terms, "the multipliers of a pruned branch leave a symbol.")
@@ -295,7 +313,7 @@ class Node:
 
 
 class Run:
-    """One run's nodes, and the check of everything that starts from them."""
+    """The nodes of one run, and the check of everything that starts from them."""
 
     def __init__(self, written: Any, trees: list[tuple[Tree, Tree]], symbols: list[list[str]]) -> None:
         self.trees = trees
@@ -312,7 +330,7 @@ class Run:
         return Node(state, phase, {name: rational(moved[name]) for name in moved}, value)
 
     def follow(self, path: Route, moved: Moves, written: Any, phase: int) -> Fraction:
-        """The cost of one path with its shifts, and of all that may follow."""
+        """Return the cost of one path with its shifts, and of everything that may follow."""
         target, written_shifts = written
         need(isinstance(written_shifts, list), "shifts must be a list.")
         future = ZERO
@@ -326,18 +344,21 @@ class Run:
         cost = sum((abs(s) / scale for s, scale in zip(shifts, path.draws, strict=True)), ZERO)
         cost += sum((abs(change(form, both)) / scale for form, scale in path.releases), ZERO)
         if path.leads is None:
-            need(target is None, "a path that ends leads nowhere.")
+            need(target is None, "a path that ends cannot lead to a node.")
         else:
             need(type(target) is int and 0 <= target < len(self.nodes), "a node of a run is missing.")
             node, (state, values) = self.nodes[target], path.leads
             need((node.state, node.phase) == (state, phase), "a path leads to another state or phase.")
             for name, form in values.items():
-                need(change(form, both) == node.differences[name], f"{name} differs by something else.")
+                need(
+                    change(form, both) == node.differences[name],
+                    f"{name} must have the difference of its node.",
+                )
             future = node.potential
         return cost + future
 
     def epsilon(self, written: Any, before: Tree, moves: tuple[tuple[int, Moves, int], ...]) -> Fraction:
-        """The largest cost from the program's start, if all potentials are right."""
+        """Return the largest cost from the program's start, if all potentials are valid."""
         start, steps, exits = (entry(written, key, list) for key in ("start", "moves", "exits"))
         need(len(steps) == len(exits) == len(self.nodes), "each node must have its moves and exits.")
         for node, own, ends in zip(self.nodes, steps, exits, strict=True):
@@ -356,7 +377,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``epsilon`` for every number of records, all data and outcomes."""
+    """The result of a check: ``epsilon`` holds for every number of records, all data and outcomes."""
 
     epsilon: Fraction
     claimed: Fraction
@@ -368,7 +389,7 @@ class Checked:
 
 
 def check(certificate: Any) -> Checked:
-    """Derive epsilon from a certificate. Raises ``StepProofError`` where a step does not follow."""
+    """Derive epsilon from a certificate. Raise ``StepProofError`` if a step does not follow."""
     try:
         return _check(certificate)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -400,10 +421,10 @@ def _check(certificate: Any) -> Checked:
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
+    """Check a certificate, or all of this kind in a report (see ``claim_t0.run``)."""
     try:
         from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, run
-    except ImportError:  # run alone, the other files beside it
+    except ImportError:  # run as a script, with the other files in its folder
         sys.path.append(str(Path(__file__).parent))
         from claim_t0 import ASSUMED_AT_EVERY_SIZE, run  # type: ignore[import-not-found,no-redef]
     return run(

@@ -1,4 +1,4 @@
-"""The prover: a program over symbols, proved private for all data, neighbours and outcomes (``prove``)."""
+"""Prove privacy claims of programs over symbolic data, for all data, neighbours and outcomes (``prove``)."""
 
 from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
 from dpaudit.prover.post import post

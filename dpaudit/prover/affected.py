@@ -1,9 +1,10 @@
-"""What one change touches, derived: for each site how many releases move, by how much, at what cost.
+"""Derive how one change of the data affects each site: the affected releases, their changes and their cost.
 
-The program is explored over symbols, once for every path of its public decisions. A release whose value holds
-a symbol of the change moves; the largest change of a linear form over a box is at a vertex. So touch counts
-and sensitivities, which an accounting declares, are exact for all data of one size and all outcomes. Programs
-that decide by private values or hidden noise are refused: there a record moves what comes next.
+The program is explored over symbols, once for every path of its public decisions. A release is affected if
+its value contains a symbol of the change. The largest change of a linear form over a box is at a vertex. So
+the counts and sensitivities, which an accounting declares, are exact for all data of one size and all
+outcomes. Programs that branch on private values or hidden noise are refused, because there a record also
+changes which releases follow.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ __all__ = ["Derived", "Touched", "derived_accounting", "undeclared"]
 
 #: Vertices of one box of changes.
 MAX_VERTICES = 2**14
-#: How the text begins that says where the next release is.
+#: The prefix of the text that names the site of the next release.
 MARK = "site of the next release: "
 
 
 @dataclass(frozen=True)
 class Touched:
-    """The most that one change does at a site: how many releases move, the largest change of one value, and
-    the sum of abs(change) / scale over all of them."""
+    """The largest effect of one change at a site.
+
+    ``touches`` is the number of affected releases, ``sensitivity`` the largest change of one value, and
+    ``cost`` the sum of abs(change) / scale over all releases.
+    """
 
     touches: int
     sensitivity: Fraction
@@ -45,7 +49,7 @@ class Touched:
 
 @dataclass(frozen=True)
 class Derived:
-    """By site name what one change touches, the ``total`` cost over all sites, and the paths explored."""
+    """The largest effects of one change by site name, the ``total`` cost of all sites, and the path count."""
 
     sites: dict[str, Touched]
     total: Fraction
@@ -53,7 +57,7 @@ class Derived:
 
 
 class _Sited(ProvingCoins):
-    """Coins that note the site of each release before it."""
+    """Coins that record the site of each release before it."""
 
     __slots__ = ()
 
@@ -63,13 +67,15 @@ class _Sited(ProvingCoins):
 
 
 def derived_accounting(program: Program, *, data: Symbols, adjacency: Adjacent) -> Derived:
-    """Explore ``program`` and derive what one change touches.
+    """Explore ``program`` and derive how one change affects each site.
 
-    Raises ``RefusedError`` for a program that the prover cannot follow, that decides by private values, draws
-    hidden noise, or shows a private value as it is, and for data of every size.
+    Raise ``RefusedError`` for a program that the prover cannot follow, that branches on private values, draws
+    hidden noise, or shows a private value without noise, and for data of every size.
     """
     if data.size == EVERY:
-        raise RefusedError("touches are counted for data of one size; name it.")
+        raise RefusedError(
+            "affected releases can only be counted for data of one size, got EVERY.", code="E-SIZE-NOT-FIXED"
+        )
     require_readable(program)
 
     def run(walk: Walk) -> None:
@@ -92,24 +98,28 @@ def derived_accounting(program: Program, *, data: Symbols, adjacency: Adjacent) 
 
 
 def undeclared(derived: Derived, sites: Sequence[Site]) -> list[str]:
-    """What the derived accounting has above the declared one, in words; empty where it holds."""
+    """Return the differences by which the derived accounting exceeds the declared one, as sentences."""
     above = []
     for name, found in derived.sites.items():
         site = next((site for site in sites if site.matches(name)), None)
         if site is None:
             if found.touches:
-                above.append(f"one change moves the undeclared site {name!r} (derived)")
+                above.append(f"one change affects the undeclared site {name!r} (derived)")
         elif found.touches > site.touches:
-            above.append(f"one change moves {found.touches} releases at {name!r}, declared {site.touches}")
+            above.append(f"one change affects {found.touches} releases at {name!r}, declared {site.touches}")
         elif site.total is not None and found.cost > exact(site.total):
             above.append(f"one change costs {found.cost} at {name!r}, declared {site.total}")
     return above
 
 
 def _releases(path: Path) -> Iterator[tuple[str, Form, Fraction]]:
-    """Site, value and scale of each release of a path."""
+    """Yield the site, value and scale of each release of a path."""
     if path.comparisons or path.draws or path.shown_forms():
-        raise RefusedError("what a record touches follows from hidden decisions, or is shown bare.")
+        raise RefusedError(
+            "the program branches on private values, draws hidden noise, or shows a private value without "
+            "noise.",
+            code="E-SITES-NOT-PUBLIC",
+        )
     site = ""
     for event in path.events:
         if event[0] == "show" and event[1].startswith(f"str:{MARK}"):
@@ -121,11 +131,17 @@ def _releases(path: Path) -> Iterator[tuple[str, Form, Fraction]]:
 def _of_piece(
     releases: Sequence[tuple[str, Form, Fraction]], piece: dict[str, tuple[Fraction, Fraction]]
 ) -> dict[str, tuple[list[Form], Fraction]]:
-    """By site the forms that a change in the box moves, and the largest cost; of all sites under ""."""
+    """Return, by site, the forms that a change in the box affects, and the largest cost.
+
+    The key "" has the sum over all sites.
+    """
     moved = [item for item in releases if any(name in piece for name in item[1].terms)]
     names = sorted({name for _, form, _ in moved for name in form.terms if name in piece})
     if 2 ** len(names) > MAX_VERTICES:
-        raise RefusedError(f"a change moves {len(names)} numbers at once; take fewer.")
+        raise RefusedError(
+            f"one change affects {len(names)} numbers at once, more than {MAX_VERTICES.bit_length() - 1}.",
+            code="E-CHANGE-TOO-WIDE",
+        )
     costs: dict[str, Fraction] = dict.fromkeys({"", *(site for site, _, _ in releases)}, ZERO)
     for ends in product(*(piece[name] for name in names)):
         change = dict(zip(names, ends, strict=True))
@@ -138,6 +154,6 @@ def _of_piece(
 
 
 def _largest(form: Form, piece: dict[str, tuple[Fraction, Fraction]]) -> Fraction:
-    """The largest change of a form over a box: both signs."""
+    """Return the largest absolute change of a form over a box."""
     ends = [[value * end for end in piece[name]] for name, value in form.terms.items() if name in piece]
     return max(sum(map(max, ends), ZERO), -sum(map(min, ends), ZERO))

@@ -1,9 +1,10 @@
-"""Alignment: by how much hidden noise moves so that the neighbour shows the same, at least cost.
+"""Find the cheapest shifts of hidden noise with which the neighbour has the same output (alignment).
 
-For one cell and one change d of the data: minimise the sum of abs(shift) / scale over the draws and
+For one cell and one change d of the data, minimise the sum of abs(shift) / scale over the draws and
 abs(change) / scale over the releases, subject to C s + E d <= 0 for every comparison C n + E x <= 0 (strict
 or not) and C s + E d = 0 for every shown form (B, G2, G8: these rows are checked without draws too). The
-solver proposes; the shifts returned are exact and keep every row exactly, or there are none."""
+solver only proposes. The returned shifts are exact and keep every row exactly, or None is returned.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ SLACK = 1e-7
 
 @dataclass(frozen=True)
 class Aligned:
-    """Exact shifts of the draws in order, and what they cost."""
+    """Exact shifts of the draws in order, and their privacy cost."""
 
     shifts: tuple[Fraction, ...]
     cost: Fraction
@@ -40,7 +41,7 @@ class Alignment:
     equal: Sequence[Form]
     releases: Sequence[tuple[Form, Fraction]]
     draws: Sequence[Draw]
-    #: Whether an optimum was found that could not be made exact: then the bound is missing, not infinite.
+    #: Whether an optimum was found but not made exact. The bound is then missing rather than infinite.
     inexact: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -81,8 +82,8 @@ class Alignment:
         return table
 
     def best(self, moved: dict[str, Fraction]) -> Aligned | None:
-        """The cheapest exact shifts for one change of the data; None if the solver finds none."""
-        if not self.draws:  # nothing moves: the rows hold or they do not
+        """Return the cheapest exact shifts for one change of the data, or None if the solver finds none."""
+        if not self.draws:  # there are no shifts: the rows hold or they do not
             return self._exactly([], moved)
         for integrality in (None, self._whole):
             found = self._solve(moved, integrality)
@@ -125,7 +126,7 @@ class Alignment:
         return [rounded(value) for value in near]
 
     def _active(self, near: Floats, moved: dict[str, Fraction]) -> list[Fraction] | None:
-        """The exact point at which the proposal's tight constraints are equalities."""
+        """Return the exact point at which the proposal's tight constraints are equalities."""
         lines: list[list[Fraction]] = []
         right: list[Fraction] = []
         forms = [(form, True) for form in self.equal]
@@ -143,7 +144,7 @@ class Alignment:
         return solved_exactly(lines, right, [float(shift) for shift in near])
 
     def _exactly(self, shifts: list[Fraction] | None, moved: dict[str, Fraction]) -> Aligned | None:
-        """The shifts with their exact cost, if they keep every row exactly (H10)."""
+        """Return the shifts with their exact cost if they keep every row exactly (H10), else None."""
         if shifts is None:
             return None
         both = {**moved, **{draw.symbol: shift for draw, shift in zip(self.draws, shifts, strict=True)}}

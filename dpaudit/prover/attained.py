@@ -1,14 +1,15 @@
-"""A loss attained at one outcome: refutations of programs that ask public questions (G14 c).
+"""Refute programs that branch on public values by the privacy loss at one list of outcomes (G14 c).
 
-Far out along a ray the answers of public questions need not hold together. So an actual list of outcomes is
-tried: the program runs on two neighbours with plain numbers, every release giving the number that it is told.
-Where both runs show the same constants, draw nothing hidden, show no number computed from outcomes, and meet
-no tie between such numbers, they do so for all outcomes nearby. The densities of the outcomes are continuous
-there, and their exact ratio, e to the sum of (abs(o - v') - abs(o - v)) / scale, is the limit of the ratios
-of small balls of outcomes: a claim strictly below the loss is refuted.
+Far out along a ray, the answers of public questions need not be consistent. So actual lists of outcomes are
+tried. The program runs on two neighbours with plain numbers, and every release returns a prescribed number.
+Suppose that both runs show the same constants, have no hidden draw, show no number computed from outcomes,
+and compare no two equal numbers of this kind. Then the same holds for all outcomes nearby. The densities of
+the outcomes are continuous there, and their exact ratio, e to the sum of (abs(o - v') - abs(o - v)) / scale,
+is the limit of the ratios of small balls of outcomes. A claim strictly below the loss is therefore refuted.
 
-The data are exact numbers in such a run, and a float that meets them is the decimal that it prints as, as in
-the proof: no float is made of data or outcomes."""
+The data are exact numbers in such a run. A float that is combined with them is the decimal that it prints as,
+as in the proof. No float is made of data or outcomes.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +33,15 @@ from dpaudit.prover.symbols import RefusedError, is_plain, plain_key, plain_numb
 
 __all__ = ["Attained", "attained"]
 
-#: Lists of outcomes tried for one path and change, and paths tried.
+#: Numbers of tries: lists of outcomes for one path and change, and paths.
 TRIES, MAX_PATHS = 40, 40
 
 
 class _Number:
-    """An exact number that data or outcomes (``noisy``) entered: it may be computed with and compared, where
-    outcomes entered without a tie, and nothing else."""
+    """An exact number computed from data, or from outcomes (``noisy``).
+
+    It supports arithmetic and comparisons only. A comparison of a noisy number must not be a tie.
+    """
 
     __slots__ = ("noisy", "value")
 
@@ -68,7 +71,7 @@ class _Number:
 
     def __truediv__(self, other: Any) -> _Number:
         if not is_plain(other) or not other:
-            raise RefusedError("a divisor that may be 0.")
+            raise RefusedError("a divisor may be 0.", code="E-OUTCOME-DIVISOR")
         return self._made(self.value / _plain(other))
 
     def __neg__(self) -> _Number:
@@ -87,7 +90,7 @@ class _Number:
             return other < 0
         if self.value == _plain(other):
             if self.noisy or _is_noisy(other):
-                raise RefusedError("a tie.")
+                raise RefusedError("two compared numbers are equal.", code="E-OUTCOME-TIE")
             return same
         return self.value > _plain(other)
 
@@ -104,10 +107,10 @@ class _Number:
         return not self._above(other, same=False)
 
     def __bool__(self) -> bool:
-        raise RefusedError("an outcome used as a truth value.")
+        raise RefusedError("an outcome was used as a truth value.", code="E-OUTCOME-TRUTH")
 
     def __eq__(self, other: object) -> bool:
-        raise RefusedError("an outcome compared for equality.")
+        raise RefusedError("an outcome was compared for equality.", code="E-OUTCOME-EQUALITY")
 
 
 def _is_noisy(value: Any) -> bool:
@@ -118,12 +121,14 @@ def _plain(value: Any) -> Fraction:
     if type(value) is _Number:
         return value.value
     if not is_plain(value):
-        raise RefusedError("an outcome met something else than a number.")
+        raise RefusedError(
+            "an outcome was combined with a value that is not a number.", code="E-OUTCOME-NOT-NUMBER"
+        )
     return plain_number(value)
 
 
-class _Told(Coins):
-    """Coins whose releases give the numbers that they are told; all that is seen is kept."""
+class _PrescribedCoins(Coins):
+    """Coins whose releases return prescribed numbers. They record the output."""
 
     __slots__ = ("outcomes", "seen", "values")
 
@@ -133,7 +138,10 @@ class _Told(Coins):
         self.seen: list[str] = []
 
     def _refuse(self) -> NoReturn:
-        raise RefusedError("more than releases with Laplace noise.")
+        raise RefusedError(
+            "the program has other randomness than releases with Laplace noise.",
+            code="E-RANDOMNESS-NOT-LAPLACE",
+        )
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
         self._refuse()
@@ -175,14 +183,14 @@ class _Told(Coins):
 
 @dataclass(frozen=True)
 class Attained:
-    """Two neighbours (numbers in the order of ``data.names``), a list of outcomes, and the loss there."""
+    """Two neighbours (numbers in the order of ``data.names``) and a list of outcomes."""
 
     left: tuple[Fraction, ...]
     right: tuple[Fraction, ...]
     outcomes: tuple[Fraction, ...]
 
     def loss(self, program: Program, data: Symbols) -> Fraction | None:
-        """The exact loss at these outcomes, by two runs of the program; None where they prove nothing."""
+        """Run the program twice and return the exact loss at these outcomes, or None if it proves nothing."""
         sides = self._sides(program, data)
         if sides is None:
             return None
@@ -190,8 +198,7 @@ class Attained:
         return sum(((abs(o - w) - abs(o - v)) / scale for o, (v, scale), (w, _) in pairs), ZERO)
 
     def transcript(self, program: Program, data: Symbols) -> dict[str, Any] | None:
-        """The same as the body of a witness: each release with its distribution on both sides and what came
-        out."""
+        """Return the body of a witness: each release with its outcome and its distribution on both inputs."""
         sides = self._sides(program, data)
         if sides is None:
             return None
@@ -210,7 +217,7 @@ class Attained:
         return transcript_body(sites, view=View.of(PUBLIC), inputs=(list(self.left), list(self.right)))
 
     def _sides(self, program: Program, data: Symbols) -> list[list[tuple[Fraction, Fraction]]] | None:
-        """What was released on either side, with its scale; None where they do not match."""
+        """Return the released values with their scales on both inputs, or None if they do not match."""
         sides = []
         for numbers in (self.left, self.right):
             run = _run(program, data, numbers, self.outcomes.__getitem__)
@@ -224,29 +231,29 @@ class Attained:
         return [one.values, other.values]
 
     def to_json(self, loss: Fraction) -> dict[str, Any]:
-        """The witness as plain data, exact strings."""
+        """Return the witness as plain data with exact strings."""
         lists = {"left": self.left, "right": self.right, "outcomes": self.outcomes}
-        told = {name: ", ".join(map(str, numbers)) for name, numbers in lists.items()}
+        texts = {name: ", ".join(map(str, numbers)) for name, numbers in lists.items()}
         return {
             "kind": "attained",
             **{name: [str(n) for n in numbers] for name, numbers in lists.items()},
             "loss": str(loss),
-            "reason": f"at the outcomes {told['outcomes']} the loss is {loss} between the data "
-            f"{told['left']} and {told['right']}.",
+            "reason": f"at the outcomes {texts['outcomes']} the privacy loss is {loss} between the data "
+            f"{texts['left']} and {texts['right']}.",
         }
 
 
 def _run(
     program: Program, data: Symbols, numbers: Sequence[Fraction], outcomes: Callable[[int], Fraction]
-) -> _Told | None:
-    coins = _Told(outcomes)
+) -> _PrescribedCoins | None:
+    coins = _PrescribedCoins(outcomes)
     given = dict(zip(data.names, numbers, strict=True))
     try:
         result = program(coins, data.records(lambda name: _Number(given[name], noisy=False)))
         if isinstance(result, GeneratorType):
             return None
         coins.reveal(result, site="result")
-    except Exception as error:  # whatever it is, nothing is refuted by it
+    except Exception as error:  # no exception of the program refutes a claim
         if is_from_a_handler(error, handlers()):
             raise
         return None
@@ -259,7 +266,10 @@ def attained(
     data: Symbols,
     above: Fraction,
 ) -> Attained | None:
-    """Neighbours and outcomes at which the loss is above ``above``; ``paths`` come with data and a change."""
+    """Return neighbours and outcomes with a loss above ``above``, or None.
+
+    Each of ``paths`` has data and a change of the data.
+    """
     rng = random.Random(0)
     for _, (path, start, change) in zip(range(MAX_PATHS), paths, strict=False):
         left = tuple(start[name] for name in data.names)
@@ -267,13 +277,13 @@ def attained(
         moves = [form.change(change) for form, _, _ in path.releases()]
         far = sum((abs(n) for n in (*left, *right)), Fraction(1))
         for _ in range(TRIES):
-            # Beyond both values, on the side from which the neighbour's is farther.
-            told: list[Fraction] = []
+            # Outcomes beyond both values, on the side that is farther from the neighbour's value.
+            outcomes: list[Fraction] = []
             sizes = [far * rng.choice((1, 2, 5, 30)) + Fraction(rng.randint(1, 999), 1000) for _ in moves]
             for move, size in zip(moves, sizes, strict=True):
                 sign = rng.choice((-1, 1)) if not move else -1 if move > 0 else 1
-                told.append(sign * size)
-            found = Attained(left, right, tuple(told))
+                outcomes.append(sign * size)
+            found = Attained(left, right, tuple(outcomes))
             loss = found.loss(program, data)
             if loss is not None and loss > above:
                 return found

@@ -1,8 +1,10 @@
-"""Programs that branch on their data and release with noise (G11): clipped values, cases, steps.
+"""Prove programs that branch on their data and release with noise (G11): clipped values, cases, steps.
 
-Each pair of paths, one for each side, is taken for itself: either no neighbours follow both, or each released
-value is bounded from the other by one linear program a sign, over all data and changes of the pair. The
-programs only propose; ``dpaudit/kernel/branches_t0.py`` derives the bound from exact multipliers."""
+Every pair of paths is examined: the data follow one path and a neighbour follows the other. Either no
+neighbours follow the two paths, or the distance between their released values is bounded by one linear
+program per sign, over all data and changes of the pair. The linear programs only propose.
+``dpaudit/kernel/branches_t0.py`` derives the bound from exact multipliers.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,17 @@ from dpaudit.prover.proof import Proof
 
 __all__ = ["by_branches", "in_pairs"]
 
-#: Pairs of paths that are tried, over all boxes of changes: about a millisecond each.
+#: The largest number of pairs of paths over all boxes of changes. Each takes about a millisecond.
 MAX_TRIED = 4_000
 
 Weights = dict[str, str]
 
 
 def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | str:
-    """What the pairs of paths cost, checked, with its certificate, or one sentence why there is none.
-    ``fields`` are claim (one of epsilon, rho and mu), data, adjacency and tree of a certificate."""
+    """Return the checked cost of all pairs of paths with its certificate, or one sentence if there is none.
+
+    ``fields`` are claim (one of epsilon, rho and mu), data, adjacency and tree of a certificate.
+    """
     [quantity] = fields["claim"]
     certificate = {**fields, "proof": "program, data branches", "pairs": {}}
     data = Data.read(fields["data"], fields["adjacency"])
@@ -51,9 +55,7 @@ def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | s
     try:
         paths = routes(tree, DISTRIBUTION[quantity])
         if len(data.boxes) * len(paths) ** 2 > MAX_TRIED:
-            return (
-                f"the data decide among {len(paths)} paths, too many to take in pairs (prove fewer records)."
-            )
+            return f"the data decide among {len(paths)} paths, too many for pairs. Prove fewer records."
         for k, box in enumerate(data.boxes):
             for i, p in enumerate(paths):
                 for j, q in enumerate(paths):
@@ -61,8 +63,8 @@ def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | s
                         found = _pair(joint(data, box, p, q), moves(box, p, q) if same_shown(p, q) else None)
                         if found is None:
                             return (
-                                f"neighbours on the paths {i} and {j} of the tree show or release something "
-                                "else, or values that were not bounded from one another."
+                                f"neighbours on the paths {i} and {j} of the tree show or release different "
+                                "things, or the distance of their values has no known bound."
                             )
                         certificate["pairs"][f"{k}.{i}.{j}"] = found
         return check(certificate), certificate
@@ -71,7 +73,10 @@ def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | s
 
 
 def in_pairs(found: Proof, fields: Mapping[str, Any], explored: Explored, claim: PureDP) -> Proof:
-    """What neither own regions nor a refutation decided, by pairs of paths, if data alone branch."""
+    """Prove an inconclusive claim by pairs of paths, if the program branches on data without hidden draws.
+
+    Return ``found`` unchanged if randomness alignment or a refutation decided the claim.
+    """
     hidden = any(path.draws or any(e[0] == "finite" for e in path.events) for path in explored.paths)
     if found.verdict != "inconclusive" or hidden or not any(path.comparisons for path in explored.paths):
         return found
@@ -92,11 +97,11 @@ def in_pairs(found: Proof, fields: Mapping[str, Any], explored: Explored, claim:
 
 
 def _pair(rows: dict[str, PlainRow], released: Any) -> Weights | list[list[Weights]] | None:
-    """Multipliers that contradict the constraints of a pair, else those that bound each release."""
+    """Return multipliers that contradict the constraints of a pair, or that bound each release, or None."""
     forms = {name: _form(row) for name, (row, _) in rows.items()}
-    apart = contradiction(forms, {name for name, (_, strict) in rows.items() if strict})
-    if apart is not None:
-        return _written(apart)
+    excluding = contradiction(forms, {name for name, (_, strict) in rows.items() if strict})
+    if excluding is not None:
+        return _written(excluding)
     if released is None:
         return None
     found = []
@@ -109,7 +114,7 @@ def _pair(rows: dict[str, PlainRow], released: Any) -> Weights | list[list[Weigh
 
 
 def _bounding(form: Form, rows: dict[str, Form]) -> dict[str, Fraction] | None:
-    """Exact multipliers of rows that leave a least constant of ``form``, or None if it has no bound."""
+    """Return exact multipliers of rows that bound ``form`` as tightly as possible, or None."""
     names = list(rows)
     symbols = sorted({s for row in (form, *rows.values()) for s in row.terms})
     table = matrix(list(rows.values()), symbols)

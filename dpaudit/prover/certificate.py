@@ -1,15 +1,21 @@
-"""The certificate of a bounded proof, as ``dpaudit/kernel/program_t0.py`` reads it: plain JSON, exact
-strings.
+"""Write the certificate of a bounded proof as ``dpaudit/kernel/program_t0.py`` reads it.
 
-``tree`` lists the nodes, parents first: ["draw", distribution, scale, next], ["finite", weights, [next,
-...]],
-["show", text, next], ["form", form, next], ["release", form, distribution, scale, next] (of a Gaussian its
-variance),
-["compare", form, strict, if below, if not], ["fork", question, [next, ...]], ["empty", multipliers], ["end"].
-``cells`` partition the
-paths, which are counted in the order of the tree. A cell has ``shifts``: for each extreme change of the data
-the shifts of its draws; a cell of several paths has its ``rows``, the multipliers ``inside`` by which each
-path implies them, and the ``cuts`` that keep other paths out."""
+It is plain JSON with exact strings. ``tree`` lists the nodes, parents first:
+
+- ["draw", distribution, scale, next]
+- ["finite", weights, [next, ...]]
+- ["show", text, next]
+- ["form", form, next]
+- ["release", form, distribution, scale, next], with the variance as the scale of a Gaussian
+- ["compare", form, strict, next if below, next if not]
+- ["fork", question, [next, ...]]
+- ["empty", multipliers]
+- ["end"]
+
+``cells`` partition the paths, which are counted in the order of the tree. A cell has ``shifts``: the shifts
+of its draws for each extreme change of the data. A cell of several paths also has its ``rows``, the
+multipliers ``inside`` by which each path implies them, and the ``cuts`` that exclude other paths.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +36,11 @@ def _numbers(weights: Mapping[str, Fraction]) -> dict[str, str]:
 def written_tree(
     explored: Explored, leads: Callable[[tuple[Any, ...]], list[Any]] | None = None
 ) -> list[list[Any]]:
-    """The tree as a list of nodes. Raises nothing: what is unexplored would be a missing node. ``leads``
-    writes the end of a path that goes on elsewhere (an event "goto" of a generic step)."""
+    """Return the tree as a list of nodes.
+
+    ``leads`` writes the end of a path that continues elsewhere (an event "goto" of a generic step). The
+    function raises nothing: an unexplored branch becomes a missing node, which the checker rejects.
+    """
     order = explored.positions
     nodes: list[list[Any]] = [[] for _ in range(len(order) - 1)]
 
@@ -73,7 +82,7 @@ def _written(node: Node, then: list[int | None]) -> list[Any]:
 
 
 def merged_fields(merged: Merged) -> dict[str, Any]:
-    """The fields of a cell of several paths besides its paths and shifts."""
+    """Return the fields of a cell of several paths, except its paths and shifts."""
     return {
         "rows": [form.to_json() for form in merged.rows],
         "inside": [[_numbers(weights) for weights in one] for one in merged.inside],

@@ -1,11 +1,13 @@
-"""Shown values solved for a draw: a shear instead of a translation (B, under the conditions of G3).
+"""Prove claims by a change of variables: solve a shown value for a draw (B, under the conditions of G3).
 
-If every path of an outcome shows one value g, and the draw i enters it with the same size on all of them,
-then n_i = h_p(other draws, g) on path p. Keep the other draws and g, and let n_i follow: at the neighbour's
-data the same point (others, g) lies on some path q, and n_i moved by h'_q - h_p. The cost is the largest of
-that over all pairs of paths, over the scale. Needed, and checked exactly by ``program_t0``: equal draws,
-regions in (others, g) that do not overlap, and that each point of a region is in some region of the
-neighbour's. Changes d of the data are unknowns here, so that all of the adjacency is treated at once."""
+Suppose that every path of an outcome shows one value g, and that the draw i has a coefficient of the same
+size in it on all paths. Then n_i = h_p(other draws, g) on path p. Keep the other draws and g, and let n_i
+follow. At the neighbour's data, the same point (others, g) lies on some path q, and n_i has moved by
+h'_q - h_p. The cost is the largest such move over all pairs of paths, divided by the scale. ``program_t0``
+checks the conditions exactly: equal draws, regions in (others, g) that do not overlap, and each point of a
+region in some region of the neighbour. Changes d of the data are unknowns here, so that the whole adjacency
+is treated at once.
+"""
 
 from __future__ import annotations
 
@@ -22,38 +24,37 @@ from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.linear import contradiction, matrix, rounded
 
-__all__ = ["Part", "sheared"]
+__all__ = ["Part", "change_of_variables"]
 
 Rows = dict[str, Row]
 ONE = Fraction(1)
-#: A split of a region into more pieces than this is given up.
+#: The largest number of pieces into which a region is split.
 MAX_SPLITS = 3000
 
 
 @dataclass(frozen=True)
 class Part:
-    """A cell that a shear moves: one of its paths, its rows by name, and its fields in the certificate."""
+    """A cell of a change of variables: one of its paths, its rows by name, and its certificate fields."""
 
     path: Path
     rows: Rows
     fields: dict[str, Any]
 
 
-def sheared(
+def change_of_variables(
     parts: Sequence[Part], domain: Rows, pieces: Sequence[Piece]
 ) -> tuple[Fraction, dict[str, Any]] | None:
-    """The cheapest solved draw for the cells ``parts``: its cost and the cell for the certificate, or
-    None."""
+    """Return the cost and the certificate cell of the cheapest solved draw for ``parts``, or None."""
     best: tuple[Fraction, dict[str, Any]] | None = None
     for draw in _candidates([part.path for part in parts]):
-        fields = _Shear(parts, draw, domain, pieces).fields()
+        fields = _SolvedDraw(parts, draw, domain, pieces).fields()
         if fields is not None and (best is None or Fraction(fields["cost"]) < best[0]):
             best = Fraction(fields["cost"]), {"parts": [part.fields for part in parts], **fields}
     return best
 
 
 def _candidates(group: Sequence[Path]) -> list[str]:
-    """Draws that may be solved for: Laplace, of one size in all shown values (G3 a, b)."""
+    """Return the draws that can be solved for: Laplace, of one size in all shown values (G3 a, b)."""
     first = group[0]
     plain = all(
         len(path.shown_forms()) == 1 and not any(e[0] in ("release", "fork") for e in path.events)
@@ -70,8 +71,8 @@ def _candidates(group: Sequence[Path]) -> list[str]:
     return found
 
 
-class _Shear:
-    """One solved draw: the rows of all paths in the other draws, g, x and the change ``dx`` of x."""
+class _SolvedDraw:
+    """One solved draw, with the rows of all paths in the other draws, g, x and the change ``dx`` of x."""
 
     def __init__(self, parts: Sequence[Part], draw: str, domain: Rows, pieces: Sequence[Piece]) -> None:
         self.draw, self.domain, self.pieces = draw, domain, pieces
@@ -93,6 +94,7 @@ class _Shear:
         return Row(row.form.plus(h, factor).plus(symbol(self.draw), -factor), row.strict)
 
     def fields(self) -> dict[str, Any] | None:
+        """Return the fields of the certificate, or None if a condition is not met."""
         apart = self._apart()
         if apart is None:
             return None
@@ -116,7 +118,7 @@ class _Shear:
                     rows = {**mine, **_tagged("q", after)}
                     moved = _primed(self.solved[q], box).plus(self.solved[p], -ONE)
                     pair = self._bounded(rows, moved, worst)
-                    if pair is None:  # dearer than all before it: what was proved holds for more too
+                    if pair is None:  # more expensive than all earlier pairs, whose proofs stay valid
                         worst = max(worst, self._largest(rows, moved) or ZERO)
                         pair = self._bounded(rows, moved, worst)
                     if pair is None:
@@ -131,7 +133,7 @@ class _Shear:
         }
 
     def _apart(self) -> dict[str, Any] | None:
-        """No two regions overlap at the same data (G3 c)."""
+        """Return multipliers by which no two regions overlap at the same data (G3 c), or None."""
         apart = {}
         for q in range(len(self.here)):
             for p in range(q):
@@ -144,7 +146,7 @@ class _Shear:
         return apart
 
     def _common(self) -> Rows:
-        """The rows that all regions have."""
+        """Return the rows that all regions have."""
         first, *others = self.here
         common = {n: row for n, row in first.items() if all(row in rows.values() for rows in others)}
         return _tagged("p", common)
@@ -161,8 +163,11 @@ class _Shear:
         return contradiction({name: row.form for name, row in rows.items()}, breaking)
 
     def _cover(self, rows: Rows, there: Sequence[Rows], left: set[int]) -> Any:
-        """A proof that each point of ``rows`` is in some region: multipliers, or a region and what is outside
-        each of its rows; None if a point was found in none of them."""
+        """Return a proof that each point of ``rows`` is in some region ``there``.
+
+        The proof is multipliers that contradict ``rows``, or a region and, for each of its rows, a proof for
+        the points outside that row. Return None if some point was found in no region.
+        """
         self.splits += 1
         if self.splits > MAX_SPLITS:
             return None
@@ -183,7 +188,7 @@ class _Shear:
         return [q, outside]
 
     def _largest(self, rows: Rows, moved: Form) -> Fraction | None:
-        """The largest abs(moved) over the closed region, as the solver says (0 where it is empty)."""
+        """Return the solver's largest abs(moved) over the closed region (0 if it is empty)."""
         names = sorted({s for row in rows.values() for s in row.form.terms} | set(moved.terms))
         table, goal = matrix([row.form for row in rows.values()], names), matrix([moved], names)[0]
         sizes = [ZERO]
@@ -198,7 +203,10 @@ class _Shear:
         return max(sizes)
 
     def _bounded(self, rows: Rows, moved: Form, size: Fraction) -> Any:
-        """Multipliers by which abs(moved) <= size on the rows, one table a sign; or a contradiction."""
+        """Return multipliers by which abs(moved) <= size on the rows, one table per sign, or a contradiction.
+
+        Return None if neither is found.
+        """
         weights = self._empty(rows)
         if weights is not None:
             return _written(weights)
@@ -229,7 +237,7 @@ def _written(weights: Mapping[str, Fraction]) -> dict[str, str]:
 
 
 def _inside(rows: Rows) -> dict[str, float] | None:
-    """A point well inside the region, in floats: it says which part to split off, and nothing else."""
+    """Return a point well inside the region, in floats. It only determines which part to split off."""
     names = sorted({s for row in rows.values() for s in row.form.terms})
     table = matrix([row.form for row in rows.values()], names)
     room = np.abs(table[:, :-1]).sum(axis=1)

@@ -1,8 +1,9 @@
-"""Symbolic data and the adjacencies of a proof: which changes of the data are neighbours.
+"""Declare symbolic data and adjacencies: the changes of the data that make neighbours.
 
-Data are a list of ``size`` records; a record is one number or a tuple of ``width`` numbers. Number j of
-record i is the symbol ``x<i * width + j>``. An adjacency is a union of boxes of changes: each *piece* gives
-for every symbol the interval in which it changes. Both sides stay in the domain [low, high]."""
+Data are a list of ``size`` records. A record is one number or a tuple of ``width`` numbers. Number j of
+record i is the symbol ``x<i * width + j>``. An adjacency is a union of boxes of changes. Each *piece* is one
+box: it gives the interval in which each symbol changes. Both neighbours stay in the domain [low, high].
+"""
 
 from __future__ import annotations
 
@@ -17,15 +18,30 @@ from dpaudit.prover.forms import Row, symbol
 
 __all__ = ["EVERY", "Adjacent", "EachMoves", "OneReplaced", "Piece", "Symbols", "symbols_of"]
 
-#: The changes that one piece allows: an interval for each symbol that may change.
+#: One box of changes: an interval for each symbol that may change.
 Piece = dict[str, tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, init=False)
 class Symbols:
-    """``size`` records (or ``EVERY``), each a number in [``low``, ``high``] (None: unbounded), or a tuple of
-    ``width`` such numbers. ``integers`` says that all of them are integers, which discrete noise needs
-    (rule G12). Raises ``InvalidParameterError``."""
+    """A list of symbolic records, for ``prove``.
+
+    Parameters
+    ----------
+    size : int or EVERY
+        The number of records, or ``EVERY`` for a proof that covers all sizes.
+    low, high : number, optional
+        Bounds of every number of a record. Default: unbounded.
+    width : int, optional
+        The length of each record, which is then a tuple. Default: a record is one number.
+    integers : bool
+        Whether all numbers are integers, which discrete noise requires (rule G12). Default: False.
+
+    Raises
+    ------
+    InvalidParameterError
+        The size or width is not positive, ``low`` is not below ``high``, or integers have other bounds.
+    """
 
     size: int | str
     low: Fraction | None
@@ -43,38 +59,49 @@ class Symbols:
         integers: bool = False,
     ) -> None:
         if size != EVERY and (type(size) is not int or size < 1):
-            raise InvalidParameterError(f"size must be a positive integer or EVERY, got {size!r}; name one.")
+            raise InvalidParameterError(
+                f"size must be a positive integer or EVERY, got {size!r}.", code="E-SIZE-NOT-POSITIVE"
+            )
         if width is not None and (type(width) is not int or width < 1):
-            raise InvalidParameterError(f"width must be a positive integer or None, got {width!r}; name one.")
+            raise InvalidParameterError(
+                f"width must be a positive integer or None, got {width!r}.", code="E-WIDTH-NOT-POSITIVE"
+            )
         bounds = [None if b is None else exact(b, name="a bound of the data") for b in (low, high)]
         if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
-            raise InvalidParameterError(f"low must be below high, got {low} and {high}; correct one of them.")
+            raise InvalidParameterError(
+                f"low must be below high, got {low} and {high}.", code="E-BOUNDS-ORDER"
+            )
         if integers and any(b is not None and b.denominator != 1 for b in bounds):
-            raise InvalidParameterError(f"bounds of integers must be integers, got {low} and {high}.")
+            raise InvalidParameterError(
+                f"bounds of integers must be integers, got {low} and {high}.", code="E-BOUNDS-NOT-INTEGER"
+            )
         for name, value in zip(("size", "low", "high", "width"), (size, *bounds, width), strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "integers", integers)
 
     @property
     def numbers(self) -> int:
-        """How many symbols the data have. Raises ``InvalidParameterError`` for data of every size."""
+        """Return the number of symbols. Raise ``InvalidParameterError`` for data of every size."""
         if not isinstance(self.size, int):
-            raise InvalidParameterError("data of every size have no fixed number of symbols; name a size.")
+            raise InvalidParameterError(
+                "size must be fixed to count the symbols, got EVERY.", code="E-SIZE-NOT-FIXED"
+            )
         return self.size * (self.width or 1)
 
     @property
     def names(self) -> list[str]:
+        """Return the names of the symbols, ``x0``, ``x1``, ..., in order."""
         return [f"x{i}" for i in range(self.numbers)]
 
     def records(self, made: Any) -> list[Any]:
-        """The data as a program gets them, ``made(name)`` being the symbol of that name."""
+        """Return the list of records that a program receives. ``made(name)`` makes the value of a symbol."""
         flat = [made(name) for name in self.names]
         if self.width is None:
             return flat
         return [tuple(flat[i : i + self.width]) for i in range(0, len(flat), self.width)]
 
     def domain(self) -> dict[str, Row]:
-        """The domain's constraints by name: ``x3>`` for its lower bound, ``x3<`` for its upper."""
+        """Return the domain's constraints by name: ``x3>`` for the lower bound, ``x3<`` for the upper."""
         rows: dict[str, Row] = {}
         for name in self.names:
             if self.low is not None:
@@ -84,6 +111,7 @@ class Symbols:
         return rows
 
     def to_json(self) -> dict[str, Any]:
+        """Return the data as a certificate states them, with exact strings."""
         low, high = (None if bound is None else str(bound) for bound in (self.low, self.high))
         return {
             "size": self.size,
@@ -95,21 +123,28 @@ class Symbols:
 
 
 class Adjacent:
-    """What every adjacency can do."""
+    """The interface of every adjacency."""
 
     def pieces(self, data: Symbols) -> list[Piece]:
-        """The boxes of changes whose union is the adjacency."""
+        """Return the boxes of changes whose union is the adjacency."""
         raise NotImplementedError
 
     def to_json(self, data: Symbols) -> dict[str, Any]:
-        """As a certificate states it; ``program_t0`` makes the same boxes from it."""
+        """Return the adjacency as a certificate states it. ``program_t0`` makes the same boxes from it."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, init=False)
 class EachMoves(Adjacent):
-    """Every number of every record may change by at most ``by``, in any direction; with ``one_way`` all in
-    one direction (both are proved)."""
+    """The adjacency in which every number of every record may change.
+
+    Parameters
+    ----------
+    by : number
+        The largest change of each number, greater than 0. Default: 1.
+    one_way : bool
+        Whether all numbers change in the same direction. Both directions are proved. Default: False.
+    """
 
     by: Fraction
     one_way: bool
@@ -130,8 +165,14 @@ class EachMoves(Adjacent):
 
 @dataclass(frozen=True, init=False)
 class OneReplaced(Adjacent):
-    """One record is replaced: each of its numbers changes by at most ``by``, or by the width of the data's
-    domain, which must then be bounded."""
+    """The adjacency in which one record is replaced.
+
+    Parameters
+    ----------
+    by : number, optional
+        The largest change of each number of the record, greater than 0. Default: the width of the data's
+        domain, which must then be bounded.
+    """
 
     by: Fraction | None
 
@@ -143,7 +184,9 @@ class OneReplaced(Adjacent):
             return self.by
         if data.low is None or data.high is None:
             raise InvalidParameterError(
-                "one replaced record needs bounds of the data or `by`, got neither; name low and high."
+                "OneReplaced() requires bounded data. Pass Symbols(..., low=..., high=...) or "
+                "OneReplaced(by=...).",
+                code="E-DATA-UNBOUNDED",
             )
         return data.high - data.low
 
@@ -157,16 +200,17 @@ class OneReplaced(Adjacent):
 
 
 def symbols_of(data: Records | Table) -> Symbols:
-    """The symbols of declared data. Every number of records, from whichever least one, is every number.
+    """Return the symbols of declared data. Data of every size from some smallest size on become ``EVERY``.
 
-    Raises ``InvalidParameterError`` for data that are not a list of numbers, or of rows of numbers, or of
-    which several belong to one user.
+    Raise ``InvalidParameterError`` unless the data are a list of numbers or of rows of numbers, with one
+    record per user.
     """
     column = data.columns.get("")
     if column is None or data.container != "list" or column.kind == "b" or column.ball or data.group > 1:
         raise InvalidParameterError(
-            "prove follows programs on a list of numbers or of rows of them, each in an interval, with one "
-            f"record a user, got {data!r}; declare Records(..., container='list'), or use dpaudit.audit."
+            "data must be a list of numbers, or of rows of numbers, each in an interval, with one record per "
+            f"user, got {data!r}. Declare Records(..., container='list'), or use dpaudit.audit.",
+            code="E-DATA-NOT-A-LIST",
         )
     whole = column.kind == "i"
     return Symbols(data.size, low=column.low, high=column.high, width=column.width, integers=whole)

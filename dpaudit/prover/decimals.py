@@ -1,9 +1,11 @@
 """Run a program on plain numbers with every float constant taken as the decimal that it prints as.
 
-A proof reads 0.1 as 1/10. A run of the same program computes with the float beside it, which may decide a
-comparison otherwise: 0.1 * 3 > 0.3 holds of floats alone. ``decimal_program`` is the program with
-floats that notice this: a result or a comparison that is not exactly that of the decimals is refused. So what
-such a run shows is right for both readings, with types and signs of zero as the program gives them."""
+A proof reads 0.1 as 1/10. A run of the same program computes with the nearest float, which may decide a
+comparison differently: 0.1 * 3 > 0.3 holds for floats only. ``decimal_program`` returns the program with
+floats that detect this. They refuse a result or a comparison that differs from the exact one of the decimals.
+So the output of such a run is correct for both readings, with types and signs of zero as the program gives
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,14 @@ from dpaudit.prover.symbols import RefusedError, is_plain, plain_number
 
 __all__ = ["DecimalFloat", "decimal_program"]
 
-#: Operators and names that make floats of integers: no constant stands where such a float comes from.
+#: Operators and names that make floats from integers, without a constant that could be replaced.
 _DIVISIONS = {"/", "/=", "**", "**="}
 _NAMES = {"float", "pow", "math"}
 
 
 class DecimalFloat(float):
-    """A float whose arithmetic is refused where it rounds: where the decimals give another result."""
+    """A float that refuses arithmetic whose result differs from the result of the decimals, because it
+    rounds."""
 
     __slots__ = ()
     __hash__ = float.__hash__
@@ -49,11 +52,13 @@ class DecimalFloat(float):
 
 
 def _rounding() -> RefusedError:
-    return RefusedError("floats decide otherwise than the decimals that they print as.")
+    return RefusedError(
+        "floats give another result than the decimals that they print as.", code="E-FLOAT-ROUNDING"
+    )
 
 
 def _plain(value: Any) -> Any:
-    """A number with its float, if it is one, as an ordinary float; None for anything else."""
+    """Return a number, with ``DecimalFloat`` as an ordinary float, or None for fractions and non-numbers."""
     if type(value) is DecimalFloat:
         return float(value)
     return value if type(value) is not Fraction and is_plain(value) else None
@@ -64,7 +69,7 @@ def _arithmetic(name: str, *, swapped: bool) -> Callable[[DecimalFloat, Any], An
 
     def method(self: DecimalFloat, other: Any) -> Any:
         number = _plain(other)
-        if number is None:  # infinities, which nothing rounds, and what floats refuse themselves
+        if number is None:  # infinities, which are never rounded, and types that floats reject themselves
             return apply(other, float(self)) if swapped else apply(float(self), other)
         pair = (number, float(self)) if swapped else (float(self), number)
         found = apply(*pair)
@@ -104,15 +109,22 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def decimal_program(program: Callable[..., Any]) -> FunctionType:
-    """A copy of ``program`` and of the functions that it names, with ``DecimalFloat`` for their float
-    constants. Raises ``RefusedError`` for one that makes floats of integers (by a division, say), or that has
-    both floats and fractions, whose sums are floats."""
+    """Return a copy of ``program`` and of the functions that it names, with ``DecimalFloat`` constants.
+
+    Raise ``RefusedError`` for a program that makes floats from integers (by a division, for example), or that
+    has both floats and fractions, whose sums are floats.
+    """
     if type(program) is not FunctionType:
-        raise RefusedError("a program under proof must be a plain function.")
+        raise RefusedError(
+            f"a program under proof must be a plain function, got a {type(program).__name__}.",
+            code="E-PROGRAM-NOT-FUNCTION",
+        )
     copies = _Copies()
     copied = copies.function(program)
     if copies.floats and copies.fractions:
-        raise RefusedError("floats and fractions meet, and their sums round.")
+        raise RefusedError(
+            "the program has floats and fractions, whose sums round.", code="E-FLOAT-WITH-FRACTION"
+        )
     return copied
 
 
@@ -142,7 +154,9 @@ class _Copies:
         for step in dis.get_instructions(code):
             divides = step.opname == "BINARY_OP" and step.argrepr in _DIVISIONS
             if divides or (step.opname == "LOAD_GLOBAL" and step.argval in _NAMES):
-                raise RefusedError("floats are made of integers, and may round.")
+                raise RefusedError(
+                    "the program makes floats from integers, which may round.", code="E-FLOAT-FROM-INTEGER"
+                )
         return code.replace(co_consts=tuple(self.value(value) for value in code.co_consts))
 
     def value(self, value: Any) -> Any:
@@ -165,5 +179,5 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _reads(function: FunctionType) -> bool:
-    """Whether it is the program's own: ``post`` is the prover's, and computes nothing."""
+    """Return whether the function belongs to the program. ``post`` belongs to the prover."""
     return function.__module__ != "dpaudit.prover.post"

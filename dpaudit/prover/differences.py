@@ -1,9 +1,10 @@
-"""By how much a state's private values differ between the sides: the nodes of a run, and what leads where.
+"""Compute how the private values of a state differ between neighbouring inputs, as nodes and edges of a run.
 
-A value that was computed from records alone has a difference that is known: a number for each history of
-extreme changes. A value that holds hidden noise has one unknown difference a node, the same for all changes
-that lead there (so that changes inside the box, averages of extreme ones, find it unchanged). Values that no
-comparison, shown form, release or needed value reads have none at all: they are dead."""
+A value computed from records alone has a known difference: one number for each history of extreme changes. A
+value that contains hidden noise has one unknown difference per node. It is the same for all changes that lead
+to the node, so that it also holds for changes inside the box, which are averages of extreme changes. Dead
+values have no difference: no comparison, shown form, release or live value reads them.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ Moves = dict[str, Fraction]
 
 @dataclass(eq=False)
 class Liveness:
-    """For each state the names of its live values, in order, and which of them hold noise."""
+    """The names of the live values of each state, and which of them contain noise."""
 
     graph: Graph
     live: list[set[str]] = field(init=False)
     noisy: list[set[str]] = field(init=False)
-    #: Where each path of each tree leads, by identity of the path.
+    #: The state to which each path of each tree leads, by identity of the path.
     target: dict[int, int | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,19 +50,19 @@ class Liveness:
         return self._places[widened(state, set(self.graph.wide))]
 
     def leads(self, event: Event) -> tuple[int, dict[str, Form]]:
-        """The state that an event "goto" leads to, and its live values."""
+        """Return the state to which an event "goto" leads, and its live values."""
         at = self._place(event[1])
         return at, {f"s{i}": form for i, form in enumerate(event[2]) if f"s{i}" in self.live[at]}
 
     def forms(self, path: Path) -> dict[str, Form]:
-        """The live values of the state that a path leads to."""
+        """Return the live values of the state to which a path leads."""
         found, at = goto(path), self.target[id(path)]
         if found is None or at is None:
             return {}
         return {f"s{i}": form for i, form in enumerate(found[1]) if f"s{i}" in self.live[at]}
 
     def _find_live(self) -> None:
-        """What is read, and what carries a live value to the next state: to a fixpoint."""
+        """Find the values that are read or passed on to a live value of the next state, up to a fixpoint."""
         self.live = [
             set().union(*(_read(tree) for tree in (step.step, step.exit))) for step in self.graph.steps
         ]
@@ -103,7 +104,7 @@ def _own(forms: Iterable[Form]) -> set[str]:
 
 
 def _read(tree: Explored) -> set[str]:
-    """The values of a state that a tree compares, shows or releases."""
+    """Return the values of a state that a tree compares, shows or releases."""
     return _own(event[1] for event in tree_events(tree) if event[0] in ("compare", "form", "release"))
 
 
@@ -118,8 +119,10 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """One path from one node under one change of the record; ``source`` None is the program's start, and
-    ``target`` None its end. ``moved`` are the changes that are known."""
+    """One path from one node under one change of the record.
+
+    ``source`` None is the program's start, ``target`` None its end. ``moved`` are the known changes.
+    """
 
     source: int | None
     target: int | None
@@ -129,7 +132,7 @@ class Edge:
 
 @dataclass(eq=False)
 class Automaton:
-    """All nodes and edges of one run, from the start; ``table`` finds an edge by source, place and path."""
+    """All nodes and edges of one run, from the start."""
 
     graph: Graph
     liveness: Liveness
@@ -169,14 +172,15 @@ class Automaton:
                 self.order.append(point)
             if target > MAX_POINTS:
                 raise RefusedError(
-                    "the differences of the values that the loop keeps do not come to an end; "
-                    "the prover cannot follow this."
+                    "the prover cannot follow this program: the values that the loop keeps have more than "
+                    f"{MAX_POINTS} combinations of differences.",
+                    code="E-DIFFERENCES-TOO-MANY",
                 )
         edge = Edge(source, target, path, moved)
         self.edges.append(edge)
         return edge
 
     def unknowns(self, node: int) -> list[str]:
-        """The values of a node whose difference is to be found."""
+        """Return the values of a node whose difference is unknown."""
         point = self.order[node]
         return sorted(self.liveness.live[point.state] & self.liveness.noisy[point.state])

@@ -1,4 +1,4 @@
-"""Writing a refutation as the witness that ``dpaudit/certify/witnesses/program_event.py`` computes again."""
+"""Write a refutation as the witness that ``dpaudit/certify/witnesses/program_event.py`` recomputes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def event_body(
     found: Mapping[str, Any],
     ray: Ray | None,
 ) -> dict[str, Any] | None:
-    """The body of a witness: ``fields`` are those of the certificate, ``found`` is what ``refuted`` says;
-    None where neither shifts nor multipliers are found for it."""
+    """Return the body of a witness, or None if neither shifts nor multipliers are found for it.
+
+    ``fields`` are the fields of the certificate. ``found`` is the witness that ``refuted`` returned.
+    """
     places = {id(path): i for i, path in enumerate(paths)}
     body: dict[str, Any] = {
         "view": View.of(PUBLIC).to_json(),

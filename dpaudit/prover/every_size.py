@@ -1,8 +1,10 @@
-"""Proofs for data of every size: the loop, its differences, potentials, and the certificate.
+"""Prove claims for data of every size by the program's loop, its differences and potentials.
 
-Numbers are followed one by one up to a limit, and beyond it as public generics; limits are tried in turn. One
-replaced record is proved by one run for all its changes, or else by a run for each (``apart``). Every bound
-is what ``dpaudit/kernel/step_t0.py`` derives from the certificate."""
+The values of a number are followed one by one up to a limit. Beyond it, the number is a public generic.
+Several limits are tried in turn. For one replaced record, one run covers all changes, or there is a run for
+each change (``apart``). Every bound comes from ``dpaudit/kernel/step_t0.py``, which derives it from the
+certificate.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["Found", "prove_every_size", "states_and_trees"]
 
-#: A number of more values than this becomes a public generic; the limits are tried in turn.
+#: A number with more values than this becomes a public generic. The limits are tried in turn.
 LIMITS = (4, 16)
 
 Bound = Fraction | float
@@ -32,7 +34,7 @@ Bound = Fraction | float
 
 @dataclass(frozen=True)
 class Found:
-    """A proved bound (or infinity, or None), with its certificate, or one sentence why there is none."""
+    """A proved bound (or infinity, or None) with its certificate, or one sentence that says why it failed."""
 
     bound: Fraction | float | None
     reason: str = ""
@@ -41,15 +43,14 @@ class Found:
 
     @property
     def rank(self) -> tuple[bool, Fraction | float]:
-        """Smaller is better."""
+        """Return a sort key. Smaller is better."""
         return self.bound is None, math.inf if self.bound is None else self.bound
 
 
 def prove_every_size(
     program: Callable[..., Any], claim: Fraction, data: Symbols, adjacency: Adjacent
 ) -> Found:
-    """The best bound that the limits and both forms of runs give; stops at the first that proves
-    ``claim``."""
+    """Return the best bound over all limits and both forms of runs. Stop once the bound proves ``claim``."""
     fields = {"data": data.to_json(), "adjacency": adjacency.to_json(data)}
     best = Found(None)
     try:
@@ -69,27 +70,29 @@ def prove_every_size(
 
 
 def _graphs(loop: Loop) -> Iterator[Graph | RefusedError]:
-    """The program's graph for one limit after the other; the numbers of a list are told apart last."""
+    """Yield the program's graph for each limit. Widening the numbers of a list separately is tried last."""
     spread = False
     known: set[frozenset[Place]] = set()
-    for together in (True, False):
-        if together or spread:
+    for whole_lists in (True, False):
+        if whole_lists or spread:
             for limit in LIMITS:
                 try:
-                    graph = loop.graph(limit, together=together)
+                    graph = loop.graph(limit, whole_lists=whole_lists)
                 except RefusedError as refusal:
                     spread = True
                     yield refusal
                 else:
                     spread = spread or graph.spread
-                    if graph.wide not in known:  # what is widened decides what a graph is
+                    if graph.wide not in known:  # the widened places determine the graph
                         known.add(graph.wide)
                         yield graph
 
 
 def states_and_trees(program: Callable[..., Any], data: Symbols) -> dict[str, Any]:
-    """What a certificate rests on, explored anew: the states and trees of the first limit that closes.
-    Raises ``RefusedError``."""
+    """Explore the program again and return the states and trees of a certificate.
+
+    They are those of the first limit at which the exploration ends. Raise ``RefusedError`` if there is none.
+    """
     for graph in _graphs(Loop(program, data)):
         if isinstance(graph, Graph):
             return _written_graph(graph, Liveness(graph))
@@ -100,7 +103,7 @@ def states_and_trees(program: Callable[..., Any], data: Symbols) -> dict[str, An
 def _attempt(
     graph: Graph | RefusedError, claim: Fraction, fields: dict[str, Any], known: Fraction | float | None
 ) -> Found:
-    """One graph, one form of runs; given up as soon as a run costs no less than the ``known`` bound."""
+    """Try one graph and one form of runs. Stop as soon as a run costs at least the ``known`` bound."""
     if isinstance(graph, RefusedError):
         return Found(None, str(graph))
     try:
@@ -111,7 +114,7 @@ def _attempt(
             automaton = Automaton(graph, liveness, moves)
             solved = solve(automaton)
             if known is not None and known <= solved.epsilon:
-                return Found(known, "this is no better than what is known.", graph.paths)
+                return Found(known, "the bound is no better than the known bound.", graph.paths)
             runs.append(_written_run(automaton, solved))
     except RefusedError as refusal:
         return Found(None, str(refusal), graph.paths)
@@ -146,7 +149,7 @@ def _written_graph(graph: Graph, liveness: Liveness) -> dict[str, Any]:
 
 
 def _tree(tree: Explored, liveness: Liveness) -> list[list[Any]]:
-    """The tree as the checker reads it: paths that lead to a state say which, and its live values."""
+    """Return the tree as the checker reads it. A path that leads to a state has the state's live values."""
     return written_tree(tree, leads=lambda event: ["goto", *_led(liveness, event)])
 
 

@@ -1,17 +1,21 @@
-"""Every path of a program: a complete binary tree of its decisions, with exact reasons for what is cut off.
+"""Explore every path of a program as a complete tree of its decisions, with exact reasons for cut branches.
 
-The program is run again and again, each time along another path. A comparison of private values asks
-``Walk.below``: both answers are explored, except one whose region has no point (or, through a hidden draw
-with a density, only a null set), which is proved by exact multipliers (rules A, G5, H8: no box, no margin). A
-question about public values forks. What a run draws, shows and releases stands in the tree too, in order
+The program runs repeatedly, each time along another path. A comparison of private values calls
+``Walk.below``. Both answers are explored, except an answer whose region has no point (or, through a hidden
+draw with a density, only a null set). Exact multipliers prove that (rules A, G5, H8: no box, no margin). A
+question about public values forks. The tree also records, in order, what a run draws, shows and releases
 (G6).
 
-To follow something else than a whole program (one generic step of a loop, say), hand ``explore`` a function
-that runs it on a ``Walk``: ``explore(lambda walk: step(ProvingCoins(walk), walk.private(form)))``. A ``Walk``
-makes symbols (``private``), takes draws (``hidden``: names ``n0``, ``n1``, ...), and records what is shown;
-the paths that come back have the constraints, draws and events of each run, and ``root`` is the tree of
-decisions. Symbols other than noise may have any name that does not begin with ``n``; constraints that a step
-starts from go into ``domain``, under names that do not begin with a digit."""
+To follow something other than a whole program, such as one generic step of a loop, pass ``explore`` a
+function that runs it on a ``Walk``::
+
+    explore(lambda walk: step(ProvingCoins(walk), walk.private(form)))
+
+A ``Walk`` makes symbols (``private``) and draws (``hidden``, with the names ``n0``, ``n1``, ...), and records
+what is shown. The returned paths have the constraints, draws and events of each run. ``root`` is the tree of
+decisions. Symbols other than noise may have any name that does not begin with ``n``. Constraints that a step
+starts from belong in ``domain``, under names that do not begin with a digit.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from functools import cached_property
 from types import CodeType
 from typing import Any, NoReturn
 
-from dpaudit.core.errors import DpauditError
+from dpaudit.core.errors import CodedError
 from dpaudit.distributions.base import Distribution
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
@@ -34,13 +38,17 @@ __all__ = ["CrashedError", "Draw", "Event", "Explored", "Node", "Path", "Walk", 
 
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
-#: Paths from which on runs apart look for a loop without an end: most programs have fewer.
+#: From this number of paths on, separate runs search for an endless loop. Most programs have fewer paths.
 FEW = 8
 
-#: One thing that happened on a path: ("draw", distribution, scale), ("finite", weights, outcome), ("show",
-#: key),
-#: ("form", form), ("release", form, distribution, scale), of a Gaussian its variance, ("fork", key, answer).
-#: Lists are between ("open", n), items.
+#: One event on a path, one of:
+#:
+#: - ("draw", distribution, scale)
+#: - ("finite", weights, outcome)
+#: - ("show", key), where a list or tuple is ("show", "list of 2") followed by its items
+#: - ("form", form)
+#: - ("release", form, distribution, scale), with the variance as the scale of a Gaussian
+#: - ("fork", key, answer)
 Event = tuple[Any, ...]
 
 
@@ -59,8 +67,10 @@ class Draw:
 
 @dataclass(eq=False)
 class Node:
-    """One node of the tree: an event and what comes after it, one entry an answer. An entry is a ``Node``, a
-    contradiction (dict of multipliers by constraint), or None where nothing was explored yet."""
+    """One node of the tree: an event and what follows it, one entry for each answer.
+
+    An entry is a ``Node``, a contradiction (dict of multipliers by constraint), or None if it is unexplored.
+    """
 
     event: Event
     then: list[Node | dict[str, Fraction] | None]
@@ -68,8 +78,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Path:
-    """One way through the program. ``rows`` are its constraints by name: those of the domain, ``n3>`` for the
-    support of one-sided noise, and ``0``, ``1``, ... for the comparisons in order."""
+    """One path through the program.
+
+    ``rows`` are its constraints by name: the domain's constraints, ``n3>`` for the support of one-sided
+    noise, and ``0``, ``1``, ... for the comparisons in order.
+    """
 
     events: tuple[Event, ...]
     draws: tuple[Draw, ...]
@@ -77,28 +90,32 @@ class Path:
     integers: frozenset[str]
 
     def shown_forms(self) -> list[Form]:
+        """Return the shown private values in order."""
         return [event[1] for event in self.events if event[0] == "form"]
 
     def releases(self) -> list[tuple[Form, str, Fraction]]:
+        """Return the value, the noise distribution and its scale (or variance) of each release in order."""
         return [event[1:] for event in self.events if event[0] == "release"]
 
     @property
     def comparisons(self) -> dict[str, Row]:
-        """The rows that a shift has to keep: comparisons and supports, not the domain."""
+        """Return the rows that a shift must keep: comparisons and supports, but not the domain."""
         return {name: row for name, row in self.rows.items() if not name.startswith("x")}
 
 
 @dataclass(frozen=True)
 class Explored:
-    """The whole tree, from its root, and its paths in the order of the tree (first answer first)."""
+    """The whole tree by its root, and its paths in the order of the tree (first answer first)."""
 
     root: Node
     paths: list[Path]
 
     @cached_property
     def positions(self) -> dict[int, int]:
-        """The position of every node (by identity) in a list of all nodes, parents first; cut branches get
-        positions of their own in ``certificate``."""
+        """Return the position of every node (by identity) in a list of all nodes, parents first.
+
+        ``certificate`` gives further positions to cut branches.
+        """
         order: dict[int, int] = {}
         pending = [self.root]
         while pending:
@@ -109,17 +126,24 @@ class Explored:
 
 
 class CrashedError(RefusedError):
-    """The program raises an exception of its own on some path."""
+    """The program raises an exception on some path."""
+
+    code = "E-PROGRAM-CRASHED"
 
 
-class _DeadError(DpauditError):
-    """Neither answer of a comparison is possible: the path ends here, and the tree says why."""
+class _DeadError(CodedError):
+    """Neither answer of a comparison is possible. The path ends here, and the tree has the reasons."""
+
+    code = "E-PATH-IMPOSSIBLE"
 
 
 @dataclass(eq=False)
 class Walk:
-    """One run along one path: ``choices`` are the answers to take. After them comes the first possible answer
-    each time, or the one at the next place in ``preferred``, which is repeated."""
+    """One run along one path.
+
+    ``choices`` are the answers to take first. After them, each decision takes the possible answer at the next
+    position in ``preferred``, which is repeated. By default this is the first possible answer.
+    """
 
     domain: Mapping[str, Row]
     choices: list[int]
@@ -142,14 +166,14 @@ class Walk:
         self.over = False
         self.dead = False
 
-    # What a run asks.
+    # Methods that coins and symbols call during a run.
 
     def private(self, form: Form) -> Private:
-        """The value ``form``, a symbol, for the program under proof; an ``int`` if the symbol is one."""
+        """Return the symbolic value ``form`` for the program under proof. It is whole if its symbols are."""
         return Private(form, self, Origin(whole=self.integers.issuperset(form.terms)))
 
     def hidden(self, distribution: Distribution) -> Private:
-        """A fresh noise symbol ``n0``, ``n1``, ...; one-sided noise brings its support as a constraint
+        """Return a fresh noise symbol ``n0``, ``n1``, .... One-sided noise adds its support as a constraint
         (E)."""
         draw = Draw(f"n{len(self.draws)}", distribution.name, distribution.scale)  # type: ignore[attr-defined]
         self._event(("draw", draw.distribution, draw.scale))
@@ -162,35 +186,35 @@ class Walk:
         return self.private(symbol(draw.symbol))
 
     def chosen(self, distribution: Distribution) -> int:
-        """The outcome of a hidden finite draw: each one of positive weight is explored."""
+        """Return the outcome of a hidden finite draw. Each outcome of positive weight is explored."""
         return self.weighted(finite_weights(distribution))
 
     def weighted(self, weights: tuple[Fraction, ...]) -> int:
-        """One of 0, 1, 2, ... with these exact probabilities."""
+        """Return one of 0, 1, 2, ... with these exact probabilities."""
         answer = self._choice(("finite", weights), [None if weight else {} for weight in weights])
         self.events[-1] = ("finite", weights, answer)
         return answer
 
     def released(self, value: Any, distribution: Distribution) -> Public:
-        """An outcome: the same number on both sides, whatever it is."""
+        """Record a release and return its outcome, which is the same number on both neighbouring inputs."""
         if type(value) is Private and value._follower is self:
             form, whole = Private.form_of(value), Private.origin_of(value).whole
         else:
             if not is_plain(value):
-                self.refuse("a value that is no number of this run was released (release numbers one by one)")
+                self.refuse("a value that is not a number of this run was released (release single numbers)")
             form, whole = Form({}, plain_number(value)), type(value) in (int, bool)
-        if (
-            distribution.name == "discrete-laplace" and not whole
-        ):  # a float would show its type in the outcome
-            self.refuse("a value that may be no integer was released with discrete noise")
-        [spread] = distribution.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
+        if distribution.name == "discrete-laplace" and not whole:
+            # the outcome would reveal the type of a float
+            self.refuse("a value that may not be an integer was released with discrete noise")
+        # the only parameter is a scale, or the variance of a Gaussian
+        [spread] = distribution.parameters().values()  # type: ignore[attr-defined]
         self._event(("release", form, distribution.name, spread))
         self.outcomes += 1
         return Public(f"o{self.outcomes - 1}", self)
 
     def shown(self, value: Any) -> None:
-        """Record a shown value: constants by type and value, forms, public values, lists of these (G6,
-        H5)."""
+        """Record a shown value: a constant by type and value, a form, a public value, or a list of these
+        (G6, H5)."""
         events = self._shows(value)
         if type(value) in (list, tuple):
             self.lists.append((value, events))
@@ -211,9 +235,12 @@ class Walk:
         return self.refuse(f"a {kind.__name__} was shown (show numbers, text, None, and lists of these)")
 
     def _shown_form(self, value: Private) -> Event:
-        """A shown private value. Which type it has, and which sign where it is 0, stands in no form: data
-        decide it, unless all are integers, or noise with a density makes a float of it that is not 0 (H13).
-        Data without noise differ anyway."""
+        """Return the event of a shown private value, or refuse it.
+
+        A form records neither the type of a value nor the sign of a zero. Both may depend on data, unless all
+        data are integers, or noise with a density makes the value a float other than 0 (H13). Data without
+        noise are accepted, because they differ between the inputs anyway.
+        """
         form, whole = Private.form_of(value), Private.origin_of(value).whole
         if not form.terms and whole:
             return ("show", plain_key(int(form.constant)))
@@ -226,7 +253,10 @@ class Walk:
         return any(draw.continuous and draw.symbol in form.terms for draw in self.draws)
 
     def below(self, form: Form, *, strict: bool) -> bool:
-        """Whether ``form < 0`` (or ``<= 0``) here. A constant is decided exactly (G5, H8: 0 < 0 is false)."""
+        """Return whether ``form < 0`` (or ``<= 0``) on this path.
+
+        A constant is decided exactly (G5, H8: 0 < 0 is false).
+        """
         if not form.terms:
             return form.constant < 0 or (not strict and form.constant == 0)
         row = Row.of(form, strict=strict)
@@ -242,15 +272,17 @@ class Walk:
         return answer == 0
 
     def fork(self, key: str, answers: int, /) -> int:
-        """An answer to a public question; the same question has one answer on a path."""
+        """Return an answer to a public question. The same question has one answer on a path."""
         if key not in self.forks:
             self.forks[key] = self._choice(("fork", key), [None] * answers)
             self.events[-1] = ("fork", key, self.forks[key])
         return self.forks[key]
 
     def place_of(self, code: CodeType) -> int:
-        """0, 1, ... in the order of first use by the exploration: the same in every process, and one number
-        is one function on all paths, unlike a name."""
+        """Return the number of a function, 0, 1, ... in the order of first use by the exploration.
+
+        The number is the same in every process. Unlike a name, it identifies one function on all paths.
+        """
         place = next((i for i, known in enumerate(self.functions) if known is code), None)
         if place is None:
             self.functions.append(code)
@@ -258,52 +290,53 @@ class Walk:
         return place
 
     def refuse(self, what: str) -> NoReturn:
-        """Record and raise: no program can swallow a refusal (H2)."""
-        error = RefusedError(f"{what}; the prover cannot follow this.")
+        """Record a refusal and raise it, so that no program can swallow it (H2)."""
+        error = RefusedError(f"the prover cannot follow this program: {what}.", code="E-PROGRAM-NOT-FOLLOWED")
         self.refused = self.refused or error
         raise error
 
     def public_divisor(self, what: str) -> None:
-        """A program that divides by a public value, which may be 0, is not followed."""
+        """Refuse a division by a public value, which may be 0."""
         self.refuse(what)
 
     def public_form(self, key: str, what: str) -> Form:
-        """A public value that meets a private one is not followed."""
+        """Refuse arithmetic between a public and a private value."""
         return self.refuse(what)
 
     # The tree.
 
     @property
     def is_too_long(self) -> bool:
-        """Whether this run made more decisions, or did more, than a proof follows."""
+        """Return whether this run has more decisions or events than a proof may have."""
         return len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS
 
     def end(self) -> None:
-        """The run is over: nothing may happen on it any more, and what was shown is still what it was."""
+        """End the run. Refuse later events, and lists that were changed after they were shown."""
         for value, events in self.lists:
-            if self._shows(value) != events:  # whoever holds the shown list sees what came later (H5)
+            if self._shows(value) != events:  # the adversary holds the list and sees later changes (H5)
                 self.refuse("a list was changed after it was shown")
         self._event(("end",))
         self.over = True
 
     def path(self) -> Path:
+        """Return the path of the finished run."""
         return Path(tuple(self.events[:-1]), tuple(self.draws), dict(self.rows), frozenset(self.integers))
 
     def _is_new(self) -> bool:
         return self.at.then[self.answer] is None
 
     def _event(self, event: Event, cuts: list[Any] | None = None) -> Node:
-        """Go on to ``event``, which an earlier run may have seen here: then it must be the same."""
+        """Append ``event``. If an earlier run has an event at this node, it must be equal."""
         if self.over:
             self.refuse("the coins were used after the program's end")
         if self.is_too_long:
-            self.refuse(f"one run made more than {MAX_DECISIONS} decisions")  # H11
+            self.refuse(f"one run has more than {MAX_DECISIONS} decisions")  # H11
         node = self.at.then[self.answer]
         if node is None:
             node = Node(event, [None] if cuts is None else cuts)
             self.at.then[self.answer] = node
         if not isinstance(node, Node) or node.event != event:
-            self.refuse("the program did something else on the same path (it must repeat itself)")
+            self.refuse("two runs along the same path differ (the program must be deterministic)")
         self.at, self.answer = node, 0
         self.events.append(event)
         return node
@@ -316,7 +349,7 @@ class Walk:
             possible = [i for i, then in enumerate(node.then) if not isinstance(then, dict)]
             if not possible:
                 self.dead = True
-                raise _DeadError("neither answer is possible")
+                raise _DeadError("neither answer is possible", code="E-PATH-IMPOSSIBLE")
             place = self.preferred[len(self.taken) % len(self.preferred)]
             answer = possible[min(place, len(possible) - 1)]
         self.taken.append((node, answer))
@@ -324,7 +357,7 @@ class Walk:
         return answer
 
     def _is_fresh(self, form: Form) -> bool:
-        """Whether a two-sided symbol that met no constraint yet is in ``form``: then both answers happen."""
+        """Return whether ``form`` has a symbol without constraints, so that both answers are possible."""
         return not self.met.issuperset(form.terms)
 
     def _empty(self, name: str, row: Row) -> dict[str, Fraction] | None:
@@ -332,14 +365,14 @@ class Walk:
         return contradiction({key: each.form for key, each in rows.items()}, self._breaking(rows))
 
     def _breaking(self, rows: Mapping[str, Row]) -> set[str]:
-        """Strict constraints, and those in which a draw with a density stands: a null set for all data
-        (G5)."""
+        """Return the constraints whose boundary is empty, or a null set for all data: strict constraints,
+        and constraints that contain a draw with a density (G5)."""
         blurred = {draw.symbol for draw in self.draws if draw.continuous}
         return {key for key, row in rows.items() if row.strict or not blurred.isdisjoint(row.form.terms)}
 
 
 def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
-    """Over integers a row with coprime coefficients is ``sum <= a whole number``, never strict (G12)."""
+    """Rewrite a row over integers as ``sum <= whole number``: coprime coefficients, never strict (G12)."""
     if not row.form.terms or not integers.issuperset(row.form.terms):
         return row
     whole = Form(row.form.terms).coprime()
@@ -353,7 +386,7 @@ def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
 
 
 def finite_weights(distribution: Distribution) -> tuple[Fraction, ...]:
-    """The exact probabilities of 0, 1, 2, ... under a Bernoulli or categorical distribution."""
+    """Return the exact probabilities of 0, 1, 2, ... under a Bernoulli or categorical distribution."""
     if distribution.name == "bernoulli":
         p: Fraction = distribution.p  # type: ignore[attr-defined]
         return (1 - p, p)
@@ -369,11 +402,34 @@ def explore(
     walk_class: type[Walk] = Walk,
     watch: Callable[[Path], None] = lambda path: None,
 ) -> Explored:
-    """All paths of ``run``, which gets a fresh ``Walk`` each time and must repeat itself.
+    """Explore all paths of ``run``.
 
-    ``domain``: constraints on the data by name; ``integers``: symbols that are integers. Raises
-    ``RefusedError`` where a path cannot be followed, ends in an exception of its own (H11), or there are more
-    than ``max_paths``. ``watch`` gets the first path, and what it raises ends the exploration.
+    Parameters
+    ----------
+    run : callable
+        ``run(walk)`` gets a fresh ``Walk`` for each path. It must be deterministic.
+    domain : mapping of str to Row, optional
+        Constraints on the data by name.
+    integers : set of str, optional
+        Symbols that are integers.
+    max_paths : int
+        The largest number of paths. Default: 20,000.
+    walk_class : type of Walk
+        The class of the walks. Default: ``Walk``.
+    watch : callable
+        Gets the first path. An exception that it raises ends the exploration.
+
+    Returns
+    -------
+    Explored
+        The tree and its paths.
+
+    Raises
+    ------
+    RefusedError
+        A path cannot be followed, or there are more than ``max_paths`` paths.
+    CrashedError
+        The program raises an exception on a path (H11).
     """
     root = Node(("start",), [None])
     paths: list[Path] = []
@@ -395,16 +451,20 @@ def explore(
         if number >= FEW and number.bit_count() == 1:  # after 8, 16, 32, ... paths
             others = range(1, max(len(node.then) for node, _ in walk.taken))
             for preferred in (*((answer,) for answer in others), (0, 1), (1, 0)):
-                apart = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))
-                apart.preferred = preferred
-                _require_an_end(run, apart, installed)
-    raise RefusedError(f"the program has more than {max_paths} paths; prove it for smaller data.")
+                separate = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))
+                separate.preferred = preferred
+                _require_an_end(run, separate, installed)
+    raise RefusedError(
+        f"the program has more than {max_paths} paths. Prove it for smaller data.", code="E-PATHS-TOO-MANY"
+    )
 
 
 def _require_an_end(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
-    """Refuse at once what would be refused after hundreds of paths: a loop that goes on as long as a draw or
-    a comparison has one answer. ``walk`` has a tree of its own, and whatever else happens on it is left to
-    the exploration."""
+    """Refuse a loop that continues as long as a draw or a comparison has one answer.
+
+    Otherwise it would be refused only after hundreds of paths. ``walk`` has a separate tree, and all other
+    refusals on it are left to the exploration.
+    """
     try:
         _run_once(run, walk, installed)
     except RefusedError:
@@ -413,7 +473,10 @@ def _require_an_end(run: Callable[[Walk], None], walk: Walk, installed: frozense
 
 
 def _run_once(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
-    """``installed``: the code of the signal handlers, whose exceptions pass as they are."""
+    """Run the program along one path.
+
+    ``installed`` is the code of the signal handlers, whose exceptions pass unchanged.
+    """
     try:
         with of_limited_length():
             run(walk)
@@ -427,18 +490,25 @@ def _run_once(run: Callable[[Walk], None], walk: Walk, installed: frozenset[Code
             raise
         if walk.refused is None:
             raise CrashedError(
-                f"on one path the program raises {type(error).__name__}: {str(error)[:200]}; "
-                "a crash is an outcome, and the prover gives no verdict on it."
+                f"on one path the program raises {type(error).__name__}: {str(error)[:200]}. A crash is an "
+                "output, and the prover gives no verdict on it.",
+                code="E-PROGRAM-CRASHED",
             ) from error
     if walk.refused is not None:
         raise walk.refused
     if walk.dead:  # the signal was swallowed
-        raise RefusedError("the program went on after the end of a path; let exceptions pass.")
+        raise RefusedError(
+            "the program continued after the end of a path. It must not catch all exceptions.",
+            code="E-PATH-CONTINUED",
+        )
     walk.end()
 
 
 def _next_choices(walk: Walk) -> list[int] | None:
-    """The next path in the order of the tree: another answer at the last decision that has one."""
+    """Return the choices of the next path in the order of the tree, or None.
+
+    They take another answer at the last decision that has an unexplored one.
+    """
     answers = [answer for _, answer in walk.taken]
     for i in range(len(answers) - 1, -1, -1):
         node = walk.taken[i][0]
@@ -449,5 +519,5 @@ def _next_choices(walk: Walk) -> list[int] | None:
 
 
 def total_change(form: Form, shifts: Mapping[str, Fraction], data: Mapping[str, Fraction]) -> Fraction:
-    """The change of ``form`` when noise moves by ``shifts`` and data by ``data``."""
+    """Return the change of ``form`` if noise changes by ``shifts`` and data by ``data``."""
     return form.change(shifts) + form.change(data) if form.terms else ZERO

@@ -1,11 +1,10 @@
-"""Finite data and finite draws: no alignment, the exact distribution of every data set (E).
+"""Compute the exact output distribution of every dataset, if data and draws are finite (rule E).
 
-Where all records are integers of a bounded range and all randomness is finite, the program runs on plain
-numbers: each data set has its own tree of draws, each path an exact rational weight, and all pairs of
-neighbours are compared. Any function of the data may be used then, because nothing is symbolic, but floats
-must not round (``decimals``). The loss is
-the logarithm of a rational number, enclosed in balls; the trees with their weights are the certificate, which
-``dpaudit/kernel/finite_t0.py`` checks from the start.
+If all records are integers of a bounded range and all randomness is finite, the program runs on plain
+numbers. Each dataset has a tree of draws, each path has an exact rational weight, and all pairs of neighbours
+are compared. The program may apply any function to the data, because nothing is symbolic, but floats must not
+round (``decimals``). The privacy loss is the logarithm of a rational number, enclosed in balls. The trees
+with their weights are the certificate, which ``dpaudit/kernel/finite_t0.py`` checks from the start.
 """
 
 from __future__ import annotations
@@ -33,13 +32,15 @@ __all__ = ["Distributions", "bounds", "distribution_of", "exact_distributions", 
 
 MAX_DATA_SETS, MAX_PAIRS = 1_000, 20_000
 
-#: For each data set, the exact probability of each thing that may be shown.
+#: For each dataset, the exact probability of each possible output.
 Distributions = dict[tuple[int, ...], dict[tuple[Any, ...], Fraction]]
 
 
 class _FiniteCoins(ProvingCoins):
-    """Coins that also show a finite outcome, whose distribution may depend on the data: these are plain
-    numbers."""
+    """Coins that also observe finite outcomes.
+
+    Their distribution may depend on the data, which are plain numbers.
+    """
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         self._to_all(site, to)
@@ -59,15 +60,17 @@ class _FiniteCoins(ProvingCoins):
 
 
 class _FiniteWalk(Walk):
-    """A walk of plain numbers, whose floats are shown as what they are."""
+    """A walk of plain numbers that shows a ``DecimalFloat`` as an ordinary float."""
 
     def _shows(self, value: Any) -> list[Event]:
         return super()._shows(float(value) if type(value) is DecimalFloat else value)
 
 
 def exact_distributions(program: Program, data: Symbols) -> Distributions | None:
-    """The exact distribution of what ``program`` shows on every data set; None where data or draws are not
-    finite."""
+    """Return the exact output distribution of ``program`` on every dataset.
+
+    Return None if data or draws are not finite.
+    """
     explored = trees(program, data)
     return (
         None if explored is None else {numbers: distribution_of(tree) for numbers, tree in explored.items()}
@@ -75,10 +78,10 @@ def exact_distributions(program: Program, data: Symbols) -> Distributions | None
 
 
 def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
-    """The tree of every data set, in the order of ``product``; None where data or draws are not finite.
+    """Return the tree of every dataset in the order of ``product``, or None if data or draws are not finite.
 
-    Raises ``CrashedError`` if the program raises on one of them: these are actual data, so that no proof by
-    symbols may hold either.
+    Raise ``CrashedError`` if the program raises on a dataset. These are actual data, so that a proof by
+    symbols is not possible either.
     """
     if not data.integers or data.low is None or data.high is None:
         return None
@@ -95,7 +98,7 @@ def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | 
 
 
 def _require_no_crash(program: Program, data: Symbols, data_sets: list[tuple[int, ...]]) -> None:
-    """Run the program itself on actual data, of which no distributions are made: it may still crash."""
+    """Raise ``CrashedError`` if the unchanged program raises on a dataset. No distributions are computed."""
     try:
         for numbers in data_sets:
             _tree(program, data, numbers)
@@ -113,12 +116,12 @@ def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored
 
     explored = explore(run, walk_class=_FiniteWalk)
     if any(path.draws or path.releases() for path in explored.paths):
-        raise RefusedError("a draw is not finite.")
+        raise RefusedError("a draw is not finite.", code="E-DRAW-NOT-FINITE")
     return explored
 
 
 def distribution_of(explored: Explored) -> dict[tuple[Any, ...], Fraction]:
-    """What one tree shows, with what probability."""
+    """Return the probability of each output of one tree."""
     distribution: dict[tuple[Any, ...], Fraction] = {}
     for path in explored.paths:
         weight = math.prod((e[1][e[2]] for e in path.events if e[0] == "finite"), start=Fraction(1))
@@ -130,7 +133,7 @@ def distribution_of(explored: Explored) -> dict[tuple[Any, ...], Fraction]:
 def _pairs(
     distributions: Distributions, data: Symbols, adjacency: Adjacent
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """All neighbours, each in both orders where both are neighbours."""
+    """Yield all pairs of neighbours, in both orders if both are neighbours."""
     for piece in adjacency.pieces(data):
         ends = [piece.get(name, (ZERO, ZERO)) for name in data.names]
         for one in distributions:
@@ -146,8 +149,10 @@ def _pairs(
 def largest_ratio(
     distributions: Distributions, data: Symbols, adjacency: Adjacent
 ) -> tuple[Fraction | float, tuple[Any, ...]] | None:
-    """The largest P(shown | one) / P(shown | other) over all neighbours, with (one, other, shown); None if
-    there are too many pairs."""
+    """Return the largest P(shown | one) / P(shown | other) over all neighbours, with (one, other, shown).
+
+    Return None if there are too many pairs.
+    """
     worst: tuple[Fraction | float, tuple[Any, ...]] = (Fraction(1), ())
     for count, (one, other) in enumerate(_pairs(distributions, data, adjacency)):
         if count >= MAX_PAIRS:
@@ -167,7 +172,7 @@ def largest_ratio(
 
 
 def bounds(ratio: Fraction | float) -> tuple[Fraction | float, Fraction | float]:
-    """Exact numbers below and above ln(ratio)."""
+    """Return exact numbers below and above ln(ratio)."""
     if not isinstance(ratio, Fraction):
         return math.inf, math.inf
     if ratio == 1:

@@ -1,9 +1,10 @@
-"""Linear forms over exact rationals, and the comparisons that a program makes between them.
+"""Define linear forms over exact rationals, and the comparisons that a program makes between them.
 
 A form is ``constant + sum of coefficient * symbol``. Symbols are names: ``x3`` is the fourth number of the
 data, ``n1`` the second hidden draw of a path. A comparison is normalised to ``form <= 0`` or ``form < 0``
-with coprime integer coefficients; shown forms never are, because "show n" and "show 2n" are different
-outcomes (rule G4 of the prover: equal means equal, not proportional)."""
+with coprime integer coefficients. Shown forms are never normalised, because "show n" and "show 2n" are
+different outcomes (rule G4 of the prover: equal means equal, not proportional).
+"""
 
 from __future__ import annotations
 
@@ -43,14 +44,17 @@ class Form:
         return self._hash
 
     def table(self) -> Table:
-        """Terms and constant with ints where they are whole: sums of these are much faster than those of
-        fractions. Not to be divided, nor changed."""
+        """Return the terms and the constant, with whole numbers as ``int``.
+
+        Sums of ints are much faster than sums of fractions. Do not divide these numbers, and do not change
+        the table.
+        """
         if self._whole is None:
             self._whole = {name: _whole(value) for name, value in self.terms.items()}, _whole(self.constant)
         return self._whole
 
     def plus(self, other: Form, factor: Fraction | None = None) -> Form:
-        """``self + factor * other``, or ``self + other``."""
+        """Return ``self + factor * other``, or ``self + other``."""
         if factor is not None:
             other = other.times(factor)
         terms = dict(self.terms)
@@ -59,24 +63,25 @@ class Form:
         return Form(terms, self.constant + other.constant)
 
     def times(self, factor: Fraction) -> Form:
-        if factor == -1:  # by far the most common: the other side of a comparison
+        """Return ``factor * self``."""
+        if factor == -1:  # by far the most common factor: the negation of a comparison
             return Form({name: -value for name, value in self.terms.items()}, -self.constant)
         return Form({name: factor * value for name, value in self.terms.items()}, factor * self.constant)
 
     def moved(self, number: Fraction) -> Form:
-        """``self + number``."""
+        """Return ``self + number``."""
         return Form(self.terms, self.constant + number)
 
     def change(self, shifts: Mapping[str, Fraction]) -> Fraction:
-        """By how much the form changes when each symbol changes by its entry of ``shifts`` (0 if absent)."""
+        """Return the change of the form if each symbol changes by its entry of ``shifts`` (0 if absent)."""
         return sum((value * shifts.get(name, ZERO) for name, value in self.terms.items()), ZERO)
 
     def part(self, kind: str) -> dict[str, Fraction]:
-        """The terms whose symbols begin with ``kind``."""
+        """Return the terms whose symbols begin with ``kind``."""
         return {name: value for name, value in self.terms.items() if name.startswith(kind)}
 
     def coprime(self) -> Form:
-        """The form times the positive number that makes its coefficients and constant coprime integers."""
+        """Return the form times the positive number that makes its numbers coprime integers."""
         numbers = [*self.terms.values(), self.constant]
         if all(number.denominator == 1 for number in numbers):
             common = gcd(*(number.numerator for number in numbers))
@@ -86,7 +91,7 @@ class Form:
         return self.times(Fraction(scale, common)) if common else self
 
     def to_json(self) -> dict[str, str]:
-        """Exact strings by symbol; the constant stands at the key ``""``."""
+        """Return exact strings by symbol. The constant has the key ``""``."""
         written = {name: str(self.terms[name]) for name in sorted(self.terms)}
         return {**written, "": str(self.constant)} if self.constant else written
 
@@ -96,24 +101,29 @@ class Form:
 
 
 def symbol(name: str) -> Form:
-    """The form that is one symbol."""
+    """Return the form that is one symbol."""
     return Form({name: Fraction(1)})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One constraint: ``form < 0`` if ``strict``, else ``form <= 0``. Strict and weak are never mixed up
-    (G5): ``opposite`` of one is the other kind."""
+    """One constraint: ``form < 0`` if ``strict``, else ``form <= 0``.
+
+    The ``opposite`` of a strict row is weak, and the reverse, so that the two are never confused (G5).
+    """
 
     form: Form
     strict: bool
 
     @classmethod
     def of(cls, form: Form, *, strict: bool) -> Row:
-        """Normalised: coprime integers, so that equal comparisons are equal rows (G4 allows it for
-        comparisons)."""
+        """Return a row with coprime integers, so that equal comparisons are equal rows.
+
+        G4 allows this normalisation for comparisons.
+        """
         return cls(form.coprime(), strict)
 
     @property
     def opposite(self) -> Row:
+        """Return the negation of the constraint."""
         return Row(self.form.times(Fraction(-1)), not self.strict)

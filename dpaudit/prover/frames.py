@@ -1,9 +1,10 @@
-"""One run of a program whose data tell where it is: at the head of its loop over them.
+"""Run a program and stop it at the head of its loop over the data, to read or replace its locals.
 
-``Records`` stands in the place of the data. When the program asks it for the next record, the caller's frame
-is at the head of the loop, and the frame's locals are the state: whoever follows the run reads them, replaces
-them, and says what comes next (a record, the end of the data, or the end of the run). Nothing else can be
-done with ``Records``, and only one loop, directly in the program, may ask it (H3)."""
+``Records`` takes the place of the data. When the program requests the next record, the caller's frame is at
+the head of the loop, and the frame's locals are the state. The follower of the run reads them, replaces them,
+and decides what comes next: a record, the end of the data, or the end of the run. ``Records`` supports no
+other operation, and only one loop, directly in the program, may iterate over it (H3).
+"""
 
 from __future__ import annotations
 
@@ -18,54 +19,57 @@ from dpaudit.prover.symbols import Follower, RefusedError, Symbolic
 
 __all__ = ["END", "Records", "Visit"]
 
-#: What ``arrive`` returns when the data are at their end.
+#: The value that ``arrive`` returns at the end of the data.
 END = object()
 
 
 class _HeadSignal(BaseException):
-    """The run has reached the head of the loop and is over; no program can catch it (H2)."""
+    """The signal that ends a run at the head of the loop. No program under proof can catch it (H2)."""
 
 
 class Visit:
-    """One run of ``program(coins, data)``. ``arrive(visit, frame)`` is called whenever the program asks for a
-    record: the next one is what it returns, or ``END``; ``stop`` ends the run there."""
+    """One run of ``program(coins, data)``.
+
+    ``arrive(visit, frame)`` is called whenever the program requests a record. It returns the next record or
+    ``END``, or raises ``visit.stop()`` to end the run.
+    """
 
     def __init__(
         self, places: LoopPlaces, follower: Follower, arrive: Callable[[Visit, FrameType], Any]
     ) -> None:
         self.places, self.follower, self._arrive = places, follower, arrive
-        self.asked = self.arrived = 0
+        self.iterations = self.arrived = 0
         self.stopped = False
         self.coins: Any = None
         self.records = Records(self)
 
     def run(self, program: Callable[..., Any], coins: Any) -> tuple[bool, Any]:
-        """Whether the program came to its end, and what it returned then."""
+        """Run the program. Return whether it reached its end, and its result then."""
         self.coins = coins
         try:
             result = called(program, coins, self.records)
         except _HeadSignal:
             return False, None
         if self.stopped:
-            self.follower.refuse("the program went on after the end of a step")
+            self.follower.refuse("the program continued after the end of a step")
         return True, result
 
     def stop(self) -> BaseException:
-        """What to raise to end the run here."""
+        """Return the exception to raise to end the run here."""
         self.stopped = True
         return _HeadSignal()
 
-    # What the records ask.
+    # Methods that the records call.
 
     def opened(self, frame: FrameType) -> None:
-        """An iteration begins: only by the program's own ``for``, and only once (H3)."""
-        self.asked += 1
-        if self.asked > 1:
+        """Begin the iteration. Only a ``for`` loop of the program may begin it, and only once (H3)."""
+        self.iterations += 1
+        if self.iterations > 1:
             self.follower.refuse("the data were iterated twice")
-        self._require_here(frame, self.places.starts, "iterated by something else than a loop of the program")
+        self._require_here(frame, self.places.starts, "not iterated by a loop of the program")
 
     def next(self, frame: FrameType) -> Any:
-        """The program is at the head of its loop."""
+        """Return the next record. The program is at the head of its loop."""
         self._require_here(frame, self.places.heads, "iterated inside another loop, or not by a loop")
         self.arrived += 1
         record = self._arrive(self, frame)
@@ -81,7 +85,7 @@ class Visit:
     # The state.
 
     def read(self, frame: FrameType) -> dict[str, Any]:
-        """All locals but the two arguments, which must still be what they were (H1)."""
+        """Return all locals except the two arguments, which must be unchanged (H1)."""
         values = dict(frame.f_locals)
         for name, own in zip(self.places.arguments, (self.coins, self.records), strict=True):
             if values.pop(name, None) is not own:
@@ -91,7 +95,7 @@ class Visit:
         return values
 
     def install(self, frame: FrameType, values: dict[str, Any]) -> None:
-        """Make ``values`` the locals: all others are unbound (H1)."""
+        """Make ``values`` the locals and unbind all other names (H1)."""
         kept = {*self.places.arguments, *self.places.code.co_freevars}
         table = frame.f_locals
         for name in [name for name in table if name not in kept]:
@@ -100,11 +104,11 @@ class Visit:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(1))
         found = self.read(frame)
         if found.keys() != values.keys() or any(found[name] is not values[name] for name in values):
-            raise RefusedError("the state of a frame could not be replaced; the prover cannot follow this.")
+            raise RefusedError("the locals of a frame could not be replaced.", code="E-FRAME-NOT-REPLACED")
 
 
 def called(program: Callable[..., Any], coins: Any, records: Any) -> Any:
-    """The call of the program: the frame below the program's own is this one."""
+    """Call the program. This frame is the direct caller of the program's frame."""
     return program(coins, records)
 
 
@@ -112,7 +116,7 @@ _CALLED: CodeType = called.__code__
 
 
 class Records(Symbolic):
-    """The data under a generic step: a loop may ask for the next record, and that is all."""
+    """The data under a generic step. A loop may request the next record, and nothing else."""
 
     __slots__ = ("_visit",)
     _kind = "the data"

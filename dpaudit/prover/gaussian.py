@@ -1,11 +1,13 @@
-"""Programs whose only randomness is Gaussian noise on released values: zCDP, GDP and (epsilon, delta).
+"""Prove zCDP, GDP and (epsilon, delta) of programs whose only randomness is Gaussian noise on releases.
 
-Nothing is hidden here, so nothing has to be aligned: a path costs the sum of change^2 / (2 variance) over its
-releases, the most expensive path is rho, and mu^2 is 2 rho (``dpaudit/kernel/gaussian_t0.py`` has the
-argument and derives the number). Outcomes may decide, and may stand in later values:
-there they are symbols ``p0``, ``p1``, ..., equal on both sides. Where data decide, pairs of paths are taken
-(``branches``), and outcomes may not stand in values. A value shown without noise is refused, as is a
-comparison of private values with outcomes."""
+There are no hidden draws, so that no alignment is needed. The cost of a path is the sum of
+change^2 / (2 variance) over its releases. rho is the cost of the most expensive path, and mu^2 is 2 rho
+(``dpaudit/kernel/gaussian_t0.py`` has the argument and derives the number). The program may branch on
+outcomes and use them in later values, where they are symbols ``p0``, ``p1``, ..., equal on both neighbouring
+inputs. If the program branches on data, pairs of paths are examined (``branches``), and values must not
+contain outcomes. A value shown without noise is refused, and also a comparison of private values with
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,14 @@ GAUSSIAN_CLAIMS = (ZeroConcentratedDP, GaussianDP, ApproxDP)
 
 
 class GaussianWalk(Walk):
-    """One run of a program that decides by outcomes alone."""
+    """A walk through a program of Gaussian releases, in which public values have symbols."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.publics: dict[str, Form] = {}
 
     def public_form(self, key: str, what: str) -> Form:
-        """``p0``, ``p1``, ...: a symbol for each public expression, the same on both sides (H4)."""
+        """Return ``p0``, ``p1``, ...: a symbol for each public expression, equal on both inputs (H4)."""
         if key not in self.publics:
             self.publics[key] = symbol(f"p{len(self.publics)}")
         return self.publics[key]
@@ -56,21 +58,23 @@ class GaussianWalk(Walk):
         return super().below(form, strict=strict)
 
     def _shows(self, value: Any) -> list[Event]:
-        if type(value) is Private:  # where data cancel, types and signs of zero may still depend on them
+        if type(value) is Private:  # types and signs of zero may depend on data even if the data cancel
             self.refuse("a private value was shown without noise")
         return super()._shows(value)
 
 
 def explore_releases(program: Program, data: Symbols) -> Explored:
-    """All paths of a program of Gaussian releases. Raises ``RefusedError`` for any other."""
+    """Return all paths of a program of Gaussian releases. Raise ``RefusedError`` for any other program."""
     return explore_program(program, data, coins=GaussianCoins, walk_class=GaussianWalk)
 
 
 def prove_gaussian(
     program: Program, claim: GaussianClaim, data: Symbols, adjacency: Adjacent, scope: str
 ) -> Proof:
-    """Verified where the bound that the checker derives reaches the claim, else inconclusive, with the reason
-    in one sentence."""
+    """Return verified if the bound that the checker derives is within the claim, else inconclusive.
+
+    An inconclusive proof has a reason of one sentence.
+    """
     try:
         require_readable(program)
         explored = explore_releases(program, data)
@@ -89,7 +93,7 @@ def prove_gaussian(
     if isinstance(found, str):
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=found)
     checked, certificate = found
-    if isinstance(claim, ApproxDP):  # the file that stands alone proves the rho that delta follows from
+    if isinstance(claim, ApproxDP):  # the standalone certificate proves the rho that implies delta
         certificate["claim"] = {"rho": str(checked.rho)}
     bound = _bound(checked, claim)
     verified = bound <= claim.bound
@@ -105,17 +109,19 @@ def prove_gaussian(
 
 
 def _checked(explored: Explored, fields: dict[str, Any]) -> tuple[Any, dict[str, Any]] | str:
-    """What the checker of the kind derives, and the certificate; or why there is none."""
+    """Return the checked bound with its certificate, or the reason why there is none."""
     if not any(path.comparisons for path in explored.paths):
         certificate = {**fields, "proof": "program, Gaussian releases"}
         return gaussian_t0.check(certificate), certificate
     if any(form.part("p") for path in explored.paths for form, _, _ in path.releases()):
-        return "data decide what is released, and outcomes stand in it: only one of them is followed."
+        return (
+            "the program branches on data and uses outcomes in released values. Only one of these is allowed."
+        )
     return by_branches(fields)
 
 
 def _bound(checked: Any, claim: GaussianClaim) -> Fraction:
-    """The bound on the claim's quantity; a root is rounded up, but not above a claim that holds exactly."""
+    """Return the bound on the claim's quantity. Round a root up, but not above a claim that holds exactly."""
     if isinstance(claim, ZeroConcentratedDP):
         return Fraction(checked.rho)
     bound = derived_bound(Guarantee(rho=checked.rho, gdp_squared=checked.mu_squared), claim.to_json())

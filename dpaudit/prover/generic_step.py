@@ -1,13 +1,14 @@
-"""One generic step of the program's loop, from every abstract state: a finite graph for data of every size.
+"""Explore one generic step of the program's loop from every abstract state, as a finite graph for all sizes.
 
-The code before the loop is explored to the loop's head. From each state found there the program is run again,
-its locals are replaced by the state's symbols (``frames``), and all paths of one step with a fresh record
-``x0``, ``x1``, ... are explored, and all paths of what comes after the loop. A step that comes back to the
-head gives the next state and the forms that its private values have then. This ends when no new state turns
-up: the graph then contains every run, for any number of records (Lemma 1 of section H).
+The code before the loop is explored up to the loop's head. From each state found there, the program is run
+again and its locals are replaced by the state's symbols (``frames``). Then all paths of one step with a fresh
+record ``x0``, ``x1``, ... are explored, and all paths of the code after the loop. A step that returns to the
+head gives the next state and the forms of its private values. The exploration ends when there is no new
+state. The graph then contains every run, for any number of records (Lemma 1 of section H).
 
-The exploration is that of bounded programs (``explore``), so comparisons, cuts and events are treated
-alike."""
+``explore`` is also the exploration of bounded programs, so that comparisons, cuts and events are treated in
+the same way.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +46,11 @@ MAX_STATES, MAX_STEP_PATHS = 600, 8_000
 
 
 class StepWalk(Walk):
-    """A walk through a part of a loop: lists that grow with the data may be shown, discrete noise may not
-    be drawn (the values of a state need not be integers)."""
+    """A walk through a part of a loop.
+
+    Lists that grow with the data may be shown. Discrete noise may not be drawn, because the values of a state
+    need not be integers.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,7 +58,7 @@ class StepWalk(Walk):
         self.kinds: dict[str, str] = {}
 
     def held(self, form: Form, kind: str) -> Private:
-        """The value that a local has at the loop's head, by its symbol: earlier steps may have rounded it."""
+        """Return the symbolic value of a local at the loop's head. Earlier steps may have rounded it."""
         self.kinds.update(dict.fromkeys(form.terms, kind))
         return Private(form, self, Origin(rounded=True))
 
@@ -67,11 +71,14 @@ class StepWalk(Walk):
         return super().released(value, distribution)
 
     def public_divisor(self, what: str) -> None:
-        """Followed: a run that ends in a division by zero does so on both sides, and has paid no more than
-        the run that goes on, which is the one that is explored."""
+        """Follow a division by a public value.
+
+        A run that ends in a division by zero does so on both neighbouring inputs. Its privacy cost is at most
+        the cost of the run that continues, which is explored.
+        """
 
     def public_form(self, key: str, what: str) -> Form:
-        """``p0``, ``p1``, ...: a symbol for each public expression, the same on both sides (H4)."""
+        """Return ``p0``, ``p1``, ...: a symbol for each public expression, equal on both inputs (H4)."""
         if key not in self.publics:
             self.publics[key] = symbol(f"p{len(self.publics)}")
         return self.publics[key]
@@ -92,7 +99,7 @@ class StepWalk(Walk):
         return super()._shown_form(value)
 
     def below(self, form: Form, *, strict: bool) -> bool:
-        """Values of earlier steps that no noise is in: what they differ by may be rounding alone (H13)."""
+        """Refuse to compare noiseless values of earlier steps: they may differ by rounding alone (H13)."""
         if form.part("s") and self._kind(form) == OF_DATA:
             self.refuse("numbers from earlier records were compared without noise")
         return super().below(form, strict=strict)
@@ -101,8 +108,11 @@ class StepWalk(Walk):
         return self._kind(form) == BLURRED
 
     def _kind(self, form: Form) -> str:
-        """Whether noise with a density is in it for certain: a draw of this step, or what one value of the
-        state has, which only values of data stand beside. Two such values may cancel."""
+        """Return the kind of a form: blurred, of data, or private in another way.
+
+        A form is blurred if it certainly contains noise with a density: a draw of this step, or the noise of
+        one blurred value of the state to which only values of data are added. Two blurred values may cancel.
+        """
         if super()._blurred(form):
             return BLURRED
         kinds = [self.kinds[name] for name in form.part("s")]
@@ -112,19 +122,20 @@ class StepWalk(Walk):
         return PRIVATE if others or form.part("p") else OF_DATA
 
     def goto(self, values: dict[str, Any]) -> None:
-        """The run has come to the loop's head, its locals being ``values``."""
+        """Record that the run has reached the loop's head with the locals ``values``."""
         state, forms = read(values, self, [value for value, _ in self.lists], self._held_kind)
         self._event(("goto", state, tuple(forms)))
 
     def _held_kind(self, value: Private) -> str:
         kind = self._kind(Private.form_of(value))
-        if Private.origin_of(value).lost and kind != OF_DATA:  # a later step could not tell it from its like
-            self.refuse("a number from which a private value cancelled with rounding is kept by the loop")
+        if Private.origin_of(value).lost and kind != OF_DATA:
+            # a later step could not distinguish it from a value in which nothing cancelled
+            self.refuse("the loop keeps a number from which a private value cancelled with rounding")
         return kind
 
 
 def goto(path: Path) -> tuple[State, tuple[Form, ...]] | None:
-    """Where a path leads: a state and the forms of its private values, or None at the program's end."""
+    """Return the state to which a path leads and the forms of its private values, or None at the end."""
     if path.events and path.events[-1][0] == "goto":
         _, state, forms = path.events[-1]
         return state, forms
@@ -132,7 +143,7 @@ def goto(path: Path) -> tuple[State, tuple[Form, ...]] | None:
 
 
 def tree_events(explored: Explored) -> Iterator[Event]:
-    """All events of a tree."""
+    """Yield all events of a tree."""
     pending: list[Any] = [explored.root]
     while pending:
         node = pending.pop()
@@ -143,7 +154,7 @@ def tree_events(explored: Explored) -> Iterator[Event]:
 
 @dataclass(frozen=True)
 class Step:
-    """From one state: the paths of a step with a record, and the paths of what follows the loop."""
+    """The paths from one state: of a step with a record, and of the code after the loop."""
 
     step: Explored
     exit: Explored
@@ -151,8 +162,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Graph:
-    """The program for any number of records. ``wide``: the places that were widened; ``spread``: some of
-    them only because another number of the same list was."""
+    """The program for any number of records.
+
+    ``wide`` are the widened places. ``spread`` says that some of them were widened only because another
+    number of the same list was.
+    """
 
     before: Explored
     states: list[State]
@@ -162,16 +176,18 @@ class Graph:
 
     @property
     def trees(self) -> list[Explored]:
+        """Return all trees: the code before the loop, then step and exit of each state."""
         return [self.before, *(tree for step in self.steps for tree in (step.step, step.exit))]
 
     @property
     def paths(self) -> int:
+        """Return the number of paths of all trees."""
         return sum(len(tree.paths) for tree in self.trees)
 
 
 @dataclass(eq=False)
 class Loop:
-    """A program with one loop over its data. Raises ``RefusedError`` where it cannot be followed."""
+    """A program with one loop over its data. Its construction and ``graph`` raise ``RefusedError``."""
 
     program: Callable[..., Any]
     data: Symbols
@@ -181,13 +197,16 @@ class Loop:
         self.places = loop_places(self.program)
         one = Symbols(1, low=self.data.low, high=self.data.high, width=self.data.width)
         self.record, self.domain = one, one.domain()
-        self.way: list[int] | None = None
+        self.choices: list[int] | None = None
         self.head: int | None = None
         self.before = explore(self._before, walk_class=StepWalk)
 
-    def graph(self, limit: int, *, together: bool = True) -> Graph:
-        """All states, a number of more than ``limit`` values or a list of more lengths being widened; with
-        ``together`` all numbers of a list are widened with one of them, which is quicker."""
+    def graph(self, limit: int, *, whole_lists: bool = True) -> Graph:
+        """Return the graph of all states.
+
+        A number with more than ``limit`` values is widened, and a list with more than ``limit`` lengths. If
+        ``whole_lists`` is set, all numbers of a list are widened as soon as one of them is, which is faster.
+        """
         wide: set[Place] = set()
         needed: set[Place] = set()
         while True:
@@ -196,12 +215,14 @@ class Loop:
                 return Graph(self.before, *found, frozenset(wide), spread=needed != wide)
             needed |= found.keys()
             wide |= found.keys()
-            if together:
-                wide |= {near for place, state in found.items() for near in _beside(place, state)}
+            if whole_lists:
+                wide |= {other for place, state in found.items() for other in _same_list(place, state)}
 
     def _closed(self, wide: set[Place], limit: int) -> tuple[list[State], list[Step]] | dict[Place, State]:
-        """The states with their steps, or the places that have to be widened, each with a state that has
-        it. The latest state goes on first: counters that grow are found soon."""
+        """Return the states with their steps, or the places to widen, each with a state that has the place.
+
+        The latest state is explored first, so that growing counters are found early.
+        """
         states: dict[State, None] = {}
         steps: list[Step] = []
         values: dict[Place, set[Any]] = {}
@@ -219,8 +240,9 @@ class Loop:
             total += len(steps[-1].step.paths) + len(steps[-1].exit.paths)
             if len(states) > MAX_STATES or total > MAX_STEP_PATHS:
                 raise RefusedError(
-                    f"the loop has more than {MAX_STATES} states or {MAX_STEP_PATHS} paths; "
-                    "keep fewer numbers from one step to the next."
+                    f"the loop has more than {MAX_STATES} states or {MAX_STEP_PATHS} paths. Keep fewer "
+                    "numbers from one step to the next.",
+                    code="E-STATES-TOO-MANY",
                 )
             pending.extend(self._targets(steps[-1].step, wide))
         return list(states), steps
@@ -239,11 +261,11 @@ class Loop:
     # Runs.
 
     def _before(self, walk: Walk) -> None:
-        """From the program's start to the head of its loop, or to its end."""
+        """Run the program from its start to the head of its loop, or to its end."""
 
         def arrive(visit: Visit, frame: FrameType) -> Any:
-            if self.way is None:
-                self.way = [answer for _, answer in walk.taken]
+            if self.choices is None:
+                self.choices = [answer for _, answer in walk.taken]
                 self.start, self.head = walk.root, frame.f_lasti
             self._require_head(walk, frame)
             _step_walk(walk).goto(visit.read(frame))
@@ -254,23 +276,27 @@ class Loop:
             walk.shown(result)
 
     def _require_head(self, walk: Walk, frame: FrameType) -> None:
-        """A state belongs to one loop: from it a step of another loop is no step of the program (H3)."""
+        """Refuse a second loop. A state belongs to one loop, so that only its steps can follow (H3)."""
         if frame.f_lasti != self.head:
             walk.refuse(f"the data are iterated by two loops (line {frame.f_lineno})")
 
     def _step(self, walk: Walk, state: State) -> None:
-        """One step from ``state``: the code before the loop runs on a walk of its own, and nothing of the
-        state that is installed then can reach (H1)."""
+        """Run one step from ``state``.
+
+        The code before the loop runs on a separate walk, so that nothing from it can enter the installed
+        state (H1).
+        """
         self._installed(walk, state, lambda: self.data_record(walk))
 
     def _exit(self, walk: Walk, state: State) -> None:
         self._installed(walk, state, lambda: END)
 
     def data_record(self, walk: Walk) -> Any:
+        """Return a fresh symbolic record."""
         return self.record.records(lambda name: walk.private(symbol(name)))[0]
 
     def _installed(self, walk: Walk, state: State, following: Callable[[], Any]) -> None:
-        earlier = StepWalk({}, self.way or [], self.start)
+        earlier = StepWalk({}, self.choices or [], self.start)
         coins = ProvingCoins(earlier)
 
         def arrive(visit: Visit, frame: FrameType) -> Any:
@@ -285,7 +311,7 @@ class Loop:
         visit = Visit(self.places, earlier, arrive)
         ended, result = visit.run(self.program, coins)
         if not visit.arrived:
-            walk.refuse("the program did not come to its loop again")
+            walk.refuse("the program did not reach its loop again")
         if ended:
             walk.shown(result)
 
@@ -296,7 +322,7 @@ def _step_walk(walk: Walk) -> StepWalk:
 
 
 def _counted(state: State, values: dict[Place, set[Any]], limit: int) -> set[Place]:
-    """Note the numbers and lengths of a state; the places that now have more than ``limit``."""
+    """Record the numbers and lengths of a state. Return the places that now have more than ``limit``."""
     too_many = set()
     for place, shape in state.shapes():
         if isinstance(shape, Constant) and shape.is_number:
@@ -308,8 +334,8 @@ def _counted(state: State, values: dict[Place, set[Any]], limit: int) -> set[Pla
     return too_many
 
 
-def _beside(place: Place, state: State) -> set[Place]:
-    """The numbers of the same list or tuple."""
+def _same_list(place: Place, state: State) -> set[Place]:
+    """Return the places of the numbers in the same list or tuple."""
     return {
         other
         for other, shape in state.shapes()

@@ -1,7 +1,7 @@
-"""Tell the exception of a signal handler from one of the program under proof.
+"""Distinguish exceptions of signal handlers from exceptions of the program under proof.
 
-A handler runs wherever the signal finds the interpreter, so its exception (a timer's, say) passes through
-the program as if the program had raised it. It says nothing about the program, and belongs to whoever
+A handler can run at any point of the program, so that its exception (of a timer, for example) passes through
+the program as if the program had raised it. It is no evidence about the program. It must reach the code that
 installed the handler.
 """
 
@@ -17,12 +17,12 @@ __all__ = ["handlers", "is_from_a_handler"]
 
 
 def handlers() -> frozenset[CodeType]:
-    """The code of all signal handlers that are installed now."""
+    """Return the code of all signal handlers that are installed now."""
     return frozenset(code for one in signal.valid_signals() for code in _codes(signal.getsignal(one)))
 
 
 def is_from_a_handler(error: BaseException, installed: frozenset[CodeType]) -> bool:
-    """Whether ``error`` came out of a handler: one of those ``installed`` before, or of those now."""
+    """Return whether a handler raised ``error``: one that was ``installed`` before, or is installed now."""
     codes = installed | handlers()
     trace = error.__traceback__
     while trace is not None:
@@ -33,10 +33,10 @@ def is_from_a_handler(error: BaseException, installed: frozenset[CodeType]) -> b
 
 
 def _codes(handler: Any) -> Iterator[CodeType]:
-    """The code of a handler that is written in Python: a function, a method, a partial, an object."""
+    """Yield the code of a handler written in Python: a function, a method, a partial or a callable object."""
     while isinstance(handler, functools.partial):
         handler = handler.func
-    called = getattr(type(handler), "__call__", None)  # noqa: B004  (its code is asked for)
+    called = getattr(type(handler), "__call__", None)  # noqa: B004  (the code is needed, not a check)
     for function in (handler, getattr(handler, "__func__", None), called):
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType):

@@ -1,8 +1,8 @@
-"""Linear programs that propose, and exact arithmetic that decides.
+"""Propose solutions of linear programs in floats, and decide by exact arithmetic.
 
-HiGHS works in floats: what it finds is only where to look. ``contradiction`` turns its answer into exact
-multipliers or says nothing; nothing is ever concluded from its silence but "explore further" (rules G5, H8,
-H10 of the prover: no verdict from the solver).
+HiGHS works in floats, and its results are only proposals. ``contradiction`` turns a proposal into exact
+multipliers or returns None. None only means "explore further" (rules G5, H8, H10 of the prover: no verdict
+from the solver).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dpaudit.prover.forms import ZERO, Form, Table
 
 __all__ = ["cheapest", "combination", "contradiction", "kernel_vector", "matrix", "solved_exactly"]
 
-#: Below this a float of the solver is taken as 0 when it says where to look.
+#: A float of the solver below this counts as 0 in a proposal.
 NOISE = 1e-8
 
-#: Steps of the search for a chain, and pivots of a simplex.
+#: The largest numbers of steps of a search for a chain, and of pivots of a simplex.
 MAX_CHAIN, MAX_PIVOTS = 12, 2_000
 
 Floats = NDArray[np.float64]
 
 
 def matrix(forms: Sequence[Form], names: Sequence[str]) -> Floats:
-    """Coefficients in floats: a line a form, a column a symbol, the constant last."""
+    """Return the coefficients as floats: one line per form, one column per symbol, the constant last."""
     place = {name: i for i, name in enumerate(names)}
     table = np.zeros((len(forms), len(names) + 1))
     for i, form in enumerate(forms):
@@ -41,11 +41,12 @@ def matrix(forms: Sequence[Form], names: Sequence[str]) -> Floats:
 
 
 def contradiction(forms: Mapping[str, Form], breaking: set[str]) -> dict[str, Fraction] | None:
-    """Multipliers >= 0 whose sum of ``forms`` (each <= 0) is a constant k > 0, or k = 0 with weight on one of
-    ``breaking``: then the constraints have no common point, or (for those that break) only a null set.
+    """Return exact multipliers that contradict the constraints ``forms`` (each <= 0), or None.
 
-    Exact, or None if the solver proposes none. ``breaking`` are the names of the strict constraints and of
-    those that continuous noise blurs.
+    The multipliers are >= 0. The weighted sum of ``forms`` is a constant k > 0, or k = 0 with weight on one
+    of ``breaking``. Then the constraints have no common point or, because of the breaking constraints, only a
+    null set. ``breaking`` are the names of the strict constraints and of the constraints that continuous
+    noise blurs. None means that the solver proposes nothing.
     """
     names = list(forms)
     chained = _chained(forms, names[-1], breaking)
@@ -57,7 +58,7 @@ def contradiction(forms: Mapping[str, Form], breaking: set[str]) -> dict[str, Fr
     size[size == 0] = 1
     table /= size[:, None]
     gain = table[:, -1] + np.array([name in breaking for name in names], dtype=float)
-    # Weights that cancel every symbol and gain 1: the nearest ones, which are those if there are any.
+    # Weights that cancel every symbol and have gain 1: if they exist, their distance is 0.
     system = np.vstack([table[:, :-1].T, gain])
     wanted = np.append(np.zeros(len(symbols)), 1.0)
     try:
@@ -72,7 +73,7 @@ def contradiction(forms: Mapping[str, Form], breaking: set[str]) -> dict[str, Fr
 
 
 def _at_a_vertex(system: Floats, gain: Floats) -> Floats:
-    """Few weights that cancel every symbol, of the largest gain; zeros if there are none."""
+    """Return few weights that cancel every symbol, with the largest gain. Return zeros if there are none."""
     found = linprog(
         -gain,
         A_eq=system[:-1],
@@ -85,7 +86,7 @@ def _at_a_vertex(system: Floats, gain: Floats) -> Floats:
 
 
 def _exactly(forms: Mapping[str, Form], near: Floats, breaking: set[str]) -> dict[str, Fraction] | None:
-    """Exact multipliers near the floats ``near``, if they contradict."""
+    """Return exact multipliers near the floats ``near`` if they contradict the constraints, else None."""
     names = list(forms)
     support = [i for i, weight in enumerate(near) if weight > NOISE]
     weights = kernel_vector([forms[names[i]] for i in support], [near[i] for i in support])
@@ -96,10 +97,12 @@ def _exactly(forms: Mapping[str, Form], near: Floats, breaking: set[str]) -> dic
 
 
 def _chained(forms: Mapping[str, Form], last: str, breaking: set[str]) -> dict[str, Fraction] | None:
-    """The last form and a few others, each once, whose sum is such a constant: most contradictions are chains
-    of differences, and need no solver."""
+    """Return weights 1 of the last form and a few others whose sum is a contradiction, or None.
+
+    Most contradictions are chains of differences and need no solver.
+    """
     tables = {name: form.table() for name, form in forms.items()}
-    holders: dict[str, list[tuple[str, int | Fraction]]] = {}  # who has a symbol, and how often
+    holders: dict[str, list[tuple[str, int | Fraction]]] = {}  # by symbol
     for other, (terms, _) in tables.items():
         for name, value in terms.items():
             holders.setdefault(name, []).append((other, value))
@@ -144,8 +147,10 @@ def _contradicts(forms: Mapping[str, Form], weights: Mapping[str, Fraction], bre
 
 
 def cheapest(cost: Floats, table: Floats, limits: Floats) -> Floats | None:
-    """A vertex x >= 0 of least ``cost @ x`` with ``table @ x <= limits``, by the dual simplex method in
-    floats; None where it finds none. ``cost`` must be >= 0, so that the slacks are a start."""
+    """Return a vertex x >= 0 of least ``cost @ x`` with ``table @ x <= limits``, or None if none is found.
+
+    This is the dual simplex method in floats. ``cost`` must be >= 0, so that the slacks are a feasible start.
+    """
     rows, columns = table.shape
     board = np.zeros((rows + 1, columns + 1))
     board[:rows, :columns], board[:rows, -1], board[-1, :columns] = table, limits, cost
@@ -173,7 +178,7 @@ def cheapest(cost: Floats, table: Floats, limits: Floats) -> Floats | None:
 
 
 def combination(forms: Mapping[str, Form], weights: Mapping[str, Fraction]) -> Form:
-    """The sum of weight times form."""
+    """Return the sum of weight times form."""
     total = Form({})
     for name, weight in weights.items():
         total = total.plus(forms[name], weight)
@@ -181,8 +186,11 @@ def combination(forms: Mapping[str, Form], weights: Mapping[str, Fraction]) -> F
 
 
 def kernel_vector(forms: Sequence[Form], near: Sequence[float]) -> list[Fraction] | None:
-    """An exact vector of multipliers that cancels the symbols of ``forms``, near the floats ``near`` (up to a
-    positive factor), or None. Free coordinates are rounded, the others follow exactly."""
+    """Return exact multipliers that cancel the symbols of ``forms``, or None.
+
+    They are near the floats ``near`` up to a positive factor. Free coordinates are rounded, and the others
+    follow exactly.
+    """
     symbols = sorted({s for form in forms for s in form.terms})
     lines = [[form.terms.get(s, ZERO) for form in forms] for s in symbols]
     largest = max((abs(v) for v in near), default=0.0)
@@ -194,11 +202,13 @@ def kernel_vector(forms: Sequence[Form], near: Sequence[float]) -> list[Fraction
 def solved_exactly(
     lines: Sequence[Sequence[Fraction]], right: Sequence[Fraction], near: Sequence[float]
 ) -> list[Fraction] | None:
-    """An exact solution of ``lines @ v = right`` close to ``near``: the free unknowns are those of ``near``,
-    rounded to small denominators; None if there is no solution."""
+    """Return an exact solution of ``lines @ v = right`` close to ``near``, or None if there is no solution.
+
+    The free unknowns are the values of ``near``, rounded to small denominators.
+    """
     rows = [[*line, value] for line, value in zip(lines, right, strict=True)]
     columns, pivots, top = len(near), [], 0
-    # The largest proposals last: they stay free, and the small ones follow from them.
+    # Eliminate the largest proposals last: they stay free, and the small ones follow from them.
     for column in sorted(range(columns), key=lambda c: abs(near[c])):
         pivot = next((i for i in range(top, len(rows)) if rows[i][column]), None)
         if pivot is None:
@@ -222,7 +232,7 @@ def solved_exactly(
 
 
 def rounded(value: Any) -> Fraction:
-    """A nearby fraction with the smallest of a few denominators that is within the solver's tolerance."""
+    """Return a nearby fraction with the smallest of a few denominators within the solver's tolerance."""
     for limit in (1, 12, 60, 5040, 10**6):
         near = Fraction(float(value)).limit_denominator(limit)
         if abs(float(near) - float(value)) <= NOISE * max(1.0, abs(float(value))):

@@ -1,12 +1,13 @@
-"""The one loop over the data, read from the program's code before it runs.
+"""Find the loop over the data in the program's code before it runs.
 
-A generic step replaces what is in the program's frame at the head of that loop. This is the whole state only
-if nothing else holds any: so the code must be one plain function (H2: no table of handlers, no inner code but
-list comprehensions, no store to a name outside), and the loop over the data must stand inside no other loop,
-whose iterator or count would lie on the stack (H3: any backward jump around its head counts).
+A generic step replaces the locals in the program's frame at the head of that loop. They are the whole state
+only if nothing else holds state. So the code must be one plain function (H2: no exception table, no inner
+code except list comprehensions, no store to an outer name). The loop over the data must not be inside another
+loop, whose iterator or count would be on the stack (H3: any backward jump around its head counts).
 
-Where the instructions of a frame stand is known for CPython 3.11, on which this was tested; other versions
-are refused by name."""
+The positions of instructions in a frame are known for CPython 3.11, on which this was tested. Other versions
+are refused.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,11 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class LoopPlaces:
-    """Of one program: its code, where an iteration may begin (``starts``: byte offsets of GET_ITER) and the
-    heads of loops that stand in no other loop (``heads``: byte offsets of FOR_ITER)."""
+    """The loops of one program.
+
+    ``starts`` are the byte offsets of GET_ITER, at which an iteration may begin. ``heads`` are the byte
+    offsets of FOR_ITER of loops that are not inside another loop.
+    """
 
     code: CodeType
     starts: frozenset[int]
@@ -45,32 +49,35 @@ class LoopPlaces:
 
     @property
     def arguments(self) -> tuple[str, str]:
-        """The names of the coins and the data."""
+        """Return the names of the coins and the data."""
         coins, data = self.code.co_varnames[:2]
         return coins, data
 
 
 def require_version() -> None:
-    """Raise ``RefusedError`` where the frames of this Python are not those that were tested."""
+    """Raise ``RefusedError`` unless this Python is the version whose frames were tested."""
     here = (sys.implementation.name, sys.version_info[:2])
     if here != TESTED:
         raise RefusedError(
-            f"a proof for data of every size reads the frames of CPython 3.11, and this is {here[0]} "
-            f"{here[1][0]}.{here[1][1]}; prove it under 3.11 (its certificate is checked by any version), or "
-            "for a fixed size."
+            f"a proof for data of every size requires CPython 3.11, got {here[0]} {here[1][0]}.{here[1][1]}. "
+            "Prove it under 3.11 (any version checks its certificate), or for a fixed size.",
+            code="E-PYTHON-VERSION",
         )
 
 
 def loop_places(program: Callable[..., Any]) -> LoopPlaces:
-    """Where the program may loop over its data. Raises ``RefusedError``, naming the line."""
+    """Return the places at which the program may loop over its data.
+
+    Raise ``RefusedError``, with the line, for code that a proof for every size cannot follow.
+    """
     require_version()
     require_readable(program)
     code: CodeType = program.__code__
     for flag, what in _FLAGS.items():
         if code.co_flags & flag:
-            raise _refusal(code, what, None)
+            raise _refusal(code, what, None, code="E-CODE-SIGNATURE")
     if code.co_argcount < 2 or code.co_kwonlyargcount:
-        raise _refusal(code, "must be called as program(coins, data)", None)
+        raise _refusal(code, "must be callable as program(coins, data)", None, code="E-CODE-SIGNATURE")
     for nested in _nested(code):
         _require_plain(nested, code)
     instructions = list(dis.get_instructions(code))
@@ -89,20 +96,24 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _require_plain(code: CodeType, program: CodeType) -> None:
-    """H2, for the program and the code inside it."""
+    """Require condition H2 of the program or of code inside it."""
     if code.co_exceptiontable:
-        raise _refusal(code, "has a handler (try or with)", None)
+        raise _refusal(code, "has a handler (try or with)", None, code="E-CODE-CONSTRUCT")
     if code is not program and code.co_name != "<listcomp>":
-        raise _refusal(code, f"is inner code of {program.co_name} (only list comprehensions are)", None)
+        text = f"is inner code of {program.co_name} (only list comprehensions are allowed)"
+        raise _refusal(code, text, None, code="E-CODE-NESTED")
     for here in dis.get_instructions(code):
         line = here.positions.lineno if here.positions else None
         if here.opname in ("STORE_DEREF", "DELETE_DEREF") and here.argval in program.co_freevars:
-            raise _refusal(code, f"stores to the name {here.argval!r} of the enclosing function", line)
+            text = f"stores to the name {here.argval!r} of the enclosing function"
+            raise _refusal(code, text, line, code="E-CODE-OUTER-STORE")
 
 
 def _outermost(instructions: list[dis.Instruction]) -> Iterator[int]:
-    """Offsets of FOR_ITER around which no jump goes back: a jump back to the head itself is the loop's own.
-    An instruction begins with its extended arguments."""
+    """Yield the offsets of FOR_ITER around which no jump goes back.
+
+    A jump back to the head itself belongs to the loop. An instruction begins with its extended arguments.
+    """
     begins: dict[int, int] = {}
     first: int | None = None
     for here in instructions:
@@ -118,8 +129,9 @@ def _outermost(instructions: list[dis.Instruction]) -> Iterator[int]:
             yield here.offset
 
 
-def _refusal(code: CodeType, what: str, line: int | None) -> RefusedError:
-    place = f"line {line} of {code.co_qualname}" if line else code.co_qualname
+def _refusal(part: CodeType, what: str, line: int | None, *, code: str) -> RefusedError:
+    place = f"line {line} of {part.co_qualname}" if line else part.co_qualname
     return RefusedError(
-        f"{place} {what}; a proof for every size follows one plain function with one loop over its data."
+        f"{place} {what}. A proof for every size follows one plain function with one loop over its data.",
+        code=code,
     )

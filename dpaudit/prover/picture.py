@@ -1,6 +1,7 @@
-"""A proof at one size as a picture in text: the tree of decisions, and at each leaf how the noise moves.
+"""Draw a proof at one size as text: the tree of decisions, with the shift of the noise at each leaf.
 
-Drawn from the certificate alone, so that it shows what is checked."""
+The picture is made from the certificate alone, so that it shows what is checked.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +14,22 @@ __all__ = ["path_tree"]
 
 
 def path_tree(certificate: Mapping[str, Any]) -> str:
-    """The tree of a certificate of ``program_t0``, a line a node. A leaf says which shift of the noise pays
-    for its most expensive change of the data, and what that costs."""
+    """Return the tree of a certificate of ``program_t0`` as text, one line per node.
+
+    A leaf has the shift of the noise for its most expensive change of the data, and the cost.
+    """
     return "\n".join(_Picture(certificate).lines(0, "", _Trail())) + "\n"
 
 
 @dataclass(frozen=True)
 class _Trail:
-    """The scales of the draws so far, and the released forms with theirs."""
+    """The scales of the draws so far, and the released forms with their scales."""
 
     draws: tuple[Fraction, ...] = ()
     releases: tuple[tuple[Mapping[str, str], Fraction], ...] = ()
 
     def cost(self, change: str, moved: Sequence[str]) -> Fraction:
-        """What it costs that the data move by ``change`` and the draws by ``moved``."""
+        """Return the cost if the data change by ``change`` and the draws by ``moved``."""
         steps = {f"x{i}": Fraction(step) for i, step in enumerate(change.split(","))}
         steps |= {f"n{i}": Fraction(step) for i, step in enumerate(moved)}
         hidden = sum((abs(Fraction(s)) / b for s, b in zip(moved, self.draws, strict=True)), Fraction(0))
@@ -44,7 +47,7 @@ class _Picture:
         self.paths = 0
 
     def lines(self, place: int, margin: str, trail: _Trail) -> Iterator[str]:
-        """The node at ``place`` and all below it; ``trail`` is what came before."""
+        """Yield the node at ``place`` and all nodes below it. ``trail`` has the draws and releases above."""
         kind, *rest = self.tree[place]
         if kind == "end":
             self.paths += 1
@@ -56,18 +59,18 @@ class _Picture:
             yield from self.lines(below, margin, further)
         elif kind == "compare":
             form, strict, *answers = rest
-            yield f"{margin}{in_words(form)} {'<' if strict else '<='} 0?"
+            yield f"{margin}{form_text(form)} {'<' if strict else '<='} 0?"
             yield from self._answers(["yes", "no"], answers, margin, trail)
         elif kind == "release":
             form, distribution, scale, below = rest
-            yield f"{margin}release {in_words(form)} + {distribution}, scale {scale}"
+            yield f"{margin}release {form_text(form)} + {distribution}, scale {scale}"
             further = replace(trail, releases=(*trail.releases, (form, Fraction(scale))))
             yield from self.lines(below, margin, further)
         elif kind in ("show", "form"):
             what, below = rest
             yield f"{margin}show {_shown(what)}"
             yield from self.lines(below, margin, trail)
-        else:  # a question to what is public, a finite draw: their answers are listed in order
+        else:  # a question about public values or a finite draw, whose answers are listed in order
             what, answers = rest[0], rest[-1]
             yield f"{margin}{kind} {_shown(what)}"
             below = answers if isinstance(answers, list) else [answers]
@@ -83,21 +86,21 @@ class _Picture:
             if isinstance(below, int):
                 yield from self.lines(below, inner, trail)
             else:
-                yield f"{inner}cannot be: {len(below)} multipliers leave no point"
+                yield f"{inner}impossible, by {len(below)} multipliers"
 
     def _moved(self, path: int, trail: _Trail) -> str:
         shifts = self.cells[path].get("shifts")
         if shifts is None:
-            return "end: a shown number is solved for one draw"
+            return "end: change of variables, a shown number is solved for one draw"
         costs = {change: trail.cost(change, moved) for change, moved in shifts.items()}
         change = max(costs, key=lambda key: costs[key])
         moved = ", ".join(f"n{i} by {shift}" for i, shift in enumerate(shifts[change]))
-        kept = f"{moved} keeps this path and" if moved else "this"
-        return f"end: data move by ({change.replace(',', ', ')}): {kept} costs {costs[change]}"
+        kept = f"shifting {moved} keeps this path and" if moved else "this"
+        return f"end: data change by ({change.replace(',', ', ')}): {kept} costs {costs[change]}"
 
 
-def in_words(form: Mapping[str, str]) -> str:
-    """A linear form as one reads it: ``n0 - n1 - x0 + 2``."""
+def form_text(form: Mapping[str, str]) -> str:
+    """Return a linear form as readable text, such as ``n0 - n1 - x0 + 2``."""
     text = ""
     for name, value in form.items():
         number = Fraction(value)
@@ -108,5 +111,5 @@ def in_words(form: Mapping[str, str]) -> str:
 
 def _shown(part: Any) -> str:
     if isinstance(part, Mapping):
-        return in_words(part)
+        return form_text(part)
     return str(part).partition(":")[2] or str(part)

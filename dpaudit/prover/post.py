@@ -1,9 +1,10 @@
-"""``post``: a function of public values that no symbol can pass through, declared with its possible results.
+"""Define ``post``, which applies any function to public values, with its possible results declared.
 
 ``arm = post(best_index, sums, counts, choices=range(arms))`` calls ``best_index(sums, counts)`` in an
-ordinary run. In a proof the arguments must be public (outcomes, what was computed from them, plain numbers),
-and each of ``choices`` is explored: any of them may be the result, and it is the same on both sides
-(post-processing)."""
+ordinary run. In a proof, the function is not called. Its arguments must be public: outcomes, values computed
+from outcomes, or plain numbers. Each of ``choices`` is explored as a possible result, which is the same on
+both neighbouring inputs (post-processing).
+"""
 
 from __future__ import annotations
 
@@ -18,25 +19,40 @@ __all__ = ["post"]
 
 
 def post(function: Callable[..., Any], *public: Any, choices: Sequence[Any]) -> Any:
-    """``function(*public)``, which must be one of ``choices`` (numbers, text or None, by type and value).
+    """Return ``function(*public)``, which must be one of ``choices``.
 
-    Raises ``InvalidParameterError`` for a result that is not among them, and ``RefusedError`` in a proof
-    where an argument is private, or the function could carry something private (a closure, defaults,
-    attributes: H5)."""
+    Parameters
+    ----------
+    function : callable
+        In a proof: a plain function without closure, defaults and attributes, which could carry private
+        values (H5).
+    *public : object
+        The arguments. In a proof: public values, numbers, text, None, and lists and tuples of these.
+    choices : sequence
+        All possible results: numbers, text or None, compared by type and value.
+
+    Raises
+    ------
+    InvalidParameterError
+        The result is not one of ``choices``.
+    RefusedError
+        In a proof: an argument is private, or the function is not plain.
+    """
     follower = _follower(public)
     if follower is None:
         result = function(*public)
         if not any(type(result) is type(choice) and result == choice for choice in choices):
             raise InvalidParameterError(
-                f"post must give one of its choices, got {result!r}; declare it among them."
+                f"the result of post must be one of its choices, got {result!r}.", code="E-POST-RESULT"
             )
         return result
     _require_bare(function, follower)
     for choice in choices:
         if not (is_plain(choice) or choice is None or type(choice) is str):
-            follower.refuse("a choice of post is no number, text or None")
+            follower.refuse("a choice of post is not a number, text or None")
     arguments = ", ".join(_key(value, follower) for value in public)
-    # Two functions may share a name, and choices an order: one question is one code with one list of answers.
+    # Two functions may share a name, and two lists of choices an order: a question is identified by its code
+    # object and its list of answers.
     answers = ", ".join(repr(plain_key(choice)) for choice in choices)
     name = f"{function.__module__}.{function.__qualname__} {follower.place_of(function.__code__)}"
     question = f"{name} ({arguments}) among [{answers}]"
@@ -48,7 +64,7 @@ def _require_bare(function: Any, follower: Follower) -> None:
         function.__closure__ or function.__defaults__ or function.__kwdefaults__ or vars(function)
     )
     if not bare:
-        follower.refuse("post was given something else than a plain function without closure and defaults")
+        follower.refuse("post was given something other than a plain function without closure and defaults")
 
 
 def _symbols(value: Any) -> list[Private | Public]:
@@ -58,17 +74,17 @@ def _symbols(value: Any) -> list[Private | Public]:
 
 
 def _follower(values: Sequence[Any]) -> Follower | None:
-    """Who follows the run, if a symbol is among the arguments; refuses private ones."""
+    """Return the follower of the run if a symbol is among the arguments. Refuse private symbols."""
     symbols = _symbols(list(values))
     for symbol in symbols:
         if type(symbol) is Private:
             symbol._follower.refuse("post was given a private value")
-            raise RefusedError("post was given a private value.")
+            raise RefusedError("post was given a private value.", code="E-POST-PRIVATE")
     return symbols[0]._follower if symbols else None
 
 
 def _key(value: Any, follower: Follower) -> str:
-    """The argument as text: equal texts are equal values."""
+    """Return the argument as text. Equal texts are equal values."""
     if type(value) in (list, tuple):
         return f"{type(value).__name__}[{', '.join(_key(item, follower) for item in value)}]"
     if type(value) is Public:

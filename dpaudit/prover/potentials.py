@@ -1,9 +1,10 @@
-"""Shifts, differences and potentials of one run: one linear program proposes, exact arithmetic decides.
+"""Find shifts, differences and potentials of one run by a linear program, and decide by exact arithmetic.
 
-The unknowns are the shifts of the draws on every edge, the differences of the values that hold noise, and a
-potential for each node with V(node) >= cost of the edge + V(next node). What the solver finds is rounded to
-rationals and every row is checked; the potentials are then computed exactly from the exact costs, so that a
-positive cost around a cycle of nodes, however small, has none (H10)."""
+The unknowns are the shifts of the draws on every edge, the differences of the values that contain noise, and
+a potential for each node with V(node) >= cost of the edge + V(next node). The solver's values are rounded to
+rationals, and every row is checked. The potentials are then computed exactly from the exact costs. So a
+positive cost around a cycle of nodes, however small, has no potentials (H10).
+"""
 
 from __future__ import annotations
 
@@ -24,13 +25,15 @@ from dpaudit.prover.linear import rounded
 __all__ = ["Solved", "UnsolvedError", "solve"]
 
 SOLVER_INFEASIBLE = 2
-#: For one linear program; then there is no proposal, and so no bound.
+#: Time limit of one linear program. After it there is no proposal, and therefore no bound.
 MAX_SECONDS = 60.0
 
 
 class UnsolvedError(Exception):
-    """No proof of a bound was found; ``infinite`` says whether none exists in the form that is searched, as
-    far as the solver knows."""
+    """No proof of a bound was found.
+
+    ``infinite`` is true if, according to the solver, no proof of the searched form exists.
+    """
 
     def __init__(self, reason: str, *, infinite: bool) -> None:
         super().__init__(reason)
@@ -39,8 +42,11 @@ class UnsolvedError(Exception):
 
 @dataclass(frozen=True)
 class Solved:
-    """Exact differences of every node's values with noise, shifts by edge, and potentials; ``epsilon`` is
-    the run's whole cost."""
+    """The exact solution of one run.
+
+    ``differences`` has one entry per node, for its values with noise. ``shifts`` are by edge, ``potentials``
+    by node. ``epsilon`` is the cost of the whole run.
+    """
 
     differences: list[Moves]
     shifts: dict[Edge, tuple[Fraction, ...]]
@@ -49,7 +55,7 @@ class Solved:
 
 
 def solve(automaton: Automaton) -> Solved:
-    """Shifts of least cost. Raises ``UnsolvedError``."""
+    """Return shifts of least cost. Raise ``UnsolvedError`` if none are found."""
     unique = _unique(automaton)
     edges = list(dict.fromkeys(unique.values()))
     program = _Program(automaton, edges)
@@ -71,7 +77,7 @@ def solve(automaton: Automaton) -> Solved:
 
 
 def _unique(automaton: Automaton) -> dict[Edge, Edge]:
-    """For each edge the first one of those that no constraint tells apart."""
+    """Map each edge to the first edge with the same constraints."""
     first: dict[Any, Edge] = {}
     read: dict[int, list[str]] = {}
     for edge in automaton.edges:
@@ -96,7 +102,7 @@ def _all_forms(automaton: Automaton, edge: Edge) -> Iterator[Form]:
 
 
 def _led(automaton: Automaton, edge: Edge) -> dict[str, Form]:
-    """The values with noise that an edge leads to."""
+    """Return the values with noise at the target of an edge."""
     if edge.target is None:
         return {}
     names = automaton.unknowns(edge.target)
@@ -105,7 +111,7 @@ def _led(automaton: Automaton, edge: Edge) -> dict[str, Form]:
 
 @dataclass(eq=False)
 class _Program:
-    """The linear program of a whole run, in floats: it only proposes."""
+    """The linear program of a whole run, in floats. It only proposes."""
 
     automaton: Automaton
     edges: list[Edge]
@@ -130,6 +136,7 @@ class _Program:
 
     @property
     def has_unknowns(self) -> bool:
+        """Return whether there are differences or shifts to find."""
         return bool(self.free) or any(edge.path.draws for edge in self.edges)
 
     def solved(self) -> tuple[list[Moves], dict[Edge, list[float]]]:
@@ -152,8 +159,8 @@ class _Program:
         if found.x is None:
             infinite = found.status == SOLVER_INFEASIBLE
             raise UnsolvedError(
-                "no shifts of the hidden noise keep what every step shows at a cost that is bounded for "
-                "every number of records.",
+                "no shifts of the hidden noise keep the output of every step at a cost that is bounded for "
+                "all numbers of records.",
                 infinite=infinite,
             )
         values = np.asarray(found.x)
@@ -175,23 +182,23 @@ class _Program:
             column = self.unknown[edge.target or 0][name]
             terms[column] = terms.get(column, 0.0) - 1
             self._line("equal", terms, known)
-        paid: dict[int, float] = {}
+        charged: dict[int, float] = {}
         for j, draw in enumerate(path.draws):
-            paid[at + j] = paid[at + m + j] = float(1 / draw.scale)
+            charged[at + j] = charged[at + m + j] = float(1 / draw.scale)
         for r, (form, _, scale) in enumerate(path.releases()):
             terms, known = self._change(edge, form)
             column = at + 2 * m + r
             self._line("upper", {**terms, column: -1.0}, known)
             self._line("upper", {**{k: -v for k, v in terms.items()}, column: -1.0}, -known)
-            paid[column] = float(1 / scale)
+            charged[column] = float(1 / scale)
         if edge.target is not None:
-            paid[1 + edge.target] = paid.get(1 + edge.target, 0.0) + 1
+            charged[1 + edge.target] = charged.get(1 + edge.target, 0.0) + 1
         own = 0 if edge.source is None else 1 + edge.source
-        paid[own] = paid.get(own, 0.0) - 1
-        self._line("upper", paid, 0.0)
+        charged[own] = charged.get(own, 0.0) - 1
+        self._line("upper", charged, 0.0)
 
     def _change(self, edge: Edge, form: Form) -> tuple[dict[int, float], float]:
-        """The change of a form on an edge: columns with coefficients, and what is known of it."""
+        """Return the change of a form on an edge: unknown columns with coefficients, and the known part."""
         at, m = self.first[edge], len(edge.path.draws)
         mine = {} if edge.source is None else self.unknown[edge.source]
         terms: dict[int, float] = {}
@@ -207,7 +214,7 @@ class _Program:
         return terms, float(known)
 
     def _line(self, kind: str, terms: dict[int, float], known: float) -> None:
-        """One row: the sum of ``terms``, plus what is known, is at most (or exactly) 0."""
+        """Add one row: the sum of ``terms``, plus the known part, is at most (or exactly) 0."""
         self.lines[kind].append((terms, -known))
 
     def _matrix(self, lines: list[tuple[dict[int, float], float]]) -> tuple[Any, Any]:
@@ -221,13 +228,13 @@ class _Program:
 
 @dataclass(eq=False)
 class _Exact:
-    """Exact shifts, with the differences fixed."""
+    """The search for exact shifts with fixed differences."""
 
     automaton: Automaton
     differences: list[Moves]
 
     def shifts(self, edge: Edge, near: list[float]) -> tuple[Fraction, ...]:
-        """Shifts that keep every row exactly: those proposed, rounded, or the best of the edge alone."""
+        """Return shifts that keep every row exactly: the rounded proposal, or the best shifts of the edge."""
         proposed = tuple(rounded(value) for value in near)
         if self._keeps(edge, proposed):
             return proposed
@@ -244,13 +251,13 @@ class _Exact:
         best = program.best({**self.moved(edge), **{f"t:{name}": value for name, value in wanted.items()}})
         if best is None:
             raise UnsolvedError(
-                "on one path no shift of the hidden noise keeps what the step shows and compares.",
+                "on one path no shift of the hidden noise keeps the output and the comparisons of the step.",
                 infinite=not near,
             )
         return best.shifts
 
     def moved(self, edge: Edge) -> Moves:
-        """The changes of the record and of the state's values."""
+        """Return the changes of the record and of the state's values."""
         return edge.moved if edge.source is None else {**edge.moved, **self.differences[edge.source]}
 
     def _both(self, edge: Edge, shifts: tuple[Fraction, ...]) -> Moves:
@@ -268,14 +275,18 @@ class _Exact:
         return all(form.change(both) == wanted[name] for name, form in led.items())
 
     def cost(self, edge: Edge, shifts: tuple[Fraction, ...]) -> Fraction:
+        """Return the exact privacy cost of the shifts on an edge."""
         both = self._both(edge, shifts)
         cost = sum((abs(s) / draw.scale for draw, s in zip(edge.path.draws, shifts, strict=True)), ZERO)
         return cost + sum((abs(form.change(both)) / b for form, _, b in edge.path.releases()), ZERO)
 
 
 def _potentials(nodes: int, costs: list[tuple[Edge, Fraction]]) -> list[Fraction]:
-    """The least potentials, exactly: the largest cost of all walks from each node. A walk that costs more
-    than each node's most expensive edge once goes around a cycle that costs something, and there are none."""
+    """Return the least potentials exactly: the largest cost of all walks from each node.
+
+    A walk that costs more than the sum of all nodes' most expensive edges goes around a cycle of positive
+    cost. Then there are no potentials, and ``UnsolvedError`` is raised.
+    """
     out: list[dict[int | None, Fraction]] = [{} for _ in range(nodes)]
     for edge, cost in costs:
         if edge.source is not None:
@@ -295,6 +306,6 @@ def _potentials(nodes: int, costs: list[tuple[Edge, Fraction]]) -> list[Fraction
                 values[node], changed = best, True
         if passes > nodes + 1 or max(values, default=ZERO) > most:
             raise UnsolvedError(
-                "what a step costs has no bound that holds for every number of records.", infinite=True
+                "the total cost of the steps has no bound for all numbers of records.", infinite=True
             )
     return values

@@ -1,4 +1,4 @@
-"""What ``prove`` returns."""
+"""Define ``Proof``, the result of ``prove``."""
 
 from __future__ import annotations
 
@@ -9,20 +9,39 @@ from typing import Any
 
 from dpaudit.kernel.claim_t0 import ASSUMED
 
-__all__ = ["Bound", "Proof", "rounded_apart", "too_large"]
+__all__ = ["Bound", "Proof", "too_large", "with_rounding_hint"]
 
 Bound = Fraction | float
-#: Characters of a reason that are printed.
+#: The largest number of characters of a reason that are printed.
 SHOWN = 400
-#: A bound above the claim by less than this share of it comes from floats.
+#: A bound that exceeds the claim by less than this share of it exceeds it because of floats.
 ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What was proved. ``verdict`` is verified, refuted or inconclusive; ``bound`` the proved upper bound on
-    the claim's quantity (``math.inf``: no shift exists; None: nothing was derived); ``reason`` one sentence
-    where there is no proof of the claim; ``certificate`` is what the checker of its kind reads."""
+    """The result of ``prove``.
+
+    Attributes
+    ----------
+    verdict : str
+        ``"verified"``, ``"refuted"`` or ``"inconclusive"``.
+    bound : Fraction, float or None
+        The proved upper bound on the claim's quantity. ``math.inf``: no shift of the noise exists. None:
+        nothing was derived.
+    scope : str
+        The data, neighbours and outcomes that the bound covers.
+    reason : str
+        One sentence if the claim is not proved, else empty.
+    paths : int
+        The number of explored paths.
+    certificate : dict or None
+        The certificate that the checker of its kind reads.
+    assumptions : list of str
+        The conditions under which the bound holds.
+    witness : dict or None
+        The counterexample of a refuted claim.
+    """
 
     verdict: str
     bound: Bound | None
@@ -34,7 +53,7 @@ class Proof:
     witness: Any = None
 
     def __str__(self) -> str:
-        """The verdict, the scope, the bound and the reason, without the certificate."""
+        """Return the verdict, the scope, the bound and the reason, without the certificate."""
         lines = [f"{self.verdict.upper()}: {self.scope}"]
         if self.bound == math.inf:
             lines.append("no bound is known")
@@ -45,20 +64,27 @@ class Proof:
         return "\n  ".join(lines)
 
 
-def rounded_apart(proof: Proof, claimed: Fraction) -> Proof:
-    """With a hint where the bound misses the claim by what a float does to a number."""
+def with_rounding_hint(proof: Proof, claimed: Fraction) -> Proof:
+    """Add a hint to a proof whose bound exceeds the claim by no more than the rounding of a float."""
     bound = proof.bound
     if not isinstance(bound, Fraction) or not claimed < bound <= claimed * (1 + ROUNDING):
         return proof
-    hint = "a float is taken as the number that it is: write Fraction(1, 3), not 1 / 3"
-    return replace(proof, reason=f"{proof.reason} It misses the claim by rounding: {hint}.".strip())
+    hint = "Floats are exact numbers here: write Fraction(1, 3), not 1 / 3."
+    return replace(proof, reason=f"{proof.reason} It exceeds the claim only by rounding. {hint}".strip())
 
 
 def too_large(error: Exception, scope: str) -> Proof:
-    """What the checker does not take, such as more numbers than it reads, is not proved; nor is a number that
-    Python does not write (a ``ValueError``; any other one is raised again)."""
+    """Return an inconclusive proof if the checker rejects the certificate's size, or a number is too long.
+
+    Python raises ``ValueError`` for a number with too many digits. Any other ``ValueError`` is raised again.
+    """
     if isinstance(error, ValueError):
         if "integer string conversion" not in str(error):
             raise error
-        error = ValueError("a number has more digits than Python writes")
-    return Proof(verdict="inconclusive", bound=None, scope=scope, reason=f"the checker refuses: {error}")
+        error = ValueError("a number has more digits than Python converts to text.")
+    return Proof(
+        verdict="inconclusive",
+        bound=None,
+        scope=scope,
+        reason=f"the checker rejects the certificate: {error}",
+    )

@@ -1,8 +1,8 @@
-"""``prove``: from a program over symbols to a bound on epsilon for all data and outcomes, or the reason why
-not.
+"""Prove a privacy claim of a program for all data, neighbours and outcomes, or return the reason why not.
 
-Every bound is what ``dpaudit/kernel/program_t0.py`` derives from the certificate; the steps before it only
-propose. A program that the prover cannot follow is ``inconclusive``, with the place in one sentence.
+Every bound comes from a checker of ``dpaudit/kernel``, such as ``program_t0.py``, which derives it from the
+certificate. The code here only proposes certificates. A program that the prover cannot follow is
+``inconclusive``, with a reason of one sentence that names the place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
 from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
-from dpaudit.prover.change_of_variables import Part, sheared
+from dpaudit.prover.change_of_variables import Part, change_of_variables
 from dpaudit.prover.data import EVERY, Adjacent, OneReplaced, Symbols, symbols_of
 from dpaudit.prover.event_body import event_body
 from dpaudit.prover.every_size import prove_every_size
@@ -33,17 +33,17 @@ from dpaudit.prover.explore import Explored, Path
 from dpaudit.prover.finite import bounds, distribution_of, largest_ratio, trees
 from dpaudit.prover.forms import ZERO, Form, Row
 from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, prove_gaussian
-from dpaudit.prover.proof import Bound, Proof, rounded_apart, too_large
+from dpaudit.prover.proof import Bound, Proof, too_large, with_rounding_hint
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
-from dpaudit.prover.regions import Merged, alike, merge, patterns
+from dpaudit.prover.regions import Merged, merge, patterns, similar_paths
 from dpaudit.prover.steps import enough_steps
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.whole_program import explore_program
 
 __all__ = ["prove"]
 
-#: Changes of the data on which one outcome is tried for a refutation.
+#: Changes of the data that are tried for one outcome when a refutation is searched.
 MAX_CHANGES = 256
 
 
@@ -54,26 +54,50 @@ def prove(
     data: Records | Table | Symbols,
     adjacency: Adjacent | None = None,
 ) -> Proof:
-    """Prove that ``program(coins, data)`` keeps ``claim`` for all data, neighbours and outcomes.
+    """Prove a privacy claim for all data, neighbours and outcomes.
 
-    ``data`` declares the list of records, ``Records(..., container="list")``, of which one is replaced. For
-    changes that no declaration has, ``data`` are ``Symbols``, and ``adjacency`` says which changes of them
-    are neighbours, such as ``EachMoves()``. The claim is pure;
-    or, for programs all of whose randomness is Gaussian noise on released values, zCDP, GDP or (epsilon,
-    delta). Raises ``InvalidParameterError`` for any other, and for one that is not about the public view
-    under exact numbers.
+    Parameters
+    ----------
+    program : callable
+        A plain function ``program(coins, data)`` that takes all randomness from ``coins``.
+    claim : PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP
+        All but PureDP require a fixed size, and Gaussian noise on released values as the only randomness.
+    data : Records, Table or Symbols
+        ``Records(..., container="list")`` declares the list of records, one of which is replaced.
+        ``Symbols`` declare symbolic records for the changes that ``adjacency`` describes.
+    adjacency : EachMoves or OneReplaced, optional
+        The changes of ``Symbols`` that make neighbours. Leave it out for ``Records`` and ``Table``.
+
+    Returns
+    -------
+    Proof
+        The verdict, the proved bound, its scope, the certificate, and a reason if the claim is not proved.
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim is of another kind, or is not about one replaced event in the public view over exact
+        numbers, or the data and the adjacency do not fit.
+
+    Examples
+    --------
+    >>> def noisy_sum(coins, data):
+    ...     coins.release(sum(data), Laplace(scale=2), site="sum")
+    >>> prove(noisy_sum, PureDP(epsilon="1/2"), data=Symbols(3), adjacency=OneReplaced(by=1)).bound
+    Fraction(1, 2)
     """
     if isinstance(data, Records | Table):
         if adjacency is not None:
             raise InvalidParameterError(
-                f"the adjacency of declared data is the claim's, got {adjacency!r} besides; leave it out."
+                f"adjacency must be left out for declared data, where the claim sets it, got {adjacency!r}.",
+                code="E-ADJACENCY-TWICE",
             )
         data, adjacency = symbols_of(data), OneReplaced()
     data, adjacency = _required(claim, data, adjacency)
     scope = scope_in_words(data.to_json(), adjacency.to_json(data))
     if not isinstance(claim, PureDP):
         return prove_gaussian(program, claim, data, adjacency, scope)
-    return rounded_apart(_pure(program, claim, data, adjacency, scope), claim.bound)
+    return with_rounding_hint(_pure(program, claim, data, adjacency, scope), claim.bound)
 
 
 def _pure(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:
@@ -95,7 +119,7 @@ def _pure(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, s
 
 
 def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:
-    """By one generic step of the program's loop; what that does not prove is inconclusive."""
+    """Prove the claim by one generic step of the program's loop. Without a proof, return inconclusive."""
     try:
         found = prove_every_size(program, claim.bound, data, adjacency)
     except step_t0.StepProofError as error:
@@ -112,7 +136,7 @@ def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Ad
 
 
 def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof | None:
-    """The exact distributions of all data sets compared, where data and draws are finite (E)."""
+    """Compare the exact output distributions of all datasets, if data and draws are finite (rule E)."""
     explored = trees(program, data)
     distributions = (
         None if explored is None else {numbers: distribution_of(tree) for numbers, tree in explored.items()}
@@ -147,7 +171,14 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
         "form": "program-distributions",
         "body": {"view": View.of(PUBLIC).to_json(), **{name: proof[name] for name in finite_t0.FIELDS}},
     }
-    reason = f"on {where[0]} and {where[1]} the outcome {where[2]} has ratio {ratio}." if where else ""
+    reason = ""
+    if where:
+        left, right, shown = where
+        reason = (
+            f"the output {shown} is possible on {left} and impossible on {right}."
+            if ratio == math.inf
+            else f"the output {shown} is {ratio} times as likely on {left} as on {right}."
+        )
     return Proof(
         verdict=verdict,
         bound=above,
@@ -163,22 +194,27 @@ def _required(claim: PureDP | GaussianClaim, data: Any, adjacency: Any) -> tuple
     kinds = (PureDP, *GAUSSIAN_CLAIMS)
     if not isinstance(claim, kinds) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
         raise InvalidParameterError(
-            f"a proof must be for a {', '.join(kind.__name__ for kind in kinds)} claim in the public view "
-            f"over ideal numbers, got {claim!r}; use an audit for other claims."
+            f"claim must be one of {', '.join(kind.__name__ for kind in kinds)} in the public view over "
+            f"ideal numbers, got {claim!r}. An audit supports other claims.",
+            code="E-CLAIM-NOT-PROVABLE",
         )
     if claim.adjacency is not Adjacency.REPLACE_ONE or claim.unit is not Unit.EVENT:
         raise InvalidParameterError(
-            f"a proof must be for replaced events, both sides having equally many records, got "
-            f"{claim.adjacency.value} of a {claim.unit.value}; state the claim for one replaced event."
+            f'prove supports only claims with adjacency="replace-one" and unit="event", got '
+            f"{claim.adjacency.value} and {claim.unit.value}.",
+            code="E-CLAIM-NOT-REPLACE-ONE",
         )
     if not isinstance(adjacency, Adjacent) or not isinstance(data, Symbols):
         raise InvalidParameterError(
-            "a proof needs Records, or Symbols and an adjacency such as EachMoves(), got "
-            f"{type(data).__name__} and {type(adjacency).__name__}; name them."
+            "data must be Records, or Symbols with an adjacency such as EachMoves(), got "
+            f"{type(data).__name__} and {type(adjacency).__name__}.",
+            code="E-DATA-NOT-SYMBOLIC",
         )
     if data.size == EVERY and not isinstance(claim, PureDP):
         raise InvalidParameterError(
-            f"a proof for data of every size must be for a PureDP claim, got {claim!r}; name a size."
+            f"a claim about data of every size must be a PureDP claim, got {claim!r}. Other claims need a "
+            "fixed size.",
+            code="E-CLAIM-EVERY-SIZE",
         )
     if (
         data.size != EVERY
@@ -190,13 +226,15 @@ def _required(claim: PureDP | GaussianClaim, data: Any, adjacency: Any) -> tuple
             for end in ends
         )
     ):
-        raise InvalidParameterError(f"integers must change by whole numbers, got {adjacency}; change by one.")
+        raise InvalidParameterError(
+            f"integers must change by whole numbers, got {adjacency}.", code="E-ADJACENCY-NOT-WHOLE"
+        )
     return data, adjacency
 
 
 @dataclass(eq=False)
 class _Search:
-    """Cells and shifts for one explored program."""
+    """Search for the cells and shifts of one explored program."""
 
     explored: Explored
     claim: PureDP
@@ -219,18 +257,18 @@ class _Search:
         self.regions: dict[int, Merged | None] = {}
 
     def proof(self) -> Proof:
-        """Verified by a checked certificate, else refuted by a checked witness, else inconclusive."""
+        """Return verified by a checked certificate, else refuted by a checked witness, else inconclusive."""
         cells: list[dict[str, Any]] = []
         failed: list[int] = []
-        for together in alike(self.explored.paths):
-            found = [self._cells(members) for members in patterns(self.explored.paths, together)]
+        for similar in similar_paths(self.explored.paths):
+            found = [self._cells(members) for members in patterns(self.explored.paths, similar)]
             worst = max((math.inf if one is None else one[0] for one in found), default=ZERO)
-            if worst > self.claim.bound and len(together) > 1:
-                solved = sheared(self._parts(together), self.data.domain(), self.pieces)
+            if worst > self.claim.bound and len(similar) > 1:
+                solved = change_of_variables(self._parts(similar), self.data.domain(), self.pieces)
                 if solved is not None and solved[0] < worst:
                     cells.append(solved[1])
                     continue
-            for members, one in zip(patterns(self.explored.paths, together), found, strict=True):
+            for members, one in zip(patterns(self.explored.paths, similar), found, strict=True):
                 if one is None:
                     failed.extend(members)
                 else:
@@ -251,10 +289,10 @@ class _Search:
             witness=witness,
         )
 
-    def _parts(self, together: Sequence[int]) -> list[Part]:
-        """The paths ``together`` as cells for a shear: each pattern merged where it is one region."""
+    def _parts(self, similar: Sequence[int]) -> list[Part]:
+        """Return cells for a change of variables: equal paths are merged if they form one region."""
         parts = []
-        for members in patterns(self.explored.paths, together):
+        for members in patterns(self.explored.paths, similar):
             merged = self._merged(members)
             if merged is None:
                 for i in members:
@@ -268,14 +306,14 @@ class _Search:
         return parts
 
     def _merged(self, members: Sequence[int]) -> Merged | None:
-        """The common region of these paths, remembered: of one path, its closed region by few rows."""
+        """Return the common region of these paths (cached), or None. One path has its own closed region."""
         key = members[0]
         if key not in self.regions:
             self.regions[key] = merge(self.explored, members, self.data.domain())
         return self.regions[key]
 
     def _checked(self, cells: list[dict[str, Any]]) -> tuple[Bound | None, str, dict[str, Any] | None]:
-        """What the checker derives from the certificate: the only source of a bound."""
+        """Return the bound that the checker derives from the certificate. No bound has another source."""
         certificate = {**self.fields, "cells": cells}
         try:
             checked = program_t0.check(certificate)
@@ -287,11 +325,11 @@ class _Search:
     def _without(self, failed: list[int]) -> tuple[Bound | None, str, dict[str, Any] | None]:
         first = self.explored.paths[failed[0]]
         shown = [event[1:] for event in first.events if event[0] in ("show", "form", "release", "fork")]
-        reason = f"no shift of the hidden noise keeps what is shown on the path {str(shown)[:200]}."
+        reason = f"no shift of the hidden noise keeps the output of the path {str(shown)[:200]}."
         return None if self.inexact else math.inf, reason, None
 
     def _witness(self) -> dict[str, Any] | None:
-        """A refutation under the conditions of section F and G14, exactly checked, or None."""
+        """Return an exactly checked refutation under the conditions of section F and G14, or None."""
         for group in outcomes(self.explored.paths):
             changes: dict[tuple[Fraction, ...], dict[str, Fraction]] = {}
             for path in group:
@@ -311,7 +349,7 @@ class _Search:
         return self._at_outcomes()
 
     def _ray_certificate(self, ray: Ray) -> dict[str, Any]:
-        """What ``dpaudit/kernel/ray_t0.py`` checks."""
+        """Return the unbounded-loss certificate that ``dpaudit/kernel/ray_t0.py`` checks."""
         places = {id(path): i for i, path in enumerate(self.explored.paths)}
         table = {"start": ray.start, "point": ray.point, "change": ray.change}
         written = {key: {name: str(v) for name, v in sorted(side.items())} for key, side in table.items()}
@@ -321,8 +359,11 @@ class _Search:
         return {**self.fields, "proof": "program, ray", "ray": {**written, **rest}}
 
     def _at_outcomes(self) -> dict[str, Any] | None:
-        """A refutation at one list of outcomes (G14 c): paths of releases only, the most expensive first."""
-        dear = []
+        """Return a refutation at one list of outcomes (G14 c), or None.
+
+        Only paths that do nothing but release are tried, the most expensive path first.
+        """
+        candidates = []
         for path in self.explored.paths:
             if path.draws or path.shown_forms() or not path.releases():
                 continue
@@ -330,9 +371,9 @@ class _Search:
                 cost = sum((abs(form.change(moved)) / scale for form, _, scale in path.releases()), ZERO)
                 start = both_inside(moved, self.data)
                 if cost > self.claim.bound and start is not None:
-                    dear.append((cost, path, start, moved))
-        dear.sort(key=lambda one: -one[0])
-        paths = [(path, start, moved) for _, path, start, moved in dear]
+                    candidates.append((cost, path, start, moved))
+        candidates.sort(key=lambda one: -one[0])
+        paths = [(path, start, moved) for _, path, start, moved in candidates]
         found = attained(self.program, paths, self.data, self.claim.bound)
         loss = None if found is None else found.loss(self.program, self.data)
         if found is None or loss is None:
@@ -341,7 +382,7 @@ class _Search:
         return {**found.to_json(loss), "form": "transcript", "body": body}
 
     def _cells(self, members: Sequence[int]) -> tuple[Fraction, list[dict[str, Any]]] | None:
-        """One method for the whole pattern (G9): merged, or path by path; the cheaper one, and its cost."""
+        """Return the cost and cells of the cheaper partition of equal paths: merged or path by path (G9)."""
         paths = self.explored.paths
         merged = self._merged(members) if len(members) > 1 else None
         best: tuple[Fraction, list[dict[str, Any]]] | None = None
@@ -372,8 +413,10 @@ class _Search:
         return found[0], [cell]
 
     def _shifts(self, path: Path, rows: Sequence[Form]) -> tuple[Fraction, dict[str, list[str]]] | None:
-        """Shifts of one cell for every extreme change, as the checker enumerates them, and the largest
-        cost."""
+        """Return the largest cost and the shifts of one cell for every extreme change.
+
+        The checker enumerates the same changes.
+        """
         releases = [(form, scale) for form, _, scale in path.releases()]
         program = Alignment(rows, path.shown_forms(), releases, path.draws)
         worst, table = Fraction(0), {}
@@ -402,5 +445,5 @@ class _Search:
 
 
 def _plain(form: Form) -> program_t0.Form:
-    """A form as the checker holds it."""
+    """Convert a form to the checker's representation."""
     return program_t0.make(form.terms, form.constant)

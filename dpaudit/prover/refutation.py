@@ -1,18 +1,19 @@
-"""Refutation: when the optimum of an alignment is not only an upper bound (section F under all of G14).
+"""Refute claims by outcomes whose privacy loss exceeds them (section F under all conditions of G14).
 
 **Rays.** Let an outcome come from the paths p = 1..k, and let d be a change of the data such that x0, x0 + d,
-x0 + 2d, ... are all in the domain, each the neighbour of the next. On path p, multipliers y >= 0 of its
-comparisons and z of its shown numbers with abs(C'y + H'z) <= 1/b for every noise give, on its region at x0 +
-L d, sum of abs(n)/b >= L v - const with v = (E'y + G'z) d (weak duality). So P(outcome at x0 + L d) decays at
-least like e^(-L v) times a polynomial, v the least over ALL paths (G14 d). If it is positive at x0, some step
-of the ray loses more than any number below v: a claim below v is refuted. Where every path has multipliers
-with C'y + H'z = 0 and v > 0, its regions end and the loss of some step is infinite. For shown numbers the
-same holds for densities.
+x0 + 2d, ... are all in the domain, each the neighbour of the next. On path p, let y >= 0 be multipliers of
+its comparisons and z multipliers of its shown numbers, with abs(C'y + H'z) <= 1/b for every noise variable.
+Then, on its region at x0 + L d, the sum of abs(n)/b is at least L v - const with v = (E'y + G'z) d (weak
+duality). So P(outcome at x0 + L d) decays at least like e^(-L v) times a polynomial, if v is the least value
+over ALL paths (G14 d). If this probability is positive at x0, then for every number below v, some step of
+the ray has a larger privacy loss. A claim below v is therefore refuted. If every path has multipliers with
+C'y + H'z = 0 and v > 0, the regions end and the loss of some step is infinite. For shown numbers, the same
+holds for densities.
 
-**Straight.** Where an outcome comes from one path without comparisons, and its shown numbers determine the
-noise in them, the loss is exact and attained far out, for bounded data too.
+**Straight.** If an outcome comes from one path without comparisons, and its shown numbers determine the noise
+in them, the loss is exact. It is attained far out, for bounded data too.
 
-Multipliers are exact; ``Ray.loss`` verifies them apart from the search.
+All multipliers are exact. ``Ray.loss`` verifies them independently of the search.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ __all__ = ["SEEN", "Ray", "both_inside", "cancelling", "exact_shifts", "outcomes
 
 Change = dict[str, Fraction]
 
-#: Events that are seen.
+#: Events that belong to the output.
 SEEN = ("show", "form", "release")
-#: How far out a point of a region is looked for.
+#: The largest coordinate of a point that is searched in a region.
 FAR = 1e6
-#: Characters of an outcome that a reason repeats.
-SAID = 80
+#: The largest number of characters of an outcome in a reason.
+MAX_TEXT = 80
 
 
 @dataclass(frozen=True)
 class _Program:
-    """A path in the form that the theorem speaks of: a release is a draw whose sum is shown."""
+    """A path in the form of the theorem: a release is a draw whose sum with the value is shown."""
 
     rows: tuple[Form, ...]
     shown: tuple[Form, ...]
@@ -63,8 +64,12 @@ class _Program:
 
 @dataclass(frozen=True)
 class Ray:
-    """What refutes: the outcome's ``paths``, data ``start`` at which the first of them is possible (with the
-    noise ``point``), the ``change``, and for each path its multipliers. ``infinite`` says of which kind."""
+    """A refutation along a ray of data.
+
+    ``paths`` are the outcome's paths. The first of them is possible at the data ``start`` with the noise
+    ``point``. ``change`` is the step of the ray. ``multipliers`` has one pair (of comparisons, of shown
+    numbers) for each path. ``infinite`` says whether the multipliers cancel all noise.
+    """
 
     paths: tuple[Path, ...]
     start: Change
@@ -74,7 +79,7 @@ class Ray:
     infinite: bool
 
     def loss(self, data: Symbols) -> Fraction | float:
-        """The least loss that the ray forces, from the multipliers alone; 0 where they prove nothing."""
+        """Return the least loss that the multipliers alone prove for the ray, or 0 if they prove nothing."""
         if not _stays(self.start, self.change, data) or not _possible(self.paths[0], self.point, self.start):
             return 0.0
         values = []
@@ -87,7 +92,7 @@ class Ray:
         return math.inf if self.infinite and least > 0 else 0.0 if self.infinite else least
 
     def to_json(self) -> dict[str, Any]:
-        """The witness as plain data, exact strings."""
+        """Return the witness as plain data with exact strings."""
         return {
             "kind": "ray",
             "outcome": [str(event[1:])[:80] for event in self.paths[0].events if event[0] in SEEN],
@@ -98,47 +103,52 @@ class Ray:
 
 
 def outcomes(paths: Sequence[Path]) -> list[list[Path]]:
-    """Paths by what is seen: constants, and places at which some number is shown or released. An outcome
-    that another one could be taken for (a constant number where the other shows a noisy one) is left out."""
+    """Group paths by outcome: the shown constants, and the places at which a number is shown or released.
+
+    Leave out an outcome that another outcome could equal, because it has a constant number at the place of a
+    noisy one.
+    """
     groups: dict[tuple[Any, ...], list[Path]] = {}
     for path in paths:
         seen = tuple(_constant(event) for event in path.events if event[0] in SEEN)
         groups.setdefault(seen, []).append(path)
-    return [group for seen, group in groups.items() if not any(_alike(seen, other) for other in groups)]
+    return [group for seen, group in groups.items() if not any(_may_equal(seen, other) for other in groups)]
 
 
 def _constant(event: Any) -> str | None:
-    """A shown constant's key; None where some number is shown, one computed from outcomes among them."""
+    """Return a shown constant's key, or None if a number is shown (also one computed from outcomes)."""
     return event[1] if event[0] == "show" and not event[1].startswith("public:") else None
 
 
-def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+def _may_equal(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     if one == other or len(one) != len(other):
         return False
     pairs = zip(one, other, strict=True)
-    return all(a == b or (None in (a, b) and _number(a) and _number(b)) for a, b in pairs)
+    return all(a == b or (None in (a, b) and _is_number(a) and _is_number(b)) for a, b in pairs)
 
 
-def _number(seen: str | None) -> bool:
-    """Whether a noisy number may show as this: by any number, but no truth value or text."""
+def _is_number(seen: str | None) -> bool:
+    """Return whether a noisy number may equal this: any number, but not a truth value or text."""
     return seen is None or seen.split(":")[0] in ("int", "float", "Fraction")
 
 
 def refuted(
     group: Sequence[Path], changes: Sequence[Change], data: Symbols, above: Fraction
 ) -> tuple[dict[str, Any], Ray | None] | None:
-    """A witness that the outcome of ``group`` loses more than ``above``: plain data with a ``reason``, and
-    the ray that it is, if it is one."""
+    """Return a witness that the outcome of ``group`` has a privacy loss above ``above``, or None.
+
+    The witness is plain data with a ``reason``. The second item is its ray, if it has one.
+    """
     for change in changes:
         found = straight_loss(group, change, data)
         if found is not None and found[0] > above:
             start = {name: str(value) for name, value in found[1].items()}
             moved = {name: str(value) for name, value in change.items()}
-            data_told, others = in_words(found[1]), f"those with {_moved_in_words(change)}"
+            here, there = f"the data {data_text(found[1])}", f"the neighbour with {_change_text(change)}"
             reason = (
-                f"what is shown tells the data {data_told} from {others} for certain."
+                f"the output distinguishes {here} from {there} with certainty."
                 if found[0] == math.inf
-                else f"far out the shown numbers lose {found[0]} between the data {data_told} and {others}."
+                else f"the privacy loss of large shown numbers is {found[0]} between {here} and {there}."
             )
             witness = {"kind": "straight", "loss": str(found[0]), "start": start, "change": moved}
             return {**witness, "reason": reason}, None
@@ -149,31 +159,31 @@ def refuted(
     loss = ray.loss(data)
     limit = "infinity" if loss == math.inf else f"{loss} in the limit"
     reason = (
-        f"the loss of the outcome {_outcome_in_words(ray.paths[0])} reaches {limit} from the data "
-        f"{in_words(ray.start)} on, each time with {_moved_in_words(ray.change)}."
+        f"the privacy loss of the output {_outcome_text(ray.paths[0])} reaches {limit}, starting at the data "
+        f"{data_text(ray.start)}, with {_change_text(ray.change)} in every step."
     )
     return {**written, "loss": str(loss), "reason": reason}, ray
 
 
-def in_words(data: Change) -> str:
-    """The numbers of the data by name."""
+def data_text(data: Change) -> str:
+    """Return the numbers of the data by name, as text."""
     return ", ".join(f"{name} = {value}" for name, value in sorted(data.items()))
 
 
-def _moved_in_words(change: Change) -> str:
-    return " and ".join(f"{name} moved by {value}" for name, value in sorted(change.items()) if value)
+def _change_text(change: Change) -> str:
+    return " and ".join(f"{name} changed by {value}" for name, value in sorted(change.items()) if value)
 
 
-def _outcome_in_words(path: Path) -> str:
-    """What is shown, one after the other: constants as they are, and "a number" for what noise moves."""
+def _outcome_text(path: Path) -> str:
+    """Return the shown values in order, as text: constants as they are, and "a number" for noisy values."""
     constants = [_constant(event) for event in path.events if event[0] in SEEN]
-    told = ["a number" if key is None else key.partition(":")[2] or key for key in constants]
-    said = ", ".join(text for text in told if not text.startswith("list of"))
-    return said if len(said) <= SAID else f"{said[:SAID]} ..."
+    parts = ["a number" if key is None else key.partition(":")[2] or key for key in constants]
+    text = ", ".join(part for part in parts if not part.startswith("list of"))
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} ..."
 
 
 def rays(group: Sequence[Path], changes: Iterable[Change], data: Symbols, above: Fraction) -> Ray | None:
-    """A ray on which the outcome of ``group`` loses more than ``above``, exactly checked; or None."""
+    """Return an exactly checked ray on which the loss of ``group``'s outcome exceeds ``above``, or None."""
     if any(event[0] == "fork" for path in group for event in path.events):
         return None
     programs = [_Program.of(path) for path in group]
@@ -208,7 +218,7 @@ def _value(
     *,
     infinite: bool,
 ) -> Fraction | None:
-    """v of the module's text, or None if the multipliers are not what the theorem asks for."""
+    """Return v of the module docstring, or None if the multipliers violate the theorem's conditions."""
     if (
         len(on_rows) != len(program.rows)
         or len(on_shown) != len(program.shown)
@@ -228,7 +238,7 @@ def _value(
 def _multipliers(
     program: _Program, change: Change, *, infinite: bool
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
-    """The best multipliers by the solver, made exact: rounded and scaled down until they are allowed."""
+    """Return the solver's best multipliers, made exact: rounded, and scaled down until they are allowed."""
     forms = [*program.rows, *program.shown]
     if not forms:
         return None
@@ -263,7 +273,7 @@ def _multipliers(
 def _cancelling(
     program: _Program, change: Change
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
-    """Multipliers that cancel all noise and leave a positive gain: a contradiction of the moved rows."""
+    """Return multipliers that cancel all noise and leave a positive gain, by a contradiction, or None."""
     noise = set(program.scales)
     forms: dict[str, Form] = {}
     for i, form in enumerate(program.rows):
@@ -279,7 +289,7 @@ def _cancelling(
 
 
 def _stays(start: Mapping[str, Fraction], change: Change, data: Symbols) -> bool:
-    """Whether the whole ray is in the domain (G14 a: never so for bounded records that move)."""
+    """Return whether the whole ray is in the domain (G14 a: never true if bounded records change)."""
     for name in data.names:
         at, step = start.get(name, ZERO), change.get(name, ZERO)
         if data.low is not None and (at < data.low or step < 0):
@@ -292,8 +302,11 @@ def _stays(start: Mapping[str, Fraction], change: Change, data: Symbols) -> bool
 
 
 def _possible(path: Path, point: Change, start: Change) -> bool:
-    """Whether the path has positive probability at ``start``: strictly inside wherever noise with a density
-    decides, so that a whole neighbourhood of ``point`` is."""
+    """Return whether the path has positive probability at ``start``.
+
+    ``point`` must be strictly inside all constraints on noise with a density, so that a neighbourhood of it
+    is inside too.
+    """
     both = {**point, **start}
     continuous = {draw.symbol for draw in path.draws if draw.continuous}
     for name, row in path.rows.items():
@@ -308,7 +321,7 @@ def _possible(path: Path, point: Change, start: Change) -> bool:
 
 
 def _interior(path: Path, change: Change, data: Symbols) -> tuple[Change, Change] | None:
-    """Noise and data inside the path's region, exact."""
+    """Return exact noise and data inside the path's region, or None if none are found."""
     rows = list(path.rows.values())
     names = sorted({s for row in rows for s in row.form.terms})
     if not names:
@@ -317,7 +330,7 @@ def _interior(path: Path, change: Change, data: Symbols) -> tuple[Change, Change
     room = np.abs(table[:, :-1]).sum(axis=1)
     noisy = np.array([any(s.startswith("n") for s in row.form.terms) or row.strict for row in rows])
     upper = np.hstack([table[:, :-1], -table[:, :-1], (room * noisy)[:, None]])
-    # Room first, up to 1; then little noise, which is likely, and small data.
+    # Maximise the room first, up to 1. Then prefer little noise, which is likely, and small data.
     cost = [1.0 if name.startswith("n") else 0.1 for name in names]
     goal = np.array([*cost, *cost, -1000.0])
     bounds = [(0.0, FAR)] * (2 * len(names)) + [(0.0, 1.0)]
@@ -339,11 +352,12 @@ def _interior(path: Path, change: Change, data: Symbols) -> tuple[Change, Change
 def straight_loss(
     group: Sequence[Path], change: Change, data: Symbols
 ) -> tuple[Fraction | float, Change] | None:
-    """The exact loss of an outcome from one path without comparisons whose shown numbers determine all noise
-    in them, and data x at which x + change is in the domain too; None where the outcome is of another kind.
+    """Return the exact loss of a straight outcome and data x such that x + change is in the domain too.
 
-    The noise that shows the same at x + change moves by the one solution s of H s = -G d: the loss is the sum
-    of abs(s)/b where all noise is far out on the side of its s, and infinite without a solution.
+    The outcome must come from one path without comparisons whose shown numbers determine all noise in them.
+    Return None for any other outcome. The noise that shows the same at x + change moves by the unique
+    solution s of H s = -G d. The loss is the sum of abs(s)/b if all noise is far out on the side of its s,
+    and infinite if there is no solution.
     """
     path = group[0]
     if len(group) > 1 or path.comparisons or any(event[0] == "fork" for event in path.events):
@@ -360,12 +374,12 @@ def straight_loss(
     if first is None:
         return math.inf, start
     if first != solved_exactly(lines, right, [float(i + 1) for i in range(len(names))]):
-        return None  # some noise stays free, and the loss is a convolution's
+        return None  # some noise is not determined, so the loss is that of a convolution
     return sum((abs(s) / program.scales[n] for n, s in zip(names, first, strict=True)), ZERO), start
 
 
 def exact_shifts(path: Path, change: Change) -> Change | None:
-    """By how much the noise of a path without comparisons moves so that the same numbers are shown."""
+    """Return the shifts of the noise of a path without comparisons that keep the shown numbers, or None."""
     program = _Program.of(path)
     names = [name for name in program.scales if any(name in form.terms for form in program.shown)]
     lines = [[form.terms.get(name, ZERO) for name in names] for form in program.shown]
@@ -374,13 +388,16 @@ def exact_shifts(path: Path, change: Change) -> Change | None:
 
 
 def cancelling(path: Path, change: Change) -> tuple[Fraction, ...] | None:
-    """Multipliers of the shown numbers of a path without comparisons that leave no noise, and move."""
+    """Return multipliers of the shown numbers of a path without comparisons, or None.
+
+    Their sum of the shown numbers contains no noise and changes with the data.
+    """
     found = _cancelling(_Program.of(path), change)
     return None if found is None else found[1]
 
 
 def both_inside(change: Change, data: Symbols) -> Change | None:
-    """Data such that it and its neighbour are in the domain."""
+    """Return data that are in the domain with their neighbour, or None if there are none."""
     start = {}
     for name in data.names:
         step = change.get(name, ZERO)

@@ -1,9 +1,10 @@
-"""Cells: which paths share one shift.
+"""Group paths into cells that share one shift of the noise.
 
-Each path alone is a cell. Paths that show and draw literally the same (rules A, G4, G6), with no releases and
-no public questions, may be merged if their union is one closed convex region: the rows that all of them
-imply, with exact multipliers, such that no other path meets that region in more than a null set (G5). Nothing
-here is believed without its multipliers: the checker repeats every step."""
+Each path alone is a cell. Paths that show and draw literally the same values (rules A, G4, G6), without
+releases and public questions, may be merged if their union is one closed convex region. The region is given
+by the rows that all of these paths imply, with exact multipliers, and no other path may meet it in more than
+a null set (G5). The checker repeats every step, so that nothing here is accepted without its multipliers.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +20,36 @@ from dpaudit.prover.explore import Explored, Node, Path, tightened
 from dpaudit.prover.forms import Form, Row
 from dpaudit.prover.linear import Floats, contradiction, matrix
 
-__all__ = ["Merged", "alike", "merge", "patterns"]
+__all__ = ["Merged", "merge", "patterns", "similar_paths"]
 
-#: A row that a point of a path breaks by more than this is not implied; nothing else rests on it.
+#: A row that a sampled point of a path violates by more than this is not a candidate. No proof depends on it.
 BROKEN = 1e-6
-#: Paths of which a point is taken, about.
+#: Approximate number of paths of which a point is sampled.
 MAX_POINTS = 32
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Several paths as one region: its ``rows`` (each <= 0), the multipliers by which each path implies each
-    of them, and those by which other branches are cut off, by node and answer."""
+    """Several paths as one region.
+
+    ``rows`` are the region's constraints (each <= 0). ``inside`` has the multipliers by which each path
+    implies each row. ``cuts`` has the multipliers that cut off other branches, by node and answer.
+    """
 
     rows: tuple[Form, ...]
     inside: tuple[tuple[dict[str, Fraction], ...], ...]
     cuts: dict[tuple[int, int], dict[str, Fraction]]
 
 
-def alike(paths: Sequence[Path]) -> list[list[int]]:
-    """Paths that show and draw alike up to which form is shown: what a shear may treat together."""
+def similar_paths(paths: Sequence[Path]) -> list[list[int]]:
+    """Group paths whose events are equal except for the shown forms, as a change of variables allows."""
     return _grouped(
         range(len(paths)), lambda i: tuple(e[:1] if e[0] == "form" else e for e in paths[i].events)
     )
 
 
 def patterns(paths: Sequence[Path], members: Sequence[int]) -> list[list[int]]:
-    """Those of ``members`` that show, draw and ask literally the same (G4, G6): lists of positions."""
+    """Group the ``members`` that show, draw and fork literally the same (G4, G6), as lists of positions."""
     return _grouped(members, lambda i: paths[i].events)
 
 
@@ -57,7 +61,7 @@ def _grouped(members: Iterable[int], key: Callable[[int], Any]) -> list[list[int
 
 
 def merge(explored: Explored, members: Sequence[int], domain: Mapping[str, Row]) -> Merged | None:
-    """The common region of the paths ``members``, which have equal events; None if there is none."""
+    """Return the common region of the paths ``members``, which have equal events, or None."""
     paths = [explored.paths[i] for i in members]
     if any(event[0] in ("release", "fork") for event in paths[0].events):
         return None
@@ -68,31 +72,33 @@ def merge(explored: Explored, members: Sequence[int], domain: Mapping[str, Row])
         weights = _by_all(paths, named, row)
         if weights is not None:
             implied[row] = weights
-    for row in _needless(list(implied)):
+    for row in _redundant(list(implied)):
         del implied[row]
     cuts = _Cover(explored, members, list(implied), domain).cuts()
     inside = tuple(zip(*implied.values(), strict=True)) if implied else tuple(() for _ in paths)
     return None if cuts is None else Merged(tuple(implied), inside, cuts)
 
 
-def _needless(rows: Sequence[Form]) -> list[Form]:
-    """Rows that the others imply: without them the region is the same, and splits into fewer pieces."""
+def _redundant(rows: Sequence[Form]) -> list[Form]:
+    """Return rows that the others imply. Without them the region is the same and splits into fewer pieces."""
     left = {str(i): row for i, row in enumerate(rows)}
-    gone = []
+    redundant = []
     for name, row in list(left.items()):
         del left[name]
         if contradiction({**left, "goal": row.times(Fraction(-1))}, {"goal"}) is None:
             left[name] = row
         else:
-            gone.append(row)
-    return gone
+            redundant.append(row)
+    return redundant
 
 
 def _by_all(
     paths: Sequence[Path], named: Sequence[Mapping[Form, str]], row: Form
 ) -> list[dict[str, Fraction]] | None:
-    """The multipliers by which each path implies ``row``; None if some path does not. ``named``: the names of
-    each path's rows."""
+    """Return the multipliers by which each path implies ``row``, or None if some path does not.
+
+    ``named`` has the names of each path's rows.
+    """
     found = []
     for path, names in zip(paths, named, strict=True):
         weights = {names[row]: Fraction(1)} if row in names else _implied(path, row)
@@ -103,7 +109,7 @@ def _by_all(
 
 
 def _common(paths: Sequence[Path]) -> list[Form]:
-    """Candidates: the rows of some path that no path negates, and no sampled point of a few paths breaks."""
+    """Return candidate rows: no path negates them, and no sampled point of a few paths violates them."""
     symbols = sorted({s for path in paths for row in path.rows.values() for s in row.form.terms})
     all_forms = {row.form: None for path in paths for row in path.comparisons.values()}
     forms = [form for form in all_forms if form.times(Fraction(-1)) not in all_forms]
@@ -120,7 +126,7 @@ def _common(paths: Sequence[Path]) -> list[Form]:
 
 
 def _point(path: Path, symbols: Sequence[str]) -> Floats | None:
-    """A point inside a path's region, far from its boundary where there is room (a hint only)."""
+    """Return a point inside a path's region, far from its boundary if there is room. It is only a hint."""
     table = matrix([row.form for row in path.rows.values()], symbols)
     if not len(table):
         return np.zeros(len(symbols))
@@ -133,7 +139,7 @@ def _point(path: Path, symbols: Sequence[str]) -> Floats | None:
 
 
 def _implied(path: Path, form: Form) -> dict[str, Fraction] | None:
-    """Multipliers by which a path's rows give ``form <= 0``; None if the solver finds none."""
+    """Return multipliers by which a path's rows imply ``form <= 0``, or None if the solver finds none."""
     forms = {**{name: row.form for name, row in path.rows.items()}, "goal": form.times(Fraction(-1))}
     weights = contradiction(forms, {"goal"})
     if weights is None or "goal" not in weights:
@@ -143,7 +149,7 @@ def _implied(path: Path, form: Form) -> dict[str, Fraction] | None:
 
 
 class _Cover:
-    """The walk through the tree that shows that the region holds no other path."""
+    """A traversal of the tree that shows that the region contains no other path."""
 
     def __init__(
         self, explored: Explored, members: Sequence[int], rows: Sequence[Form], domain: Mapping[str, Row]
@@ -160,11 +166,12 @@ class _Cover:
         self.found: dict[tuple[int, int], dict[str, Fraction]] = {}
 
     def cuts(self) -> dict[tuple[int, int], dict[str, Fraction]] | None:
+        """Return the multipliers that cut off other branches, or None if some branch is not cut off."""
         start = self.explored.root.then[0]
         return self.found if isinstance(start, Node) and self._follow(start, self.start, 0, 0, 0) else None
 
     def _follow(self, node: Node, rows: dict[str, Row], draws: int, finite: int, compared: int) -> bool:
-        """Whether everything below ``node`` that the region meets belongs to the cell."""
+        """Return whether every path below ``node`` that the region meets belongs to the cell."""
         while True:
             kind = node.event[0]
             if id(node) not in self.inside or kind in ("release", "fork"):
@@ -209,7 +216,7 @@ class _Cover:
 
 
 def _ancestors(explored: Explored, members: set[int]) -> set[int]:
-    """The nodes (by identity) below which a path of ``members`` ends; paths are counted in tree order."""
+    """Return the nodes (by identity) below which a path of ``members`` ends. Count paths in tree order."""
     inside: set[int] = set()
     count = 0
     trail: list[tuple[Node, int]] = [(explored.root, 0)]

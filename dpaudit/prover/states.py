@@ -1,12 +1,13 @@
-"""The abstract state of a loop: what the locals are at its head.
+"""Describe the abstract state of a loop: the kinds of the locals at its head.
 
-A state says of every local whether it is a constant (by exact type and value, H7), a private value (one of
-data alone, one that noise with a density blurs, or any other, H13), a public value, a list or tuple of these,
-or a list that is only written to. Private values are symbols ``s0``, ``s1``, ... in the order of the state,
-public ones are fresh generics: they are equal on both sides, whatever they are.
+A state has one shape for every local. The shape is a constant (by exact type and value, H7), a private value
+(of data alone, blurred by noise with a density, or any other, H13), a public value, a list or tuple of these,
+or a list that is only appended to. Private values are symbols ``s0``, ``s1``, ... in the order of the state.
+Public values are fresh generics, which are equal on both neighbouring inputs.
 
-Widening (section C, 2): a number that takes too many values becomes public, a list of too many lengths
-becomes ``OPAQUE``, which takes public entries and can be shown, and nothing else (H6)."""
+Widening (section C, 2): a number with too many values becomes public. A list with too many lengths becomes
+``OPAQUE``. It can only be shown and take public entries (H6).
+"""
 
 from __future__ import annotations
 
@@ -43,43 +44,46 @@ _PRIVATE = (PRIVATE, OF_DATA, BLURRED)
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, text or None, the same on both sides. ``key`` has type and exact value: 1, 1.0 and True are
-    three states, 0.0 and -0.0 are two (H7)."""
+    """A number, text or None that is equal on both neighbouring inputs.
+
+    ``key`` has the type and exact value: 1, 1.0 and True are three states, 0.0 and -0.0 are two (H7).
+    """
 
     key: str
     value: Any = field(compare=False)
 
     @property
     def is_number(self) -> bool:
+        """Return whether the constant is a number, but not a truth value."""
         return type(self.value) in (int, float, Fraction)
 
 
 @dataclass(frozen=True)
 class Several:
-    """A list or tuple, by ``kind``."""
+    """A list or tuple. ``kind`` is the name of its type."""
 
     kind: str
     items: tuple[Shape, ...]
 
 
 Shape = Constant | Several | str
-#: Where in the locals a shape stands: a name, then positions.
+#: The place of a shape in the locals: a name, then positions.
 Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class State:
-    """The bound locals by name, sorted; a name that is not among them is unbound."""
+    """The bound locals by name, sorted. A name that is missing is unbound."""
 
     locals: tuple[tuple[str, Shape], ...]
 
     def shapes(self) -> Iterator[tuple[Place, Shape]]:
-        """All shapes with their places, outer ones first."""
+        """Yield all shapes with their places, outer shapes first."""
         for name, shape in self.locals:
             yield from _shapes((name,), shape)
 
     def names(self) -> list[str]:
-        """What each private symbol is, in order, for a reader."""
+        """Return a readable name of each private symbol, in order."""
         return [
             "".join([str(place[0]), *(f"[{i}]" for i in place[1:])])
             for place, shape in self.shapes()
@@ -95,7 +99,7 @@ def _shapes(place: Place, shape: Shape) -> Iterator[tuple[Place, Shape]]:
 
 
 class Opaque(Symbolic):
-    """A list that was widened: entries that are public or constant may be appended, and it may be shown."""
+    """A widened list. Public or constant entries may be appended to it, and it may be shown."""
 
     __slots__ = ()
     _kind = "a list that grows with the data"
@@ -105,27 +109,34 @@ class Opaque(Symbolic):
 
     @staticmethod
     def belongs(value: object, follower: Follower) -> bool:
+        """Return whether ``value`` is a widened list of the run that ``follower`` follows."""
         return type(value) is Opaque and value._follower is follower
 
     def append(self, value: object) -> None:
         mine = type(value) is Public and value._follower is self._follower
         if not (mine or value is None or type(value) is str or is_plain(value)):
-            self._follower.refuse("a list that grows with the data got an entry that is not public")
+            self._follower.refuse("a non-public entry was appended to a list that grows with the data")
 
 
 def read(
     values: dict[str, Any], follower: Follower, shown: list[Any], kind: Callable[[Private], str]
 ) -> tuple[State, list[Form]]:
-    """The state and the forms of its private values, whose shapes are of this ``kind``. ``shown``: lists that
-    were shown, which must not live on, because whoever holds them would see what comes later (H5)."""
+    """Return the state of the locals ``values`` and the forms of its private values.
+
+    ``kind`` gives the shape of a private value. ``shown`` are lists that were shown. They must not be in the
+    state, because the adversary holds them and would see later changes (H5).
+    """
     reader = _Reader(follower, {id(item) for value in shown for item in _lists(value)}, kind)
     state = State(tuple((name, reader.shape(values[name], name)) for name in sorted(values)))
     return state, reader.forms
 
 
 class _Reader:
-    """H1: every local is a number, text, None, a distribution, a symbol, or a tree of lists and tuples of
-    these; no list is reached twice, at any depth."""
+    """The reader of a frame's locals under condition H1.
+
+    Every local is a number, text, None, a distribution, a symbol, or a tree of lists and tuples of these. No
+    list is reached twice, at any depth.
+    """
 
     def __init__(self, follower: Follower, seen: set[int], kind: Callable[[Private], str]) -> None:
         self.follower, self.seen, self.kind = follower, seen, kind
@@ -148,7 +159,7 @@ class _Reader:
             return Several(kind.__name__, tuple(self.shape(item, name) for item in value))
         if is_plain(value) or value is None or kind is str or (kind is float and math.isinf(value)):
             return Constant(plain_key(value), value)
-        if kind in (Laplace, Exponential):  # immutable, and only its scale tells it from others
+        if kind in (Laplace, Exponential):  # immutable and determined by its scale
             return Constant(f"{kind.__name__}:{value.scale}", value)
         return self.follower.refuse(f"the local {name!r} is a {kind.__name__} at the loop's head")
 
@@ -164,7 +175,7 @@ def _lists(value: Any) -> Iterator[Any]:
 
 
 def built(state: State, follower: Follower, made: Callable[[Form, str], Private]) -> dict[str, Any]:
-    """Values for a frame in this state: fresh symbols and new lists, none twice."""
+    """Return locals of a frame in this state: fresh symbols and new lists, none of them twice."""
     private, public = count(), count()
 
     def value(shape: Shape) -> Any:
@@ -181,8 +192,10 @@ def built(state: State, follower: Follower, made: Callable[[Form, str], Private]
 
 
 def widened(state: State, wide: set[Place]) -> State:
-    """The state with the shapes at the places ``wide`` made general. Raises ``RefusedError`` where that is
-    not allowed (H6)."""
+    """Return the state with the shapes at the places ``wide`` made general.
+
+    Raise ``RefusedError`` if that is not allowed (H6).
+    """
     if not wide:
         return state
     return State(tuple((name, _widened((name,), shape, wide)) for name, shape in state.locals))
@@ -192,7 +205,7 @@ def _widened(place: Place, shape: Shape, wide: set[Place]) -> Shape:
     if place in wide:
         if isinstance(shape, Constant):
             if not shape.is_number:
-                raise _not_wide(place, f"is {shape.value!r} at times")
+                raise _not_wide(place, f"is sometimes {shape.value!r}")
             return PUBLIC
         if isinstance(shape, Several):
             if shape.kind != "list" or not all(
@@ -209,6 +222,7 @@ def _widened(place: Place, shape: Shape, wide: set[Place]) -> Shape:
 
 def _not_wide(place: Place, what: str) -> RefusedError:
     return RefusedError(
-        f"the local {place[0]!r} takes too many values to follow them one by one, and {what}; "
-        "the prover cannot follow this."
+        f"the prover cannot follow this program: the local {place[0]!r} has too many values to follow each "
+        f"of them, and {what}.",
+        code="E-STATE-TOO-WIDE",
     )

@@ -1,7 +1,7 @@
-"""A run that does not end is cut: it may enter so many lines of its own, and no more (H11).
+"""Limit the number of lines that one run of a program executes, so that an endless run is stopped (H11).
 
-Lines are counted, never seconds, so that the same program is cut at the same place on any machine. A loop
-inside a library, such as a sum over an endless iterator, enters no line and is not seen.
+Lines are counted rather than seconds, so that a program stops at the same place on every machine. A loop
+inside a compiled function, such as ``sum`` over an endless iterator, executes no line and is not counted.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["MAX_LINES", "of_limited_length"]
 
-#: Lines that one run of a program may enter.
+#: Lines that one run of a program may execute.
 MAX_LINES = 1_000_000
 
 
 @contextmanager
 def of_limited_length(limit: int = MAX_LINES) -> Iterator[None]:
-    """Raise ``RefusedError`` in the program after ``limit`` lines outside dpaudit. Where a debugger or a
-    measure of coverage traces already, nothing is counted."""
+    """Raise ``RefusedError`` in the program after ``limit`` lines outside dpaudit.
+
+    Nothing is counted if a debugger or a coverage tool already traces the process.
+    """
     if sys.gettrace() is not None:
         yield
         return
@@ -38,8 +40,7 @@ def of_limited_length(limit: int = MAX_LINES) -> Iterator[None]:
         left -= 1
         if left < 0:
             raise RefusedError(
-                f"one run entered more than {limit} lines (line {frame.f_lineno}); the prover cannot follow "
-                "this."
+                f"one run executed more than {limit} lines (line {frame.f_lineno}).", code="E-RUN-TOO-LONG"
             )
         return line
 

@@ -1,9 +1,9 @@
-"""How many steps of a ray are enough: a refutation with numbers, in balls.
+"""Compute, in balls, a number of steps of a ray within which the privacy loss exceeds the claim.
 
-On every path of the outcome the multipliers give sum of abs(n)/b >= L v + k at x0 + L d. The sum of m such
-terms is Gamma(m) for Laplace and exponential noise, so P(outcome at x0 + L d) is at most the sum of its
-tails. At x0 it is at least the probability of a box around an interior point. Once ln of the quotient is
-above L * epsilon, one of the first L steps loses more than epsilon, whichever it is.
+On every path of the outcome, the multipliers give sum of abs(n)/b >= L v + k at x0 + L d. The sum of m such
+terms has the distribution Gamma(m) for Laplace and exponential noise, so that P(outcome at x0 + L d) is at
+most the sum of its tails. At x0 it is at least the probability of a box around an interior point. Once ln of
+the quotient is above L * epsilon, one of the first L steps has a privacy loss above epsilon.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from dpaudit.prover.refutation import Ray
 __all__ = ["enough_steps"]
 
 MAX_STEPS = 2**20
-#: Bits of the balls: differences of distribution functions far out lose many.
+#: Bits of the balls. Differences of distribution functions far out lose many of them.
 DIGITS = 512
 DISTRIBUTIONS = {"laplace": Laplace, "exponential": Exponential}
 
 
 def enough_steps(ray: Ray, epsilon: Fraction) -> int | None:
-    """A number of steps of the ray within which one loses more than ``epsilon``; None where this bound has
-    nothing to say: shown numbers, discrete noise, or more than a million steps."""
+    """Return a number of steps of the ray within which the loss of one step exceeds ``epsilon``, or None.
+
+    The bound does not cover shown numbers, discrete noise, and more than a million steps.
+    """
     if any(path.shown_forms() or path.releases() for path in ray.paths):
         return None
     if any(draw.distribution not in DISTRIBUTIONS for path in ray.paths for draw in path.draws):
@@ -53,7 +55,7 @@ def _both(ray: Ray) -> list[tuple[Path, tuple[tuple[Fraction, ...], tuple[Fracti
 
 
 def _chance(path: Path) -> Fraction:
-    """The probability of the path's finite draws."""
+    """Return the probability of the path's finite draws."""
     chance = Fraction(1)
     for event in path.events:
         if event[0] == "finite":
@@ -62,7 +64,7 @@ def _chance(path: Path) -> Fraction:
 
 
 def _tail(path: Path, weights: tuple[Fraction, ...], ray: Ray, steps: int) -> arb:
-    """An upper bound of the path's probability at x0 + steps * d."""
+    """Return an upper bound of the path's probability at x0 + steps * d."""
     total = Form({})
     for weight, row in zip(weights, path.comparisons.values(), strict=True):
         total = total.plus(row.form, weight)
@@ -79,7 +81,10 @@ def _tail(path: Path, weights: tuple[Fraction, ...], ray: Ray, steps: int) -> ar
 
 
 def _box(path: Path, point: dict[str, Fraction], start: dict[str, Fraction]) -> arb | None:
-    """A lower bound of the path's probability at x0: that of a box around ``point`` inside its region."""
+    """Return a lower bound of the path's probability at x0, or None.
+
+    It is the probability of a box around ``point`` inside the path's region.
+    """
     room = Fraction(1)
     for row in path.rows.values():
         size = sum((abs(v) for name, v in row.form.terms.items() if name.startswith("n")), ZERO)

@@ -1,24 +1,27 @@
-"""What a program computes with while it is proved: private and public values, and what may meet what.
+"""Define the private and public values that a program computes with during a proof, and their operations.
 
-``Private`` is a linear form in data and hidden noise: a number that differs between the two sides. ``Public``
-is a number that is equal on both sides, because it is an outcome or was computed from outcomes alone.
+``Private`` is a linear form in data and hidden noise: a number that differs between neighbouring inputs.
+``Public`` is a number that is equal on both inputs, because it is an outcome or was computed from outcomes
+alone.
 
-The table (rule H4 of the prover). A private value is added to and compared with private values and plain
-numbers, and multiplied or divided by plain numbers. A public value meets plain numbers and public values;
-where the follower has a symbol for it, it is also added to and compared with private values, and the result
-is private. A plain number is an ``int``, ``bool``, ``float`` or ``Fraction``, by exact type; text never
-becomes a number.
+Allowed operations (rule H4 of the prover). A private value can be added to and compared with private values
+and plain numbers, and multiplied or divided by plain numbers. A public value can be combined with plain
+numbers and public values. If the follower has a symbol for it, it can also be added to and compared with
+private values, and the result is private. A plain number is an ``int``, ``bool``, ``float`` or ``Fraction``,
+by exact type. Text never becomes a number.
 
-Everything else is refused by name: text, formatting, hashing, equality, truth, floats, indices, attributes
-(rules A, G7). A refusal is also recorded with whoever follows the run, so that no program can swallow it
+Every other operation is refused by name: text, formatting, hashing, equality, truth, floats, indices,
+attributes (rules A, G7). The follower of the run also records a refusal, so that no program can swallow it
 (H2).
 
-A float is read as the decimal that it prints as, and forms are exact. The program itself rounds. So a private
-value also says whether its run may have rounded it, and what only rounding decides is refused (H13).
+A float is read as the decimal that it prints as, and forms are exact, but the program itself rounds.
+Therefore a private value also records whether its run may have rounded it, and a decision that depends on
+rounding alone is refused (H13).
 
-Who follows the run is a ``Follower``: the explorer of bounded programs, or a step of a loop. It answers
-comparisons: ``below(form, strict=...)`` returns whether ``form < 0`` (or ``<= 0``) on the path being
-explored, and ``fork(key, answers)`` chooses among the answers of a question about public values."""
+A ``Follower`` follows the run: the explorer of bounded programs, or a step of a loop. Its
+``below(form, strict=...)`` returns whether ``form < 0`` (or ``<= 0``) on the path being explored. Its
+``fork(key, answers)`` chooses among the answers of a question about public values.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from fractions import Fraction
 from types import CodeType
 from typing import Any, NoReturn, Protocol
 
-from dpaudit.core.errors import DpauditError
+from dpaudit.core.errors import CodedError
 from dpaudit.core.exact import exact
 from dpaudit.prover.forms import ZERO, Form
 
@@ -44,54 +47,60 @@ __all__ = [
     "plain_number",
 ]
 
-#: A coefficient below this share of the two that it is the difference of may be what rounding left of them.
+#: A difference of two coefficients below this share of them may consist of rounding errors alone.
 NEARLY_CANCELLED = Fraction(1, 2**40)
 
 
-class RefusedError(DpauditError):
-    """The prover cannot follow the program; the text says what, and where to go from there."""
+class RefusedError(CodedError):
+    """The prover cannot follow the program. The text states the reason."""
+
+    code = "E-PROGRAM-NOT-FOLLOWED"
 
 
 class Follower(Protocol):
-    """Whoever follows one run of the program."""
+    """An object that follows one run of the program and answers its decisions."""
 
     def below(self, form: Form, *, strict: bool) -> bool:
-        """Whether ``form < 0`` if ``strict``, else ``form <= 0``, on this path."""
+        """Return whether ``form < 0`` if ``strict``, else ``form <= 0``, on this path."""
 
     def fork(self, key: str, answers: int, /) -> int:
-        """Which of ``answers`` answers the public question ``key`` has on this path."""
+        """Return the answer, of ``answers`` answers, of the public question ``key`` on this path."""
 
     def place_of(self, code: CodeType) -> int:
-        """The number of a declared function (``post``) among those of this run, by its code."""
+        """Return the number of a declared function (``post``) among those of this run, by its code."""
         raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
-        """Record the refusal and raise it."""
-        raise RefusedError(what)
+        """Record a refusal and raise it."""
+        raise RefusedError(what, code="E-PROGRAM-NOT-FOLLOWED")
 
     def public_divisor(self, what: str) -> None:
-        """A program divides by a public value, which may be 0: refused unless it is followed."""
+        """Handle a division by a public value, which may be 0. By default it is refused."""
         self.refuse(what)
 
     def public_form(self, key: str, what: str) -> Form:
-        """The symbol for a public value that meets a private one, the same on both sides: refused unless it
-        is followed (H4)."""
+        """Return the symbol of a public value that is combined with a private one (H4).
+
+        The symbol is the same on both neighbouring inputs. By default the operation is refused.
+        """
         self.refuse(what)
 
 
 def is_plain(value: object) -> bool:
-    """Whether ``value`` is a plain finite number, by exact type: no subclass has a say (H4)."""
+    """Return whether ``value`` is a plain finite number by exact type, which excludes subclasses (H4)."""
     kind = type(value)
     return kind in (int, bool, Fraction) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
 
 
 def plain_number(value: Any) -> Fraction:
-    """The exact value of a plain number: a float is the decimal that it prints as."""
+    """Return the exact value of a plain number. A float is the decimal that it prints as."""
     return Fraction(int(value)) if type(value) is bool else exact(value)
 
 
 def plain_key(value: Any) -> str:
-    """Type and exact value of a constant as text: 1, 1.0, True and "1" differ, 0.0 and -0.0 differ (G6, H7).
+    """Return the type and exact value of a constant as text (G6, H7).
+
+    The keys of 1, 1.0, True and "1" differ, and also the keys of 0.0 and -0.0.
 
     ``value`` is a number, text or None, by exact type.
     """
@@ -102,17 +111,17 @@ def plain_key(value: Any) -> str:
 def _refusing(what: str) -> Any:
     def method(self: Any, *_: Any, **__: Any) -> NoReturn:
         self._follower.refuse(f"{self._kind} was {what}")
-        raise RefusedError(what)
+        raise RefusedError(what, code="E-PROGRAM-NOT-FOLLOWED")
 
     return method
 
 
 class Symbolic:
-    """What no symbol does: each of these is refused by name and recorded.
+    """The base of all symbols. It refuses by name, and records, each operation that no symbol supports.
 
-    Only operations that numbers have stand here. Python asks some objects what they are before it calls
-    anything: ``"text" % x`` accepts every ``x`` with ``__getitem__``, although it is a ``TypeError`` for a
-    number. So a symbol has no method of containers, functions or buffers, not even one that refuses.
+    Only operations of numbers are defined here. Python inspects some objects before it calls anything:
+    ``"text" % x`` accepts every ``x`` with ``__getitem__``, although it is a ``TypeError`` for a number. So a
+    symbol has no method of containers, functions or buffers, not even one that refuses.
     """
 
     __slots__ = ("_follower",)
@@ -134,32 +143,37 @@ class Symbolic:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refusing("copied or pickled")
 
     def __getattr__(self, name: str) -> NoReturn:
-        self._follower.refuse(f"{self._kind} was asked for its attribute {name!r}")
+        self._follower.refuse(f"the attribute {name!r} of {self._kind} was read")
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._follower.refuse(f"{self._kind} was given an attribute {name!r}")
+        self._follower.refuse(f"the attribute {name!r} of {self._kind} was set")
 
     def __delattr__(self, name: str) -> None:
-        self._follower.refuse(f"{self._kind} was to lose an attribute {name!r}")
+        self._follower.refuse(f"the attribute {name!r} of {self._kind} was deleted")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of a private value beside its form: ``whole``, that it is an ``int`` by type;
-    ``rounded``, that arithmetic that may round made it; ``lost``, that a symbol cancelled out of it then."""
+    """What is known of a private value in addition to its form.
+
+    ``whole``: it is an ``int`` by type. ``rounded``: it results from arithmetic that may round. ``lost``: a
+    symbol cancelled out of it in such arithmetic.
+    """
 
     whole: bool = False
     rounded: bool = False
     lost: bool = False
 
 
-#: Of a symbol that may be of any type of number.
+#: The origin of a symbol that may have any type of number.
 FRESH = Origin()
 
 
 class Private(Symbolic):
-    """A linear form in data and hidden noise. ``Private(form, follower)``; read it by ``Private.form_of`` and
-    ``Private.origin_of``."""
+    """A linear form in data and hidden noise, ``Private(form, follower)``.
+
+    Read it with ``Private.form_of`` and ``Private.origin_of``, because attributes are refused.
+    """
 
     __slots__ = ("_form", "_origin")
     _kind = "a private value"
@@ -173,17 +187,19 @@ class Private(Symbolic):
 
     @staticmethod
     def form_of(value: Private) -> Form:
+        """Return the linear form of a private value."""
         return value._form
 
     @staticmethod
     def origin_of(value: Private) -> Origin:
+        """Return the origin of a private value."""
         return value._origin
 
     def _other(self, value: object, doing: str) -> tuple[Form, Origin]:
-        """The other operand of a sum or comparison, as a form."""
+        """Return the other operand of a sum or comparison as a form with its origin."""
         if type(value) is Private:
             if value._follower is not self._follower:
-                self._follower.refuse("a private value met one of another run")
+                self._follower.refuse("a private value was combined with a private value of another run")
             return value._form, value._origin
         if is_plain(value):
             return Form({}, plain_number(value)), Origin(whole=type(value) in (int, bool))
@@ -194,7 +210,7 @@ class Private(Symbolic):
         return Form({}), FRESH
 
     def _made(self, form: Form, *, whole: bool, exact: bool, lost: bool) -> Private:
-        """A result of arithmetic on this value, ``exact`` where it is never rounded."""
+        """Return a result of arithmetic on this value. ``exact`` says that this arithmetic never rounds."""
         rounded = not (whole or (exact and not self._origin.rounded))
         return Private(form, self._follower, Origin(whole, rounded, rounded and lost))
 
@@ -207,20 +223,23 @@ class Private(Symbolic):
             self._require_digits(total, *parts)
         lost = self._origin.lost or origin.lost
         lost = lost or any(name not in total.terms for part in parts for name in part.terms)
-        nothing = Form({}) in (self._form, form, total) and not origin.rounded  # adds 0, or takes x from x
+        # adding 0 and subtracting x from x never round
+        nothing = Form({}) in (self._form, form, total) and not origin.rounded
         return self._made(total, whole=whole, exact=nothing, lost=lost)
 
     def _require_digits(self, total: Form, *parts: Form) -> None:
-        """Refuse a sum in which most digits of two numbers cancel, so that the rounding of both may decide:
-        of two coefficients, or of constants so large that they swallow what is added to them (H13)."""
+        """Refuse a sum in which most digits of two numbers cancel, so that their rounding may decide (H13).
+
+        The numbers are two coefficients, or constants so large that rounding loses what is added to them.
+        """
         one, other = (part.terms for part in parts)
         for name, value in total.terms.items():
             if abs(value) <= NEARLY_CANCELLED * max(abs(one.get(name, ZERO)), abs(other.get(name, ZERO))):
-                self._follower.refuse("two private values cancel but for a little, which may be rounding")
+                self._follower.refuse("two private values cancel up to a remainder that may be rounding")
         size = max(abs(part.constant) for part in parts)
         largest = max((abs(value) for value in total.terms.values()), default=Fraction(0))
         if 0 < largest <= NEARLY_CANCELLED * size and abs(total.constant) < size / 2:
-            self._follower.refuse("a number so large that a private value is lost beside it cancels")
+            self._follower.refuse("a number cancels that is so large that rounding loses a private value")
 
     def __add__(self, other: object) -> Private:
         return self._sum(other, "added to", 1, 1)
@@ -265,7 +284,7 @@ class Private(Symbolic):
     __rtruediv__ = _refusing("a divisor")
 
     def _below(self, other: object, sign: int, *, strict: bool) -> bool:
-        """Whether sign * (self - other) is below 0; infinities are decided at once, data being finite."""
+        """Return whether sign * (self - other) is below 0. Data are finite, so infinities are decided."""
         if type(other) is float and math.isinf(other):
             return (other > 0) == (sign > 0)
         form, origin = self._other(other, "compared with")
@@ -290,8 +309,11 @@ class Private(Symbolic):
 
 
 class Public(Symbolic):
-    """A value computed from outcomes alone; ``key`` is the expression that it is, and two equal keys are one
-    value. Comparisons fork: either answer may happen, and it happens on both sides alike (G7)."""
+    """A value computed from outcomes alone.
+
+    ``key`` is its expression, and equal keys are equal values. Comparisons fork: either answer is possible,
+    and it is the same on both neighbouring inputs (G7).
+    """
 
     __slots__ = ("_key",)
     _kind = "a public value"
@@ -303,10 +325,11 @@ class Public(Symbolic):
 
     @staticmethod
     def key_of(value: Public) -> str:
+        """Return the expression of a public value."""
         return value._key
 
     def _other(self, value: object, doing: str) -> str:
-        """The other operand's key. A private operand is refused here, by the reflected operators too (H4)."""
+        """Return the other operand's key. Refuse private operands, for reflected operators too (H4)."""
         if type(value) is Public and value._follower is self._follower:
             return value._key
         if is_plain(value) or (type(value) is float and math.isinf(value)):
@@ -314,7 +337,10 @@ class Public(Symbolic):
         return self._follower.refuse(f"a public value was {doing} {_name(value)}")
 
     def _operand(self, value: object, doing: str) -> str:
-        """The same for arithmetic, where an infinity may become no number at all, which no case is below."""
+        """Return the other operand's key in arithmetic, in which an infinity could lead to NaN.
+
+        Infinities are refused, because NaN satisfies no comparison.
+        """
         if type(value) is float and math.isinf(value):
             return self._follower.refuse(f"a public value was {doing} {value}")
         return self._other(value, doing)
@@ -390,7 +416,7 @@ class Public(Symbolic):
 
 
 def _name(value: object) -> str:
-    """A value for a refusal, without asking a symbol for its text."""
+    """Return a value as text for a refusal, without converting a symbol to text."""
     if type(value) is Private:
         return "a private value"
     if type(value) is Public:

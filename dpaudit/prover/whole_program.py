@@ -1,4 +1,4 @@
-"""All paths of a whole program over symbolic data: its coins, its records, and what it returns or yields."""
+"""Explore all paths of a whole program over symbolic data, with the values that it returns or yields."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def explore_program(
     coins: type[ProvingCoins] = ProvingCoins,
     walk_class: type[Walk] = Walk,
 ) -> Explored:
-    """All paths of a program over symbolic data, its return value shown at the end. Raises ``RefusedError``
-    for one that these ``coins`` and this walk cannot follow."""
+    """Return all paths of a program over symbolic data. The return value is shown at the end.
+
+    Raise ``RefusedError`` for a program that ``coins`` and ``walk_class`` cannot follow.
+    """
 
     def run(walk: Walk) -> None:
         records = data.records(lambda name: walk.private(symbol(name)))
@@ -39,8 +41,11 @@ def explore_program(
 
 
 def _yielded(running: Generator[Any, None, Any], walk: Walk) -> tuple[Any, ...]:
-    """All that a generator yields. One that shows by its coins too, or returns something, is refused: in
-    which order things are seen is not judged (G6)."""
+    """Return all values that a generator yields.
+
+    Refuse a generator that also shows values with its coins, or returns something, because the order of the
+    output is not modelled (G6).
+    """
     values = []
     while True:
         try:

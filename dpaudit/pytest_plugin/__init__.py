@@ -1,8 +1,8 @@
-"""The pytest plugin: the fixture ``assert_private``, its options and marks, and suite files as tests.
+"""Provide the pytest plugin: the fixture ``assert_private``, options, markers, and suite files as tests.
 
-It is loaded by the entry point ``pytest11`` in every pytest run where dpaudit is installed, so this file
-imports nothing heavy: what audits is imported when the first audit runs. A session without ``assert_private``
-and without ``--dpaudit-suites`` is left as it is.
+The entry point ``pytest11`` loads this file in every pytest run in an environment with dpaudit, so it imports
+nothing large. The audit code is imported when the first audit runs. Sessions without ``assert_private`` and
+without ``--dpaudit-suites`` are not changed.
 """
 
 from __future__ import annotations
@@ -32,43 +32,47 @@ __all__ = [
 
 SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
 NOT_CALLED = (
-    f"NOT AUDITED: a test marked {EXPECT_REFUTED} must call assert_private, this one did not: nothing was "
-    "refuted."
+    f"NOT AUDITED: a test marked {EXPECT_REFUTED} must call assert_private, but this test did not. "
+    "Nothing was refuted."
 )
 NOTHING_CALLED = (
-    "NOT AUDITED: a test that takes assert_private must call assert_private, this one did not; call it, skip "
-    "the test, or leave the fixture out."
+    "NOT AUDITED: a test that takes assert_private must call assert_private, but this test did not. Call it, "
+    "skip the test, or remove the fixture."
 )
-#: Whether the function of a test came to its end: it raised, failed or skipped nothing.
+#: Whether the function of a test returned, without raising, failing or skipping.
 RETURNED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options and settings of the plugin; all begin with ``dpaudit``."""
+    """Add the options and settings of the plugin. All names start with ``dpaudit``."""
     group = parser.getgroup("dpaudit", "differential-privacy audits")
     group.addoption("--dpaudit-seed", type=int, default=0, help="Seed of all audits [default: 0].")
-    group.addoption("--dpaudit-slow", action="store_true", help=f"Run the tests that are marked {SLOW}, too.")
+    group.addoption("--dpaudit-slow", action="store_true", help=f"Also run the tests marked {SLOW}.")
     group.addoption(
-        "--dpaudit-suites", action="store_true", help="Collect the files that dpaudit_suites names as tests."
+        "--dpaudit-suites", action="store_true", help="Collect the files named by dpaudit_suites as tests."
     )
-    parser.addini("dpaudit_alpha", "Error level of all audits of a session together (0.05).", default="0.05")
-    parser.addini(AUDITS, "How many audits share the error level; empty: those collected.", default="")
+    parser.addini(
+        "dpaudit_alpha", "Significance level of all audits of a session in total (0.05).", default="0.05"
+    )
+    parser.addini(
+        AUDITS, "Number of audits that share the significance level (default: all collected).", default=""
+    )
     parser.addini("dpaudit_suites", "Suite files: audits/*/suite.py.", type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks; the settings are read where the first audit is collected."""
-    config.addinivalue_line("markers", f"{SLOW}: an audit that runs with --dpaudit-slow only")
-    config.addinivalue_line("markers", f"{EXPECT_REFUTED}: passes where assert_private refutes the claim")
+    """Register the markers, and require files for ``--dpaudit-suites``."""
+    config.addinivalue_line("markers", f"{SLOW}: an audit that runs only with --dpaudit-slow")
+    config.addinivalue_line("markers", f"{EXPECT_REFUTED}: passes if assert_private refutes the claim")
     if config.getoption("--dpaudit-suites") and not config.getini("dpaudit_suites"):
         raise pytest.UsageError(
-            "--dpaudit-suites must come with files to collect, dpaudit_suites names none; set, for example, "
+            "--dpaudit-suites requires files to collect, but dpaudit_suites is empty. Set, for example, "
             'dpaudit_suites = ["audits/mine.py", "audits/*/suite.py"] in pytest\'s configuration.'
         )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A suite file becomes tests, one a row, where ``--dpaudit-suites`` is given and a pattern names it."""
+    """Collect a suite file as one test per row, if ``--dpaudit-suites`` is given and a pattern matches it."""
     config = parent.config
     if not config.getoption("--dpaudit-suites") or file_path.suffix != ".py":
         return None
@@ -79,14 +83,18 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return SuiteTests.from_parent(parent, path=file_path)
 
 
-@pytest.hookimpl(tryfirst=True)  # before -k and -m deselect: they must not change anybody's error level
+@pytest.hookimpl(
+    tryfirst=True
+)  # before -k and -m deselect tests, because they must not change significance levels
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Share the error level over what was collected, and skip what is slow."""
-    if config.getoption("--dpaudit-suites") and not session.testsfailed:  # what failed is reported as it is
+    """Divide the significance level among the collected audits, and skip slow audits."""
+    if (
+        config.getoption("--dpaudit-suites") and not session.testsfailed
+    ):  # pytest reports failed collections itself
         missing = _missing_suites(config, items)
-        if missing and hasattr(config, "workerinput"):  # a worker of xdist has no usage errors to show
+        if missing and hasattr(config, "workerinput"):  # a worker of xdist cannot show usage errors
             report = pytest.CollectReport("dpaudit_suites", "failed", missing, [])
             config.hook.pytest_collectreport(report=report)
         elif missing:
@@ -99,13 +107,15 @@ def pytest_collection_modifyitems(
     if not config.getoption("--dpaudit-slow"):
         for item in items:
             if item.get_closest_marker(SLOW):
-                item.add_marker(pytest.mark.skip(reason="slow audit: runs with --dpaudit-slow"))
+                item.add_marker(pytest.mark.skip(reason="slow audit: runs only with --dpaudit-slow"))
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """Where audits run, no test may end the process: it would end the session with the test's exit code. A
-    thread that a mechanism leaves behind may do so after its test."""
+    """Prevent tests from ending the process if audits run, because that would end the session silently.
+
+    A thread that a mechanism leaves behind may try to do so after its test.
+    """
     if KEY not in session.config.stash:
         yield
         return
@@ -116,14 +126,16 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test that expects a refutation has to audit something."""
+    """Fail a test that expects a refutation but audits nothing."""
     if item.get_closest_marker(EXPECT_REFUTED) and not _share(item):
         pytest.fail(NOT_CALLED, pytrace=False)
 
 
 def _missing_suites(config: pytest.Config, items: list[pytest.Item]) -> str:
-    """What is wrong if a pattern of ``dpaudit_suites`` gave no test; empty if each gave one. Paths on the
-    command line choose among the patterns: there one is enough."""
+    """Return an error if a pattern of ``dpaudit_suites`` gave no test, else an empty text.
+
+    With paths on the command line, which select among the patterns, one matching pattern is enough.
+    """
     patterns = config.getini("dpaudit_suites")
     found = {path for item in items if (path := getattr(item, "dpaudit_suite", ""))}
     empty = [pattern for pattern in patterns if not any(_matches(config, Path(p), pattern) for p in found)]
@@ -132,8 +144,8 @@ def _missing_suites(config: pytest.Config, items: list[pytest.Item]) -> str:
         return ""
     return (
         "--dpaudit-suites must collect a suite for each pattern of dpaudit_suites, got none for "
-        f"{', '.join(map(repr, empty))} below {config.rootpath}, looking in {' '.join(config.args)}; "
-        "patterns start at the rootdir, and testpaths must hold the suites."
+        f"{', '.join(map(repr, empty))} below {config.rootpath}, in {' '.join(config.args)}. "
+        "Patterns start at the rootdir, and testpaths must contain the suites."
     )
 
 
@@ -143,14 +155,14 @@ def _matches(config: pytest.Config, path: Path, pattern: str) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Remember that a test came to its end: only then is an audit missing."""
+    """Record that a test returned, because only then a missing audit is an error."""
     result = yield
     item.stash[RETURNED] = True
     return result
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One line for each audit of the session, with its warnings, and its notes under ``-v``."""
+    """Print one line for each audit of the session, with its warnings, and its notes under ``-v``."""
     lines = _summary_lines(terminalreporter)
     if lines:
         terminalreporter.section("dpaudit audits")
@@ -159,8 +171,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _summary_lines(terminalreporter: Any) -> list[str]:
-    """The lines of all tests by name; xdist workers send them with their reports. Each phase of a test
-    repeats the properties of those before it."""
+    """Return the lines of all tests, sorted by name.
+
+    xdist workers send them with their reports. Each phase of a test repeats the properties of the phases
+    before it.
+    """
     form = {SUMMARY: "{node}: {text}", WARNING: "    warning: {text}"}
     if terminalreporter.verbosity > 0:
         form[NOTE] = "    note: {text}"
@@ -177,7 +192,10 @@ def _summary_lines(terminalreporter: Any) -> list[str]:
 
 
 def _share(item: pytest.Item) -> str:
-    """What this test shares the error level as: itself, or its suite, which divides its part by its rows."""
+    """Return the unit that gets a share of the significance level: this test, or its whole suite.
+
+    A suite divides its share among its rows. The text is empty for other tests.
+    """
     if "assert_private" in getattr(item, "fixturenames", ()):
         return item.nodeid
     suite = getattr(item, "dpaudit_suite", "")
@@ -186,20 +204,22 @@ def _share(item: pytest.Item) -> str:
 
 @pytest.fixture
 def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
-    """``assert_private(mechanism, claim, data=...)``: fail where runs refute the claim, or could not.
+    """Provide ``assert_private(mechanism, claim, data=...)``, which fails if runs refute the claim.
 
-    Takes ``neighbours`` (in place of ``data``), ``max_samples``, ``batch``, ``jobs``, ``timeout`` and
-    ``record_draws`` as ``dpaudit.check`` does, and returns its result. Seed and error level come from the
-    session.
+    It also fails if no run could have refuted the claim. It takes ``neighbours`` (instead of ``data``),
+    ``max_samples``, ``batch``, ``jobs``, ``timeout`` and ``record_draws`` as ``dpaudit.check`` does, and
+    returns its result. The seed and the significance level come from the session.
     """
     from dpaudit.pytest_plugin.private import AssertPrivate
 
     config: Any = request.config
     levels = config.stash.get(KEY, None)
-    if levels is None or request.node.nodeid not in levels.counted:  # it would spend what nobody gave it
+    if (
+        levels is None or request.node.nodeid not in levels.counted
+    ):  # it has no share of the significance level
         raise pytest.UsageError(
-            "assert_private must stand among a test's arguments, got it by request.getfixturevalue only; "
-            "name it there, so that its error level can be shared."
+            "assert_private must be an argument of the test, got it by request.getfixturevalue only. "
+            "As an argument it is counted when the significance level is divided."
         )
     expect_refuted = request.node.get_closest_marker(EXPECT_REFUTED) is not None
     audit = AssertPrivate(

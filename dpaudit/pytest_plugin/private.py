@@ -1,4 +1,4 @@
-"""``assert_private``: one black-box check inside a test, and what a failure says in ten lines."""
+"""Provide the callable behind ``assert_private``: one black-box check in a test, with a ten-line failure."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, WARNING, Levels,
 
 __all__ = ["AssertPrivate"]
 
-#: Notes of a result that a failure shows; with them it has ten lines.
+#: The largest number of notes in a failure, so that it has at most ten lines.
 NOTES = 3
 
-#: What an argument of ``dpaudit.check`` that a test does not have is instead.
+#: Arguments of ``dpaudit.check`` that a test cannot pass, and the alternative.
 ELSEWHERE = {
-    "alpha": "all tests of a session share one error level: set dpaudit_alpha in pytest's configuration",
-    "seed": "a test's seed follows from its name: pass --dpaudit-seed to pytest to explore",
-    "seconds": "a verdict must not depend on the machine: pass max_samples, or timeout for one call",
+    "alpha": "All tests of a session share one significance level, dpaudit_alpha in pytest's configuration",
+    "seed": "A test's seed follows from its name and pytest's option --dpaudit-seed",
+    "seconds": "A verdict must not depend on the machine. Pass max_samples, or timeout for one call",
 }
-#: What ends a test, or the session, so that it has not failed.
+#: Exceptions that end a test or the session without a failure.
 NO_FAILURES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
 
-UNKNOWN = "docs/pytest.md lists what it takes"
+UNKNOWN = "docs/pytest.md lists its arguments"
 
 
 class AssertPrivate:
-    """What the fixture hands to one test."""
+    """The callable that the fixture gives to one test."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class AssertPrivate:
     ) -> None:
         self._node, self._levels, self._base = node, levels, base_seed
         self._expect_refuted = expect_refuted
-        #: How often it was called.
+        #: Number of calls so far.
         self.calls = 0
-        #: Properties of the test, which reach its reports: one line for each audit, its warnings, its notes.
+        #: Properties of the test for its reports: one line for each audit, its warnings, and its notes.
         self._properties = [] if properties is None else properties
 
     def __call__(
@@ -69,22 +69,37 @@ class AssertPrivate:
         record_draws: bool = True,
         **elsewhere: object,
     ) -> CheckResult:
-        """The result of ``dpaudit.check``, unless the claim was refuted.
+        """Check a mechanism, and raise if the claim is refuted.
 
-        Arguments and errors are those of ``dpaudit.check``, but the error level, the seed and the limit of
-        time are not a test's: ``TypeError`` for these, with where they are set. Raises ``RefutedError`` (an
-        ``AssertionError``) where the claim was refuted, and ``NotAuditedError`` (another one) where no run
-        could have refuted it, or calls depend on one another; in a test marked ``dpaudit_refuted``,
-        ``AssertionError`` where the claim was not refuted.
+        Parameters
+        ----------
+        mechanism, claim, neighbours, data, max_samples, batch, jobs, timeout, record_draws
+            As for ``dpaudit.check``. The session sets the significance level and the seed.
+
+        Returns
+        -------
+        CheckResult
+            The result of ``dpaudit.check``.
+
+        Raises
+        ------
+        RefutedError
+            The claim was refuted. This is an ``AssertionError``.
+        NotAuditedError
+            No run could have refuted the claim, or calls depend on one another. An ``AssertionError``, too.
+        AssertionError
+            The claim was not refuted in a test marked ``dpaudit_refuted``, or the mechanism ended the test.
+        TypeError
+            ``alpha``, ``seed``, ``seconds`` or an unknown argument was passed.
         """
         __tracebackhide__ = True
         for name in elsewhere:
-            raise TypeError(f"assert_private must not be given {name}=; {ELSEWHERE.get(name, UNKNOWN)}.")
+            raise TypeError(f"assert_private does not take {name}=. {ELSEWHERE.get(name, UNKNOWN)}.")
         self.calls += 1
         alpha = self._levels.of_call(self.calls)
         seed = seed_of(self._node, base=self._base, number=self.calls)
         if isinstance(neighbours, Iterator):
-            neighbours = list(neighbours)  # read twice: by the check, and to name the pair that refutes
+            neighbours = list(neighbours)  # read twice: for the check, and to show the refuting pair
         try:
             result = check(
                 mechanism,
@@ -100,10 +115,10 @@ class AssertPrivate:
                 record_draws=record_draws,
             )
         except (*NO_FAILURES, SystemExit) as error:
-            why = f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."
+            why = f"NOT AUDITED: a mechanism must return or raise, but it ended the test with {error!r}."
             self._properties.append((SUMMARY, why))
             raise AssertionError(why) from error
-        except Exception as error:  # a pair or a claim that is refused, a call that hangs
+        except Exception as error:  # a refused pair or claim, or a call that hangs
             self._properties.append((SUMMARY, f"NOT AUDITED: {type(error).__name__}: {_one_line(error)}"))
             raise
         refuted = result.verdict is VerdictKind.REFUTED
@@ -111,7 +126,7 @@ class AssertPrivate:
         self._properties += [(WARNING, note) for note in result.warnings]
         self._properties += [(NOTE, note) for note in result.notes if note not in result.warnings]
         if self._expect_refuted and not refuted and not result.not_audited:
-            raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")
+            raise AssertionError(f"this test expects a refutation, but the claim was not refuted:\n{result}")
         if refuted and not self._expect_refuted:
             tried = pairs_of(claim, neighbours, data)
             pair = read_neighbours(tried, seed=seed, claim=claim)[result.evidence.details["pair"]]
@@ -133,7 +148,7 @@ class AssertPrivate:
         return "\n".join(lines)
 
     def _again(self) -> str:
-        """The command that runs this test alone and comes out the same: the share of the level is fixed."""
+        """Return the command that runs this test alone with the same level and so the same result."""
         levels = self._levels
         words = ["python", "-m", "pytest", self._node, "-o", f"{AUDITS}={levels.audits}"]
         words += ["-o", f"dpaudit_alpha={levels.alpha:g}", "--dpaudit-seed", str(self._base)]
@@ -145,7 +160,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _in_one_line(result: CheckResult) -> str:
-    """The result, the claim, the runs, and the weakest violation that could have been caught."""
+    """Return the result, the claim, the runs, and the weakest violation that would have been detected."""
     claim, evidence = result.claim, result.evidence
     if result.not_audited:
         power = result.not_audited

@@ -1,4 +1,4 @@
-"""A suite file as pytest tests: one a row, run in a process of its own as ``dpaudit run`` does."""
+"""Collect a suite file as pytest tests, one per row, each run in a separate process as by ``dpaudit run``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from dpaudit.run.select import exactly
 
 __all__ = ["RowTest", "SuiteTests"]
 
+#: Prefixes of notes on recorded draws.
+RECORDED = ("recorded draws", "heard")
+
 
 class SuiteTests(pytest.File):
-    """The rows of one suite file. They share the suite's part of the session's error level by weight."""
+    """The rows of one suite file. They divide the suite's share of the significance level by weight."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One test a row; a suite that does not import, or has none, is an error of collection."""
+        """Yield one test per row. A suite that does not import or has no rows is a collection error."""
         pool = Pool(1)
         try:
             (suite,) = load_suites([str(self.path)], pool)
@@ -38,19 +41,19 @@ class SuiteTests(pytest.File):
 
 
 class _FailedRowError(Exception):
-    """A row came out against its expectation, or crashed; the text is what pytest shows."""
+    """Error of a row that is not as expected or crashed. pytest shows its text."""
 
 
 class RowTest(pytest.Item):
-    """One row: passes where its verdict and those of its cells are as the suite expects."""
+    """Test that passes if the verdicts of a row and its cells are as the suite expects."""
 
     @property
     def dpaudit_suite(self) -> str:
-        """What this test shares the error level as."""
+        """The unit that gets a share of the significance level: the path of the suite."""
         return self.path.as_posix()
 
     def runtest(self) -> None:
-        """Run the row as ``dpaudit run FILE -k =ID`` does, at the suite's part of the error level."""
+        """Run the row as ``dpaudit run FILE -k =ID`` does, at the suite's share of the significance level."""
         settings = Settings(
             alpha=self.config.stash[KEY].each, seed=self.config.getoption("--dpaudit-seed"), jobs=1
         )
@@ -65,18 +68,18 @@ class RowTest(pytest.Item):
             raise _FailedRowError(_failure(result))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What the row says; the traceback through the runner would help nobody."""
+        """Return the failure of the row, without the traceback through the runner."""
         if isinstance(excinfo.value, _FailedRowError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Where pytest says that the test is."""
+        """Return the file and name of the test."""
         return self.path, None, self.name
 
 
 def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
-    """What the summary of a session shows of a row: one line, what keeps it from a verdict, its notes."""
+    """Return what the session's summary shows of a row: one line, warnings, and notes."""
     parts = [result, *result["cells"]]
     found = [(SUMMARY, _in_one_line(result, parts))]
     found += [(WARNING, one_line(text)) for part in parts for text in _warnings(part)]
@@ -87,23 +90,25 @@ def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
-    """The verdict, the claim, the runs, and the weakest violation that they would have caught, or bounds."""
+    """Return the verdict, the claim, the runs, and the weakest detectable violation or the bounds."""
     powers = [item.get("details", {}).get("power") for part in parts for item in part["evidence"]]
-    seen = [weakest_violation(power) for power in powers if power]
+    detectable = [weakest_violation(power) for power in powers if power]
     wanted = "" if result["accepted"] else f", expected {result['expect']}"
-    if result["verdict"] == "inconclusive" and any(seen):
-        found = f"would have detected {' and '.join(filter(None, seen))} with probability 1/2"
+    if result["verdict"] == "inconclusive" and any(detectable):
+        found = f"would have detected {' and '.join(filter(None, detectable))} with probability 1/2"
     elif result["traceback"]:
         found = result["traceback"].strip().splitlines()[-1]
     else:
         found = bounds_in_words(result) or "; ".join(result["reasons"][:1]) or "no bound"
-    said = f"{result['verdict'].upper()}{wanted}: {result['claim']['in_words']}, {result['samples']:,} runs"
-    return one_line(f"{said}, {found}")
+    headline = (
+        f"{result['verdict'].upper()}{wanted}: {result['claim']['in_words']}, {result['samples']:,} runs"
+    )
+    return one_line(f"{headline}, {found}")
 
 
 def _warnings(part: dict[str, Any]) -> list[str]:
-    """What keeps a row or a cell from a verdict, and what was heard that somebody should look at."""
-    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith("heard"))]
+    """Return the unmet conditions of a row or cell, and its notes on recorded draws."""
+    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith(RECORDED))]
 
 
 def _failure(result: dict[str, Any]) -> str:

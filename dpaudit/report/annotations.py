@@ -1,6 +1,6 @@
-"""Findings as workflow commands of GitHub Actions, which show them at the line of the row.
+"""Write findings as workflow commands of GitHub Actions, which shows them at the line of the row.
 
-The form is that of "Workflow commands for GitHub Actions" (GitHub's documentation): ``::error
+The format is that of "Workflow commands for GitHub Actions" (GitHub's documentation): ``::error
 file=F,line=L,title=T::MESSAGE``, where ``%``, line ends, and in properties ``:`` and ``,`` are
 percent-encoded.
 """
@@ -18,7 +18,7 @@ __all__ = ["github_annotations"]
 
 
 def github_annotations(report: Mapping[str, Any]) -> list[str]:
-    """One command a row that was not accepted, and one a suite that did not import; each is a single line."""
+    """Return one command line for each row that was not accepted and each suite that did not import."""
     found = [_row(row) for row in report["results"] if not row["accepted"]]
     return found + [
         _error(item["suite"], FIRST_LINE, "not imported", item["reason"]) for item in report.get("broken", ())
@@ -26,8 +26,8 @@ def github_annotations(report: Mapping[str, Any]) -> list[str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    said = f"{against_expectation(row)}: {row['title']}"
-    lines = [said, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
+    headline = f"{against_expectation(row)}: {row['title']}"
+    lines = [headline, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
     return _error(*place_of(row), row["id"], "\n".join(map(clean, lines)))
 
 

@@ -1,6 +1,4 @@
-"""Scales and ticks: where a number lies on a linear or logarithmic axis, and which numbers to write beside
-it.
-"""
+"""Map numbers to positions on a linear or logarithmic axis, and choose its ticks."""
 
 from __future__ import annotations
 
@@ -13,16 +11,14 @@ __all__ = ["Scale", "wants_log"]
 
 #: Beyond this ratio of the largest to the smallest number a linear axis hides the smallest.
 LOG_RATIO = 30.0
-#: The ends of an axis lie within this number, so that differences of two of its numbers are floats; a larger
-#: number lies at the end.
+#: The ends of an axis stay within this number, so that differences of two numbers on it are finite floats. A
+#: larger number lies at the end.
 LARGEST = 1e307
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 def wants_log(values: Iterable[float]) -> bool:
-    """Whether positive numbers span so much that only a logarithmic axis shows all of them; never with a
-    negative one.
-    """
+    """Return whether only a logarithmic axis shows all values: none is negative, and their ratio is large."""
     numbers = list(values)
     positive = [n for n in numbers if n > 0]
     if not positive or any(n < 0 for n in numbers):
@@ -32,11 +28,10 @@ def wants_log(values: Iterable[float]) -> bool:
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps data in [``low``, ``high``] to positions from ``start`` to ``end`` (pixels or per cent; ``end``
-    may be the smaller).
+    """Map of data in [``low``, ``high``] to positions from ``start`` to ``end``, in pixels or per cent.
 
-    On a logarithmic scale ``low`` > 0, and a number of 0 or less lies at ``start``. Numbers outside are
-    clamped to the ends.
+    ``end`` may be smaller than ``start``. On a logarithmic scale ``low`` > 0, and a number of 0 or less lies
+    at ``start``. Numbers outside the range are clamped to the ends.
     """
 
     low: float
@@ -56,8 +51,9 @@ class Scale:
         pad: float = 0.04,
         zero: bool = False,
     ) -> Scale:
-        """A scale that holds all ``values`` with a margin of ``pad`` of the range; from 0 on if ``zero``
-        (linear only).
+        """Return a scale that holds all ``values`` with a margin of ``pad`` times the range.
+
+        With ``zero``, a linear scale includes 0.
         """
         if log:
             positive = [v for v in values if v > 0] or [1.0]
@@ -81,7 +77,7 @@ class Scale:
         )
 
     def __call__(self, value: float) -> float:
-        """The position of ``value``."""
+        """Return the position of ``value``."""
         if self.log:
             if value <= 0:
                 return self.start
@@ -91,12 +87,12 @@ class Scale:
         return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers inside the range, about as many as asked for."""
+        """Return round numbers inside the range, about ``about`` of them."""
         return self._log_ticks(about) if self.log and self.high / self.low > 8 else self._linear_ticks(about)
 
     def _linear_ticks(self, about: int) -> list[float]:
         raw = (self.high - self.low) / max(about, 1)
-        if raw < sys.float_info.min:  # of so small numbers the logarithm is that of 0
+        if raw < sys.float_info.min:  # too small for the logarithm below
             return [self.low, self.high]
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(s * unit for s in _STEPS if s * unit >= raw * 0.999)

@@ -1,4 +1,4 @@
-"""What ``dpaudit verify`` cannot know from the report file alone.
+"""State what ``dpaudit verify`` cannot know from the report file alone.
 
 The command line, the HTML page, the README and docs/verify.md print this text.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 __all__ = ["CANNOT_KNOW"]
 
-#: The plain words at the end of every verification.
+#: The text at the end of every verification.
 CANNOT_KNOW = (
     "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
     "from the distributions and values, that the file shows, and each verdict from the evidence "

@@ -1,13 +1,14 @@
-"""The picture of a row: both bounds and the claimed value on one line, to scale.
+"""Draw the bounds of a row and the claimed value on one line, to scale.
 
-The attack comes from the left (the true value is at least this), the certificate from the right (it is at
-most that); what is left between them is what the run does not know. A part of the attack beyond the claimed
+The attack comes from the left (the true value is at least its bound), and the certificate from the right (the
+true value is at most its bound). The gap between them is unknown. The part of the attack beyond the claimed
 value is the violation.
 
-Where the attack goes beyond the certificate, so that one of the two rests on something false, each has half
-of the height: neither hides the other, and the picture says so in words.
+If the attack goes beyond the certificate, one of the two rests on something false. Each then has half of the
+height, so that neither hides the other, and the picture says so in words.
 
-Positions are per cent of the width and the picture has no ``viewBox``: its text keeps its size on a phone.
+Positions are percentages of the width and the picture has no ``viewBox``, so its text keeps its size on a
+phone.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ BAR_TOP, BAR_HEIGHT = 22, 14
 MIDDLE = BAR_TOP + BAR_HEIGHT / 2
 TICK_TOP = 60
 SMALL_HEIGHT = 18
-CROSSED = "the attack goes beyond the certificate: what one of them assumes is false"
+CROSSED = "the attack goes beyond the certificate, so an assumption of one of them is false"
 
 
 def _known(number: float | None) -> float | None:
-    """``number`` if it has a place on the line: not missing, not infinite."""
+    """Return ``number`` if it is finite, and ``None`` otherwise."""
     return None if number is None or is_infinite(number) else number
 
 
 def bounds_scale(*, lower: float | None, claimed: float | None, upper: float | None) -> Scale | None:
-    """The scale of a row's picture in per cent of its width; ``None`` if no number of the row is finite.
+    """Return the scale of a row's picture in per cent of its width, or ``None`` without finite numbers.
 
-    Linear from 0 (or from below the smallest number, if one is negative); logarithmic where the positive
-    numbers differ by more than a factor of 30, with 0 at the left end.
+    The scale is linear from 0, or from below the smallest number if that is negative. It is logarithmic, with
+    0 at the left end, if the positive numbers differ by more than a factor of 30.
     """
     numbers = [n for n in map(_known, (lower, claimed, upper)) if n is not None]
     if not numbers:
@@ -59,11 +60,11 @@ def bounds_picture(
     small: bool = False,
     quantity: str = "",
 ) -> Markup:
-    """Draw a row's bounds as inline SVG; empty if none is finite and none infinite.
+    """Draw a row's bounds as inline SVG, or return empty markup if there is nothing to draw.
 
-    ``lower`` of infinity is an arrow through the whole line; ``None`` and an infinite ``upper`` draw no
-    bar. With ``at_least`` the claim is that the value is at least ``claimed``, so that a certificate below
-    it is the violation. ``small`` is the one-line form for tables; ``quantity`` is what the bounds are on.
+    An infinite ``lower`` is an arrow through the whole line. ``None`` and an infinite ``upper`` draw no bar.
+    With ``at_least``, the claim is that the value is at least ``claimed``, so a certificate below it is the
+    violation. ``small`` draws the one-line form for tables. ``quantity`` names the bounded quantity.
     """
     scale = bounds_scale(lower=lower, claimed=claimed, upper=upper)
     boundless = is_infinite(lower) and lower is not None and lower > 0
@@ -83,7 +84,9 @@ def bounds_picture(
         parts.append(element("line", class_="claimed", x1=x, x2=x, y1=top - 3, y2=top + height + 3))
     if not small:
         parts += _labels(scale, (lower, claimed, upper), texts, boundless, crossed) + _ticks(scale)
-    label = _in_words(texts, (lower, claimed, upper), at_least=at_least) + (f"; {CROSSED}" if crossed else "")
+    label = _in_words(texts, (lower, claimed, upper), at_least=at_least) + (
+        f", and {CROSSED}" if crossed else ""
+    )
     return element(
         "svg",
         element("title", label),
@@ -153,12 +156,12 @@ def _certificate(
 
 
 def _head(kind: str, position: float, top: float, height: float, *, right: bool) -> Markup:
-    """The edge of a bar, with a small triangle that points the way the bound pushes."""
+    """Draw the edge of a bar with a small triangle in the direction of the bound."""
     size = height / 2 - 2
     tip = size if right else -size
     shape = element("path", class_="head", d=f"M0 {-size:g}L{tip:g} 0L0 {size:g}Z")
     edge = element("line", class_="edge", x1=0, x2=0, y1=-height / 2, y2=height / 2)
-    # A nested svg carries the position in per cent; what is inside it is in pixels.
+    # A nested svg has its position in per cent and its contents in pixels.
     return element(
         "svg",
         edge,
@@ -193,7 +196,7 @@ def _labels(
 
 
 def _label(kind: str, text: str, position: float, y: float, anchor: str) -> Markup:
-    """A label beside its mark, turned inward at the ends of the line."""
+    """Draw a label next to its mark, turned inward at the ends of the line."""
     if position < 14:
         anchor = "start"
     elif position > 86:
@@ -225,4 +228,4 @@ def _in_words(texts: tuple[str, str, str], numbers: Numbers, *, at_least: bool) 
     ]
     parts.append("no lower bound" if lower is None else f"lower bound {low}")
     parts.append("no upper bound" if upper is None or is_infinite(upper) else f"upper bound {high}")
-    return "; ".join(parts)
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""One cell of a row as the page shows it: a line of the row's table, with its evidence folded below it."""
+"""Turn one cell of a row into what the page shows: a line of the row's table, with folded evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CellView", "cell_view"]
 
 @dataclass(frozen=True)
 class CellView:
-    """One cell as the template shows it; strings are plain text."""
+    """One cell as the template shows it. Strings are plain text."""
 
     name: str
     claim: str
@@ -26,7 +26,7 @@ class CellView:
     lower: str
     upper: str
     verdict: str
-    label: str
+    shown: str
     verdict_class: str
     strength: str
     alarm: str
@@ -40,7 +40,7 @@ class CellView:
 
 
 def cell_view(data: object) -> CellView:
-    """Everything that the page shows of one cell. Missing or ill-typed fields are shown as missing."""
+    """Return everything that the page shows of one cell. Missing or ill-typed fields are shown as missing."""
     cell = data if isinstance(data, Mapping) else {"name": describe(data)}
     claim = read_object(cell, "claim")
     verdict, expect = read_text(cell, "verdict"), read_text(cell, "expect")
@@ -57,7 +57,7 @@ def cell_view(data: object) -> CellView:
         lower=texts[0],
         upper=texts[2],
         verdict=verdict,
-        label=verdict,
+        shown="refuted, as expected" if verdict == expect == "refuted" else verdict,
         verdict_class=verdict if verdict in VERDICTS else "unknown",
         strength=shown_strength(cell),
         alarm="" if verdict == expect else f"expected {expect or 'nothing'}",

@@ -1,8 +1,7 @@
-"""From a plot's data to a figure: hand-made SVG, its axis titles, its legend and its note.
+"""Draw a plot as a figure: SVG, axis titles, a legend and a note.
 
-A figure is 480 units wide and as many pixels as its place gives it. Axis titles and legends are HTML, so
-that they wrap on a phone. Series are told apart by colour, dash and marker together; colours are those of
-Okabe and Ito.
+A figure is 480 units wide and scales to the available width. Axis titles and legends are HTML, so that they
+wrap on a phone. Series differ in colour, dash and marker. The colours are from Okabe and Ito.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ COLOURS, DASHES = 8, 4
 MAX_MARKERS = 28
 #: The height of a bar with the gap below it, and of each line of its label.
 BAR_ROW, LABEL_LINE = 22.0, 16.0
-#: Characters of a line of a label: longer ones are wrapped, never cut.
+#: Characters of a line of a label. Longer labels are wrapped, never cut.
 MAX_LABEL = 60
 
 
@@ -47,9 +46,7 @@ class Line:
 
 
 def draw_plot(data: object) -> Markup:
-    """Draw one plot of a report as a ``figure``. A plot that cannot be read becomes a sentence that says
-    why.
-    """
+    """Draw one plot of a report as a ``figure``, or say in a sentence why it cannot be read."""
     try:
         plot = read_plot(data)
     except InvalidParameterError as error:
@@ -115,7 +112,7 @@ def _line_chart(
 
 
 def _lost(line: Line, *, x_log: bool, y_log: bool) -> int:
-    """How many points a logarithmic axis cannot show."""
+    """Return how many points a logarithmic axis cannot show."""
     pairs = zip(line.x, line.y, strict=True)
     return sum(
         x is not None and y is not None and ((x_log and x <= 0) or (y_log and y <= 0)) for x, y in pairs
@@ -162,7 +159,7 @@ def _band(line: Line, across: Scale, up: Scale) -> Markup:
 
 
 def _frame(across: Scale, up: Scale, *, rows: bool = True) -> Markup:
-    """Grid lines, axis and tick labels."""
+    """Draw grid lines, axis and tick labels."""
     parts = []
     for tick in up.ticks(5) if rows else []:
         y = up(tick)
@@ -213,7 +210,7 @@ def _histogram(plot: Plot) -> list[Markup]:
     places: list[float] = plot["values"] if "values" in plot else plot["edges"]
     claimed: float | None = plot["claimed"]
     if not counts or not any(counts):
-        return [element("p", f"No finite loss to show; {plot['infinite']} infinite.", class_="problem")]
+        return [element("p", f"No loss is finite, and {plot['infinite']} are infinite.", class_="problem")]
     limits = [] if claimed is None else ([claimed, -claimed] if min(places) < 0 else [claimed])
     across = Scale.around([*places, *limits], start=LEFT, end=RIGHT, pad=0.05)
     up = Scale.around(
@@ -239,19 +236,21 @@ def _histogram(plot: Plot) -> list[Markup]:
     if plot["infinite"]:
         picture.append(
             element(
-                "p", f"{plot['infinite']:,} losses were infinite and lie off this axis.", class_="note alarm"
+                "p",
+                f"{plot['infinite']:,} losses were infinite and are not on this axis.",
+                class_="note alarm",
             )
         )
     return picture
 
 
 def _spans(plot: Plot, across: Scale) -> list[tuple[float, float]]:
-    """Left and right end of each column in pixels; atoms get columns that leave gaps between neighbours."""
+    """Return the left and right end of each column in pixels. Columns of atoms have gaps between them."""
     if "edges" in plot:
         ends = [across(e) for e in plot["edges"]]
         if min(b - a for a, b in pairwise(ends)) > 2.0:
             return [(a + 0.4, b - 0.4) for a, b in pairwise(ends)]
-        # Bins that are thinner than a line on these axes are drawn as atoms, so that none is lost to the eye.
+        # Bins thinner than a line on these axes are drawn as atoms, so that they stay visible.
         return [((a + b) / 2 - 2.5, (a + b) / 2 + 2.5) for a, b in pairwise(ends)]
     centres = [across(v) for v in plot["values"]]
     ordered = sorted(centres)
@@ -267,11 +266,11 @@ def _columns(
     claimed: float | None,
     up: Scale,
 ) -> list[Markup]:
-    """All columns as two paths: those within the claim and those beyond it."""
+    """Draw all columns as two paths: columns within the claim, and columns beyond it."""
     paths = {"column": "", "column beyond": ""}
     for i, ((left, right), count) in enumerate(zip(spans, counts, strict=True)):
         if count > 0:
-            # A bin is beyond the claim only if all of it is; losses a rounding error above are not.
+            # A bin is beyond the claim only if all of it is, by more than a rounding error.
             inner = abs(places[i]) if len(places) == len(counts) else _inner(places[i], places[i + 1])
             beyond = claimed is not None and inner > claimed * (1 + 1e-9)
             paths["column beyond" if beyond else "column"] += (
@@ -281,7 +280,7 @@ def _columns(
 
 
 def _inner(left: float, right: float) -> float:
-    """The smallest absolute value in a bin."""
+    """Return the smallest absolute value in a bin."""
     return 0.0 if left <= 0 <= right else min(abs(left), abs(right))
 
 
@@ -364,9 +363,9 @@ def _table(plot: Plot) -> list[Markup]:
 
 
 def _is_number(column: Sequence[object]) -> bool:
-    """Whether a column holds numbers and gaps only."""
-    told = [cell for cell in column if cell is not None]
-    return bool(told) and all(isinstance(c, int | float) and not isinstance(c, bool) for c in told)
+    """Return whether a column holds only numbers and gaps, and at least one number."""
+    values = [cell for cell in column if cell is not None]
+    return bool(values) and all(isinstance(c, int | float) and not isinstance(c, bool) for c in values)
 
 
 _DRAW: dict[str, Callable[[Plot], list[Markup]]] = {

@@ -1,13 +1,13 @@
-"""What got worse from one report to another: rows and cells against what they were before.
+"""List what got worse from one report to another.
 
-Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, or
-consistent no longer and not verified either, one that holds with less behind it, a new one against its
-expectation, and one that is gone. From consistent to verified is better, whatever the suite expects. One with
-another claim or role is another one: what was stated is stated no more, which is worse, whatever the new
-claim's verdict; so is a cell that no longer decides its row, and a verdict of the same strength that assumes
-more, or was looked at in another scope or on fewer points. A run that was stopped, that could not serve a
-suite, or that has a smaller profile, a larger error level or a weaker ``--require``, or that accepts more, is
-worse as a whole. Bounds are not compared: they move with the seed.
+A row or cell is worse if it was as expected before and is not now, is no longer verified, is no longer
+consistent (and not verified either), holds by weaker evidence, is new and not as expected, or is gone. A
+change from consistent to verified is better, whatever the suite expects. A row or cell with another claim or
+role is worse, whatever the new claim's verdict, because the former statement is no longer made. So is a cell
+that no longer decides its row, and a verdict of the same strength that assumes more, or covers another scope
+or fewer points. A run is worse as a whole if it was stopped, could not load a suite, has a smaller profile, a
+larger significance level or a weaker ``--require``, or accepts more. Bounds are not compared, because they
+change with the seed.
 """
 
 from __future__ import annotations
@@ -29,35 +29,45 @@ REQUIRED = (None, "proved")
 #: Most first.
 ACCEPTED = ("consistent", None)
 
-#: One row, or one cell of it, by its name, with what is compared of it.
+#: One row or cell: its name, and its JSON.
 Part = tuple[str, Mapping[str, Any]]
 
 
 def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """One line on each row or cell of ``new`` that is worse than in ``old``, and on the run itself; both are
-    read reports."""
+    """Return one line for each way in which the run ``new``, or a row or cell of it, is worse than ``old``.
+
+    Both arguments are reports as ``read_report`` returns them.
+    """
     before, after = dict(_parts(old)), dict(_parts(new))
     lines = list(_worse_run(old, new))
-    lines += [f"{name}: {_said(part)} before, gone now" for name, part in before.items() if name not in after]
+    lines += [
+        f"{name}: {_verdict(part)} before, gone now" for name, part in before.items() if name not in after
+    ]
     for name, part in after.items():
         earlier = before.get(name)
         if earlier is None:
             if not _fine(part):
-                lines.append(f"{name}: new, {_said(part)}, expected {part['expect']}")
+                lines.append(f"{name}: new, {_verdict(part)}, expected {part['expect']}")
         elif _stated(earlier) != _stated(part):
-            lines.append(f"{name}: {_changed(earlier, part)}; {_said(earlier)} before, {_said(part)} now")
+            lines.append(
+                f"{name}: {_changed(earlier, part)}, {_verdict(earlier)} before, {_verdict(part)} now"
+            )
         elif earlier.get("deciding", True) and not part.get("deciding", True):
-            lines.append(f"{name}: it decided its row before and does not now; {_said(part)}")
+            lines.append(f"{name}: it decided its row before and does not now, {_verdict(part)}")
         elif _is_worse(earlier, part):
-            lines.append(f"{name}: {_said(earlier)} before, {_said(part)} now, expected {part['expect']}")
+            lines.append(
+                f"{name}: {_verdict(earlier)} before, {_verdict(part)} now, expected {part['expect']}"
+            )
         elif less := _covers_less(earlier, part):
-            lines.append(f"{name}: {_said(part)} as before, {less}")
+            lines.append(f"{name}: {_verdict(part)} as before, {less}")
     return lines
 
 
 def _worse_run(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """One line on each way in which the run as a whole looked at less, or demanded less. A suite that was not
-    run is named even if it was not run before: nothing is known of its rows."""
+    """Yield one line for each way in which the run as a whole checked less or demanded less.
+
+    A suite that was not run is named even if it was not run before, because its rows have no results.
+    """
     for item in new.get("broken", ()):
         yield f"suite {item['suite']}: not run"
     if not new["complete"]:
@@ -67,14 +77,14 @@ def _worse_run(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         if order.index(now) < order.index(before):
             yield f"run: {name} {before or 'none'} before, {now or 'none'} now"
     if new["alpha"] > old["alpha"]:
-        yield f"run: error level {old['alpha']:g} before, {new['alpha']:g} now"
+        yield f"run: significance level {old['alpha']:g} before, {new['alpha']:g} now"
 
 
 def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """One line on each row or cell that is worse in ``old`` than in ``new``, without those that are new."""
+    """Return one line for each row or cell that is better in ``new`` than in ``old``, except new ones."""
     before, after = dict(_parts(old)), dict(_parts(new))
     return [
-        f"{name}: {_said(before[name])} before, {_said(part)} now"
+        f"{name}: {_verdict(before[name])} before, {_verdict(part)} now"
         for name, part in after.items()
         if name in before
         and _stated(before[name]) == _stated(part)
@@ -92,12 +102,12 @@ def _parts(report: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _stated(part: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The claim, and of a row its role. The words that dpaudit puts a claim in change with dpaudit."""
+    """Return the claim and role. The claim in words is left out, because it can change with dpaudit."""
     return {name: value for name, value in part["claim"].items() if name != "in_words"}, role_of(part)
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In which way another thing is stated."""
+    """Say how the claim or role changed."""
     if _stated(before)[0] == _stated(now)[0]:
         return f"its role was {role_of(before)!r} and is {role_of(now)!r}"
     old, new = before["claim"]["in_words"], now["claim"]["in_words"]
@@ -105,13 +115,13 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _fine(part: Mapping[str, Any]) -> bool:
-    """As expected, with all its cells; what else ``--require`` asks of a row, it says itself."""
+    """Return whether a part is as expected with all its cells, and accepted (also under ``--require``)."""
     return as_expected(part) and bool(part.get("accepted", True))
 
 
 def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     old, new = before["verdict"], now["verdict"]
-    if old != new and old in HOLDS and new in HOLDS:  # whatever the suite expects by now
+    if old != new and old in HOLDS and new in HOLDS:  # whatever the suite expects now
         return bool(new == "consistent")
     if _fine(before) != _fine(now):
         return _fine(before)
@@ -121,8 +131,10 @@ def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def _covers_less(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """How a verdict of the same strength rests on more assumptions, or on less that was looked at; empty if
-    it does not. A refutation stands on what it found, wherever that was."""
+    """Say how a verdict of the same strength assumes more or covers less, or return an empty text.
+
+    A refutation needs one violation only, so its coverage does not matter.
+    """
     if before["verdict"] != now["verdict"] or now["verdict"] not in (*HOLDS, "inconclusive"):
         return ""
     if _strength(before) != _strength(now):
@@ -134,13 +146,13 @@ def _covers_less(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if scopes[0] and scopes[0] != scopes[1]:
         return f"for {scopes[1]!r}, before for {scopes[0]!r}"
     if shown_strength(now) in ("proved", "proved in scope", "accounted"):
-        return ""  # the estimates beside it decide nothing
+        return ""  # the estimates next to a certificate do not decide
     points = [sum(item["samples"] for item in _computations(part)) for part in (before, now)]
     if points[1] < points[0]:
         return f"on {points[1]} points, before on {points[0]}"
     grids = [{item["scope"] for item in _estimates(part)} for part in (before, now)]
     if grids[0] - grids[1] and points[1] == points[0]:
-        return f"no longer looked at {sorted(grids[0] - grids[1])[0]!r}"
+        return f"no longer checked on {sorted(grids[0] - grids[1])[0]!r}"
     return ""
 
 
@@ -153,7 +165,7 @@ def _estimates(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _computations(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The estimates that hold for certain: their samples are the points of a grid."""
+    """Return the estimates at confidence 1. Their samples are the points of a grid."""
     return [item for item in _estimates(part) if item["confidence"] == 1]
 
 
@@ -161,6 +173,6 @@ def _strength(part: Mapping[str, Any]) -> int:
     return STRENGTHS.index(shown_strength(part) or "none")
 
 
-def _said(part: Mapping[str, Any]) -> str:
+def _verdict(part: Mapping[str, Any]) -> str:
     strength = shown_strength(part)
     return f"{part['verdict']} / {strength}" if strength else str(part["verdict"])

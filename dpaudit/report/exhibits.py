@@ -1,7 +1,7 @@
-"""From the evidence of a row, as JSON, to what a reader is shown: trees of rules, a table of sites, facts.
+"""Turn the evidence of a row, as JSON, into what the page shows: trees of rules, a table of sites, facts.
 
-A report is read, not trusted: a field that is missing or of another type is left out or described, never an
-error. Long witnesses and wide trees are cut, and the cut says how much it left out; the JSON report has
+The report is not trusted. A field that is missing or has an unexpected type is left out or described, and is
+never an error. Long witnesses and wide trees are cut with a note on how much is left out. The JSON report has
 everything.
 """
 
@@ -20,14 +20,14 @@ from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, sh
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
 
 MAX_SITES = 40
-#: Losses are computed for at most so many sites of one witness; of a longer one the first sites are shown.
+#: Losses are computed for at most this many sites of one witness. Only the first sites of a longer one count.
 MAX_LOSSES = 1000
 MAX_NODES = 300
 MAX_TREE_DEPTH = 24
 MAX_EVENTS = 8
-#: Values and sites that the sentence on an event names.
+#: The largest number of events or sites that the sentence on an event names.
 MAX_WORDS = 3
-#: Values of one event that it names with their sites.
+#: The largest number of values of one event that it names with their sites.
 MAX_SHOWN = 12
 
 Fact = tuple[str, str]
@@ -45,7 +45,7 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class TreeLine:
-    """One line of a tree from top to bottom, ``depth`` steps to the right; ``note`` says what is left out."""
+    """One line of a tree, indented by ``depth`` steps. ``note`` says what is left out."""
 
     depth: int
     rule: str
@@ -55,7 +55,7 @@ class TreeLine:
 
 @dataclass(frozen=True)
 class SiteLine:
-    """One site of a witness: both distributions, the value that came out, and what it adds to the loss."""
+    """One site of a witness: both distributions, the value, and its contribution to the privacy loss."""
 
     site: str
     distribution: str
@@ -67,8 +67,9 @@ class SiteLine:
 @dataclass(frozen=True)
 class Exhibit:
     """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty.
-    ``event`` is what a witness's adversary sees, in words.
-    ``exact`` is an estimate at confidence 1: a computation, which no sample enters.
+
+    ``event`` describes what the adversary of a witness sees. ``exact`` marks an estimate at confidence 1,
+    which is a computation without samples.
     """
 
     kind: str
@@ -90,7 +91,7 @@ class Exhibit:
 
     @property
     def tag(self) -> str:
-        """What the evidence is called."""
+        """The name of this kind of evidence."""
         return "computation" if self.exact else self.kind
 
 
@@ -99,7 +100,7 @@ def _tree_lines(node: TreeNode, depth: int) -> Iterator[TreeLine]:
     for premise in node.premises:
         yield from _tree_lines(premise, depth + 1)
     if node.left_out:
-        yield TreeLine(depth + 1, "", note=f"and {node.left_out} more, in the JSON report")
+        yield TreeLine(depth + 1, "", note=f"and {node.left_out} more in the JSON report")
 
 
 def exhibit(data: object) -> Exhibit:
@@ -122,7 +123,7 @@ def exhibit(data: object) -> Exhibit:
 
 def _certificate(data: Mapping[str, Any]) -> Exhibit:
     assumptions = tuple(describe(a) for a in _listed(data.get("assumptions")))
-    strength = "Accounted: it holds under its assumptions." if assumptions else "Proved: nothing is assumed."
+    strength = "Accounted: it holds under its assumptions." if assumptions else "Proved without assumptions."
     tree = _Trees().rule(data.get("tree"))
     return Exhibit(
         kind="certificate",
@@ -134,7 +135,7 @@ def _certificate(data: Mapping[str, Any]) -> Exhibit:
 
 
 def _program(data: Mapping[str, Any]) -> Exhibit:
-    """A proof of a program: its scope, what it assumes, how large it is; its tree is in the report alone."""
+    """Show the scope, assumptions and size of a program's proof. Only the JSON report has its tree."""
     body = data.get("body")
     parts = body if isinstance(body, Mapping) else {}
     sizes = [
@@ -150,20 +151,20 @@ def _program(data: Mapping[str, Any]) -> Exhibit:
     return Exhibit(
         kind="program proof",
         headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
-        description=f"Proved for {describe(data.get('scope'))}. Nothing is said of other data.",
+        description=f"Proved for {describe(data.get('scope'))}. The proof does not cover other data.",
         facts=tuple(sizes),
         assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
     )
 
 
 class _Trees:
-    """Reads the trees of one exhibit with a common limit on nodes, so that no file makes an endless page."""
+    """Reader of the trees of one exhibit. A common limit on nodes keeps the page finite for any file."""
 
     def __init__(self) -> None:
         self.left = MAX_NODES
 
     def rule(self, data: object, depth: int = 0) -> TreeNode | None:
-        """A rule application of a certificate, with its premises; ``None`` once the limit is reached."""
+        """Return a rule application with its premises, or ``None`` once the limit is reached."""
         if not isinstance(data, Mapping) or not self._take(depth):
             return None
         premises = _listed(data.get("premises"))
@@ -174,7 +175,7 @@ class _Trees:
         return TreeNode(describe(data.get("rule")), facts + extra, tuple(nodes), len(premises) - len(nodes))
 
     def event(self, data: object) -> TreeNode | None:
-        """One event of a mixture: the values shown, and how either input can produce them."""
+        """Return one event of a mixture: the output values, and how either input can produce them."""
         if not isinstance(data, Mapping) or not self._take(0):
             return None
         sides = [
@@ -182,19 +183,19 @@ class _Trees:
             for name, key in (("on the recorded input", "recorded"), ("on the neighbour", "neighbour"))
             for below in [self.step(data.get(key), 2)]
         ]
-        return TreeNode("event", (("shown", describe(data.get("values"))),), tuple(sides))
+        return TreeNode("event", (("output", describe(data.get("values"))),), tuple(sides))
 
     def step(self, data: object, depth: int) -> TreeNode | None:
-        """A step of a mixture's tree: a hidden draw with branches, a shown value, or the end of a path."""
+        """Return a step of a mixture's tree: a hidden draw, an output value, or the end of a path."""
         if not isinstance(data, Mapping) or not self._take(depth):
             return None
         if "end" in data:
-            return TreeNode("shows the event" if data["end"] is True else "shows something else")
-        distribution = (("law", describe(data.get("law"))),)
+            return TreeNode("in the event" if data["end"] is True else "not in the event")
+        distribution = (("distribution", describe(data.get("law"))),)
         if "see" in data:
             below = self.step(data.get("then"), depth + 1)
             return TreeNode(
-                f"shown: {describe(data['see'])}", distribution, () if below is None else (below,)
+                f"output: {describe(data['see'])}", distribution, () if below is None else (below,)
             )
         branches = [b for b in _listed(data.get("branches")) if isinstance(b, Mapping)]
         nodes = []
@@ -230,7 +231,7 @@ def _witness(data: Mapping[str, Any]) -> Exhibit:
         facts=(
             ("form", describe(data.get("form"))),
             ("origin", describe(data.get("origin"))),
-            ("seen by", describe(body.get("view"))),
+            ("adversary's view", describe(body.get("view"))),
         ),
         description=str(data.get("description") or ""),
         event=_event_in_words(body, sites, events),
@@ -244,28 +245,30 @@ def _witness(data: Mapping[str, Any]) -> Exhibit:
 def _event_in_words(
     body: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], events: Sequence[object]
 ) -> str:
-    """What the adversary sees on one input, more often than on its neighbour: the shown values of a mixture's
-    event, what leaked, or what came out at the sites; empty where a witness is about two distributions
-    alone."""
+    """Describe what the adversary sees on one input more often than on its neighbour.
+
+    This is the output of a mixture's event, the leak, or the values at the sites. The text is empty for a
+    witness about two distributions alone.
+    """
     shown = [e for e in events if isinstance(e, Mapping) and e.get("values")]
     if shown:
         seen = ", or ".join(_shown_in_words(e) for e in shown[:MAX_WORDS])
-        return f"what is seen is {seen}{_and_more(len(shown))}"
+        return f"the output is {seen}{_and_more(len(shown))}"
     leak = body.get("leak")
     if isinstance(leak, Mapping) and "recorded" in leak:
         here, there = describe(leak["recorded"]), describe(leak.get("neighbour"))
-        where = f" at {describe(leak['site'])}" if leak.get("site") else ""
-        what = f"{describe(leak.get('what'))}{where}"
-        return f"{what} is {here}, which the neighbour never shows: there it is {there}"
-    told = [
+        place = f" at {describe(leak['site'])}" if leak.get("site") else ""
+        what = f"{describe(leak.get('what'))}{place}"
+        return f"{what} is {here}, which never occurs on the neighbour: there it is {there}"
+    values = [
         f"{describe(site.get('site'))} = {describe(site.get('value', site.get('outcomes')))}"
         for site in sites[:MAX_WORDS]
     ]
-    return f"what comes out: {'; '.join(told)}{_and_more(len(sites))}" if told else ""
+    return f"the values are {', '.join(values)}{_and_more(len(sites))}" if values else ""
 
 
 def _shown_in_words(event: Mapping[str, Any]) -> str:
-    """The values of an event with the names of their sites, where a path of its tree names as many."""
+    """Return the values of an event, with the names of their sites if a path of its tree names as many."""
     values, names, node = event["values"], [], event.get("recorded")
     while isinstance(node, Mapping) and "end" not in node:
         if "see" in node:
@@ -290,16 +293,16 @@ def _cut_note(number: int, what: str) -> str:
 def _leak(data: object) -> tuple[Fact, ...]:
     if not isinstance(data, Mapping):
         return ()
-    names = {"what": "leak of", "recorded": "one input shows", "neighbour": "its neighbour shows", "to": "to"}
+    names = {"what": "leak of", "recorded": "on one input", "neighbour": "on its neighbour", "to": "to"}
     return tuple((names.get(str(key), words(key)), describe(value)) for key, value in data.items())
 
 
 def _site_lines(sites: list[Mapping[str, Any]]) -> list[SiteLine]:
-    """All sites if they are few; else those with the largest losses, in the order of the run."""
-    looked = sites[:MAX_LOSSES]
-    losses = [_loss(site) for site in looked]
-    ranked = sorted(range(len(looked)), key=lambda i: (-abs(losses[i] or 0.0), i))
-    return [_site(looked[i], losses[i]) for i in sorted(ranked[:MAX_SITES])]
+    """Return all sites if they are few, else the sites with the largest losses in the order of the run."""
+    examined = sites[:MAX_LOSSES]
+    losses = [_loss(site) for site in examined]
+    ranked = sorted(range(len(examined)), key=lambda i: (-abs(losses[i] or 0.0), i))
+    return [_site(examined[i], losses[i]) for i in sorted(ranked[:MAX_SITES])]
 
 
 def _site(data: Mapping[str, Any], loss: float | None) -> SiteLine:
@@ -325,9 +328,9 @@ def _session_words(data: Mapping[str, Any], kernel: str, queries: str) -> str:
 
 
 def _loss(data: Mapping[str, Any]) -> float | None:
-    """What a site adds to the loss, in floats; ``None`` if its distributions cannot be read.
+    """Return a site's contribution to the privacy loss as a float, or ``None`` if it cannot be computed.
 
-    This is for the reader's eye: the verdict rests on the same number in balls (``dpaudit verify``).
+    This is for display only. The verdict rests on the same number in ball arithmetic (``dpaudit verify``).
     """
     try:
         with np.errstate(all="ignore"):
@@ -341,7 +344,7 @@ def _loss(data: Mapping[str, Any]) -> float | None:
                 site = WitnessSite.from_json(dict(data))
                 here, there = site.distribution.logp(site.value), site.distribution_neighbour.logp(site.value)
             loss = float(np.sum(np.asarray(here) - np.asarray(there)))
-    except Exception:  # whatever an edited file provokes: the site is then shown without a number
+    except Exception:  # an edited file may raise anything, and the site is then shown without a number
         return None
     return None if math.isnan(loss) else loss
 

@@ -1,7 +1,7 @@
-"""What a run found, for each paper: what it states, what holds, what does not, by how much, how it is
-repaired. The page, the terminal and the Markdown table all begin with it.
+"""Collect the findings of each paper: what it states, what is false and by how much, and the repairs.
 
-It reads results as a report has them; fields that are missing or of another type are shown as missing.
+The page, ``dpaudit report`` and the Markdown table begin with these findings. Fields of the report that are
+missing or of an unexpected type are shown as missing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ __all__ = ["Finding", "PaperFindings", "by_how_much", "counted", "findings", "fi
 
 Result = Mapping[str, Any]
 
-#: A claim that is missed by less than this factor is told by its numbers alone.
-WORTH_A_FACTOR = 1.005
+#: The factor between bound and claim is shown only if it is at least this.
+FACTOR_FROM = 1.005
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of a paper that is false. ``much`` is by how much, in words; ``repairs`` are the repairs of
-    this very row that hold, ``tried`` those that do not or are open.
+    """A stated row that is false.
+
+    ``much`` compares the bound with the claim in words. ``repairs`` are the repairs of this row that hold.
+    ``tried`` are its repairs that are refuted or open.
     """
 
     result: Result
@@ -39,9 +41,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class PaperFindings:
-    """One paper. ``stated`` has the rows that the paper itself states, by role (``STATED``), roles without
-    rows left out; ``false`` and ``open`` are among them, claims before steps. ``outside`` are the settings
-    that a claim does not extend to, ``unchecked`` counts the claims that no computation can check.
+    """The findings of one paper.
+
+    ``stated`` holds the rows that the paper itself states, by role (``STATED``), without empty roles.
+    ``false`` and ``open`` are among them, claims before steps. ``outside`` holds refuted settings outside the
+    stated conditions. ``unchecked`` counts the claims that no computation can check.
     """
 
     paper: str
@@ -54,12 +58,12 @@ class PaperFindings:
 
 
 def findings(report: Mapping[str, Any]) -> list[PaperFindings]:
-    """The findings of each paper that has a row, in the order of the suites, other papers by name."""
+    """Return the findings of each paper with a row, in the order of the suites, then other papers by name."""
     rows: dict[str, list[Result]] = {}
     for result in sorted(read_list(report, "results"), key=_place):
         rows.setdefault(read_text(result, "paper"), []).append(result)
     suites = [suite for suite in read_list(report, "suites") if isinstance(suite, Mapping)]
-    titles: dict[str, dict[str, None]] = {}  # of a paper in several files each title once, in their order
+    titles: dict[str, dict[str, None]] = {}  # a dict keeps each title of a paper once, in order
     for suite in suites:
         titles.setdefault(read_text(suite, "paper"), {})[read_text(suite, "title")] = None
     named = [read_text(suite, "paper") for suite in suites]
@@ -110,7 +114,7 @@ def _finding(row: Result, mending: Mapping[str, Sequence[Result]]) -> Finding:
 
 
 def counted(rows: Iterable[Result], verdict: str) -> str:
-    """How many rows have a verdict, with the strengths behind it: ``12 (8 proved, 4 tested)``."""
+    """Return how many rows have a verdict, split by strength: ``12 (8 proved, 4 tested)``."""
     group = [row for row in rows if row.get("verdict") == verdict]
     kinds = Counter(shown_strength(row) for row in group)
     known = [f"{kinds[kind]} {kind}" for kind in STRENGTHS[::-1] if kind != "none" and kinds[kind]]
@@ -118,10 +122,10 @@ def counted(rows: Iterable[Result], verdict: str) -> str:
 
 
 def by_how_much(result: Result) -> str:
-    """What a refuted row found against what it claims: ``ε ≥ 1.499, claimed ≤ 1 (1.49 times)``.
+    """Compare the bound of a refuted row with its claim: ``ε ≥ 1.499, claimed ≤ 1 (1.49 times)``.
 
-    Where the row has no bound of its own, the first refuted cell that decides speaks for it, by name. Empty
-    where neither has one, and for rows about controls, whose number counts cells.
+    If the row itself has no such bound, the text names the first refuted deciding cell that has one. It is
+    empty if there is none, and for rows about controls, whose number counts cells.
     """
     if read_object(result, "claim").get("type") == Controls.type:
         return ""
@@ -134,14 +138,14 @@ def by_how_much(result: Result) -> str:
             and cell.get("verdict") == "refuted"
             and cell.get("deciding") is not False
         ):
-            told = _missed(cell)
-            if told:
-                return f"{told} at {signs(read_text(cell, 'name'))}"
+            missed = _missed(cell)
+            if missed:
+                return f"{missed} at {signs(read_text(cell, 'name'))}"
     return ""
 
 
 def _missed(part: Result) -> str:
-    """The bound of a row or a cell that contradicts its claim, and the claim; empty where none does."""
+    """Return the bound of a row or cell that contradicts its claim, and the claim, or an empty text."""
     at_least = read_object(part, "claim").get("type") == LowerBound.type
     lower, claimed, upper = (as_number(part.get(key)) for key in ("lower", "claimed", "upper"))
     found = upper if at_least else lower
@@ -155,21 +159,24 @@ def _missed(part: Result) -> str:
 
 
 def _factor(large: float, small: float) -> str:
-    """How many times too large or too small, rounded down; nothing where the claim is 1, so that the bound is
-    the factor, or where there is no ratio."""
-    if not 0 < small < large or 1 in (large, small) or is_infinite(large) or large < WORTH_A_FACTOR * small:
+    """Return the ratio of bound and claim, rounded down.
+
+    The text is empty if either number is 1, because the other one is then the factor, and if there is no
+    finite ratio.
+    """
+    if not 0 < small < large or 1 in (large, small) or is_infinite(large) or large < FACTOR_FROM * small:
         return ""
     return f" ({show(large / small, digits=3, toward='down')} times)"
 
 
 def named_repair(repair: Result) -> str:
-    """The id of a repair that holds, with its verdict where that is no more than consistent."""
-    held = read_text(repair, "verdict")
-    return read_text(repair, "id") + (f" ({held})" if held != "verified" else "")
+    """Return the id of a repair that holds, with its verdict if that is only consistent."""
+    verdict = read_text(repair, "verdict")
+    return read_text(repair, "id") + (f" ({verdict})" if verdict != "verified" else "")
 
 
 def first_reason(result: Result) -> str:
-    """Why a row is open: its first reason, else its first unmet condition, else those of its open cells."""
+    """Return the first reason or unmet condition of an open row, or of its first open cell that has one."""
     cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
     for part in (result, *(cell for cell in cells if cell.get("verdict") == "inconclusive")):
         for line in (*read_lines(part, "reasons"), *read_lines(part, "obstacles")):

@@ -1,7 +1,7 @@
-"""A report as tidy data frames: one line a row, and one line a cell.
+"""Convert a report to tidy data frames with one line per row, or one line per cell.
 
-``Report.read("dpaudit-report.json").to_frame()``. pandas is imported here alone, and only when asked for a
-frame: what checks a report does not need it.
+Use ``Report.read("dpaudit-report.json").to_frame()``. Only this module imports pandas, and only when a frame
+is made, because checking a report does not need it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report"]
 
-#: What a row and a cell both have, as they stand in the report.
+#: Fields that rows and cells share, unchanged from the report.
 _SHARED = ("expect", "verdict", "strength", "quantity")
 _NUMBERS = ("claimed", "lower", "upper", "slack", "confidence")
 
@@ -49,23 +49,35 @@ _CELL = [
 
 @dataclass(frozen=True)
 class Report:
-    """A report that was read: the JSON ``document``, and frames made from it."""
+    """A report that was read.
+
+    Parameters
+    ----------
+    document : mapping
+        The JSON report.
+
+    Examples
+    --------
+    ``Report.read("dpaudit-report.json").to_frame()`` returns a pandas data frame with one line per row.
+    """
 
     document: Mapping[str, Any]
 
     @classmethod
     def read(cls, path: str | Path) -> Report:
-        """Read the report at ``path``; raises ``BrokenReportError`` for anything else than a whole one."""
+        """Read the report at ``path``. Raises ``BrokenReportError`` unless it is a complete report file."""
         return cls(read_report(Path(path)))
 
     def to_frame(self) -> pd.DataFrame:
-        """One line a row. ``claim`` is the claim in words, ``claim_id`` the row's id up to its first slash,
-        ``cells`` counts; a bound that is missing is NaN, an infinite one infinite.
+        """Return a data frame with one line per row.
+
+        ``claim`` is the claim in words, ``claim_id`` is the row's id up to its first slash, and ``cells`` is
+        the number of cells. A missing bound is NaN, and an infinite bound is infinite.
         """
         return _frame(self._rows(), columns=_ROW)
 
     def cells_frame(self) -> pd.DataFrame:
-        """One line a cell, with the ``id`` and the ``role`` of its row; numbers as in ``to_frame``."""
+        """Return a data frame with one line per cell, with the ``id`` and ``role`` of its row."""
         return _frame(self._cells(), columns=_CELL)
 
     def _rows(self) -> Iterator[dict[str, Any]]:

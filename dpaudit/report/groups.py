@@ -1,17 +1,15 @@
-"""The rows of a page put together by claim: what is printed, its repair beside it, steps folded under it,
-then what lies outside the paper's conditions, and the controls.
-"""
+"""Group the rows of a page by claim: the claim, its repairs, and folded steps, what-ifs and controls."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.report.fields import STRENGTHS, VERDICTS
 from dpaudit.report.notation import natural_key
-from dpaudit.report.roles import ROLE_WORDS, claim_id
+from dpaudit.report.roles import claim_id
 from dpaudit.report.rows import RowView
 
 __all__ = [
@@ -23,17 +21,17 @@ __all__ = [
     "links",
 ]
 
-#: The best comes first.
+#: The verdicts, the best first.
 SHOWN_VERDICTS = VERDICTS[::-1]
 
-#: Which rows stand where in the block of a claim. Rows of other roles are folded, one fold a role.
+#: Roles in the main column of a claim, and in the column beside it. Rows of other roles are folded by role.
 MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
 FOLDED = ("step", "what-if", "control")
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows of one role under a claim; open where one of them needs attention."""
+    """Rows of one role under a claim. A fold is open if one of its rows needs attention."""
 
     words: str
     rows: tuple[RowView, ...]
@@ -42,8 +40,10 @@ class Fold:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one claim of one paper. ``opened`` are those of ``main`` that a reader finds open, by
-    anchor: the claim itself (the first row, where none has its id) and what is refuted.
+    """The rows of one claim of one paper.
+
+    ``opened`` holds the anchors of the rows in ``main`` that start open: the claim itself (the first row, if
+    no row has the claim's id) and refuted rows.
     """
 
     id: str
@@ -54,42 +54,43 @@ class Group:
     folds: tuple[Fold, ...]
 
 
-def grouped(rows: Sequence[RowView]) -> list[Group]:
-    """One group a claim, in the order of the first row of each."""
+def grouped(rows: Sequence[RowView], headings: Mapping[str, str]) -> list[Group]:
+    """Return one group for each claim, in the order of their first rows. ``headings`` names each role."""
     found: dict[tuple[str, str], list[RowView]] = {}
     for row in rows:
         found.setdefault((row.paper, claim_id(row.id)), []).append(row)
-    return [_group(paper, name, group) for (paper, name), group in found.items()]
+    return [_group(paper, name, group, headings) for (paper, name), group in found.items()]
 
 
-def _group(paper: str, name: str, rows: Sequence[RowView]) -> Group:
+def _group(paper: str, name: str, rows: Sequence[RowView], headings: Mapping[str, str]) -> Group:
     ordered = sorted(rows, key=lambda row: natural_key(row.id))
     folds = []
     for role in FOLDED:
         inside = tuple(row for row in ordered if row.role == role)
         if inside:
             counts = Counter(row.label for row in inside)
-            said = ", ".join(f"{count} {label}" for label, count in counts.items())
+            verdicts = ", ".join(f"{count} {label}" for label, count in counts.items())
             alarm = any(row.urgent for row in inside)
-            folds.append(Fold(f"{ROLE_WORDS[role]}: {said}", inside, alarm))
+            folds.append(Fold(f"{headings[role]}: {verdicts}", inside, alarm))
     main = tuple(row for row in ordered if row.role in MAIN)
-    itself = [row for row in main if row.id == name] or main[:1]
+    claimed = [row for row in main if row.id == name] or main[:1]
     return Group(
         id=name,
         paper=paper,
         main=main,
-        opened=frozenset(row.anchor for row in main if row in itself or row.verdict == "refuted"),
+        opened=frozenset(row.anchor for row in main if row in claimed or row.verdict == "refuted"),
         beside=tuple(row for row in ordered if row.role in BESIDE),
         folds=tuple(folds),
     )
 
 
-def counts_by_role(rows: Sequence[RowView]) -> list[dict[str, Any]]:
-    """For each role that there is: how many rows with each verdict, and the strengths behind them; printed
-    claims stand there even without a row.
+def counts_by_role(rows: Sequence[RowView], headings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Count the rows with each verdict, and their strengths, for each role that occurs.
+
+    Stated claims are listed even if there are none.
     """
     counts = []
-    for role, words in ROLE_WORDS.items():
+    for role, words in headings.items():
         group = [row for row in rows if row.role == role]
         if group or role == "printed":
             counts.append({"role": role, "words": words, "count": len(group), "verdicts": _verdicts(group)})
@@ -97,7 +98,7 @@ def counts_by_role(rows: Sequence[RowView]) -> list[dict[str, Any]]:
 
 
 def _verdicts(rows: Sequence[RowView]) -> list[dict[str, Any]]:
-    """For each verdict: how many, the strengths behind them, and its share of a bar."""
+    """Return for each verdict the number of rows, their strengths, and the verdict's share of a bar."""
     found: list[dict[str, Any]] = []
     start = 0.0
     for verdict in SHOWN_VERDICTS:
@@ -117,11 +118,11 @@ def _verdicts(rows: Sequence[RowView]) -> list[dict[str, Any]]:
     return found
 
 
-def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
-    """For each paper and role: how many rows, how many with each verdict, how many not accepted."""
+def counts_by_paper(rows: Sequence[RowView], headings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Count the rows, the rows with each verdict, and the rows not accepted, for each paper and role."""
     counts = []
     for paper in sorted({row.paper for row in rows}, key=natural_key):
-        for role, words in ROLE_WORDS.items():
+        for role, words in headings.items():
             group = [row for row in rows if (row.paper, row.role) == (paper, role)]
             if group:
                 counts.append(
@@ -138,14 +139,14 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Links:
-    """The rows that a row mends, and those that mend it."""
+    """The rows that a row mends, and the rows that mend it."""
 
     mends: tuple[RowView, ...]
     mended_by: tuple[RowView, ...]
 
 
 def links(rows: Sequence[RowView]) -> dict[str, Links]:
-    """The links between repairs and what they mend, by the anchor of every row that has one."""
+    """Return the links between repairs and the rows they mend, by the anchor of each linked row."""
     known = {(row.paper, row.id): row for row in rows}
     mending = _repairs(rows)
     found: dict[str, Links] = {}
@@ -158,7 +159,7 @@ def links(rows: Sequence[RowView]) -> dict[str, Links]:
 
 
 def _repairs(rows: Iterable[RowView]) -> dict[tuple[str, str], list[RowView]]:
-    """The repairs among ``rows`` by the paper and the id of what they mend, each in its order."""
+    """Return the repairs among ``rows``, by the paper and id of the row they mend, in their order."""
     found: dict[tuple[str, str], list[RowView]] = {}
     for row in rows:
         for name in dict.fromkeys(row.mends):

@@ -1,10 +1,10 @@
-"""The HTML report: one self-contained file made from the JSON report, and from nothing else.
+"""Render the HTML report: one self-contained file made from the JSON report alone.
 
-It opens offline (no font, script, image or style from elsewhere), can be read without JavaScript, and trusts
-nothing that a suite wrote: all text is escaped by the template engine, anchors are rebuilt from safe
-characters, and the page's own content policy admits only the one script and the one style sheet whose hashes
-it carries. A long report's evidence is packed (``dpaudit.report.units``): there the script unfolds it, from
-markup that this module has escaped. Equal reports give equal bytes.
+The page opens offline (no font, script, image or style from elsewhere) and can be read without JavaScript. It
+trusts no text of a suite. The template engine escapes all text, anchors are rebuilt from safe characters, and
+the page's content policy admits only the one script and the one style sheet whose hashes it contains. The
+evidence of a long report is packed (``dpaudit.report.units``). The script unfolds it from markup that this
+module has escaped. Equal reports give equal bytes.
 """
 
 from __future__ import annotations
@@ -27,27 +27,43 @@ from dpaudit.report.fields import VERDICTS, read_object, read_text
 from dpaudit.report.findings import PaperFindings, counted, findings, first_reason
 from dpaudit.report.groups import counts_by_paper, counts_by_role, grouped, links
 from dpaudit.report.notation import clean, describe, natural_key, words
-from dpaudit.report.roles import OUTSIDE, ROLE_WORDS
+from dpaudit.report.roles import OUTSIDE, about_a_paper, counted_rows, role_headings, unchecked_of
 from dpaudit.report.rows import RowView, attention, row_view
 from dpaudit.report.units import INLINE, packed, packed_lines, units
 
 __all__ = ["render_html"]
 
-
-#: How the page's own anchors begin: those of claims with several rows, and of packs.
+#: Prefixes of the page's own anchors: claims with several rows, and packs.
 RESERVED = ("claim.", "pack.", "lines.")
 
 
 def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
-    """Render a JSON report as one HTML page. Where the evidence of its rows has more than ``inline``
-    characters of markup, it is packed and unfolds on demand.
+    """Render a JSON report as one HTML page.
 
-    Rows come in the order of ``dpaudit.report.rows.attention``. Raises ``BrokenReportError`` if
-    ``results`` or ``unchecked`` is not a list of objects with an ``id``; any other field may be missing,
-    null or of a later version: it is then shown as missing, or described.
+    Rows are in the order of ``dpaudit.report.rows.attention``. Any field except the two named below may be
+    missing, null or of a later version. It is then shown as missing, or described.
+
+    Parameters
+    ----------
+    report : dict
+        The JSON report.
+    inline : int, optional
+        Evidence with more characters of markup than this is packed, and unfolds on demand.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    BrokenReportError
+        ``results`` or ``unchecked`` is not a list of objects with an ``id``.
     """
     results = _objects(report, "results")
-    unchecked = _objects(report, "unchecked")
+    _objects(report, "unchecked")
+    unchecked = unchecked_of(report)
+    headings = role_headings(results)
     anchors = _anchors([read_text(item, "id") for item in (*results, *unchecked)])
     order = sorted(range(len(results)), key=lambda i: attention(results[i]))
     claims = [row_view(results[i], anchor=anchors[i]) for i in order]
@@ -56,7 +72,7 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    overview = _overview(claims)
+    overview = _overview(claims, headings) | {"of_a_paper": about_a_paper(results)}
     details = _environment().get_template("details.html.j2").make_module(overview)
     found, packs = packed(
         units(overview["groups"], vars(details)["body"], vars(details)["block"]), inline=inline
@@ -66,7 +82,7 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
     template = _environment().get_template("template.html.j2")
     return template.render(
         claims=claims,
-        findings=_findings(report, claims),
+        findings=_findings(report, claims, headings),
         units=found,
         lines=shown,
         more=[name for name, _ in more],
@@ -87,25 +103,27 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
     )
 
 
-def _overview(claims: list[RowView]) -> dict[str, Any]:
-    """What the rows come to: counts, lists of what is false, groups, links, choices of the filters."""
+def _overview(claims: list[RowView], headings: Mapping[str, str]) -> dict[str, Any]:
+    """Return counts, lists of rows that need attention, groups, links, and choices of the filters."""
     return {
-        "roles": counts_by_role(claims),
+        "roles": counts_by_role(claims, headings),
         "urgent": [c for c in claims if c.urgent],
         "beside": [c for c in claims if c.under],
         "outside_words": OUTSIDE,
-        "groups": grouped(claims),
+        "groups": grouped(claims, headings),
         "links": links(claims),
         "papers": sorted({c.paper for c in claims}, key=natural_key),
-        "counts": counts_by_paper(claims),
+        "counts": counts_by_paper(claims, headings),
         "kinds": sorted({c.kind for c in claims}, key=natural_key),
         "verdicts": [v for v in VERDICTS if any(c.verdict == v for c in claims)],
         "alarms": sum(bool(c.alarm) for c in claims),
     }
 
 
-def _findings(report: Mapping[str, Any], claims: list[RowView]) -> list[dict[str, Any]]:
-    """The findings of each paper, with the rows as the page shows them."""
+def _findings(
+    report: Mapping[str, Any], claims: list[RowView], headings: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the findings of each paper, with the rows as the page shows them."""
     known = {(row.paper, row.id): row for row in reversed(claims)}
 
     def view(result: Mapping[str, Any]) -> RowView:
@@ -118,11 +136,11 @@ def _findings(report: Mapping[str, Any], claims: list[RowView]) -> list[dict[str
         {
             "paper": found.paper,
             "title": found.title,
-            "stated": [f"{len(rows)} {_lowered(role, len(rows))}" for role, rows in found.stated.items()],
-            "came": _came(found),
+            "stated": [counted_rows(headings[role], len(rows)) for role, rows in found.stated.items()],
+            "came": _outcomes(found, headings),
             "false": [
                 (
-                    f"{ROLE_WORDS[role]} that {'is' if len(false) == 1 else 'are'} false",
+                    f"{headings[role]} that {'is' if len(false) == 1 else 'are'} false",
                     [
                         {
                             "row": view(f.result),
@@ -143,14 +161,9 @@ def _findings(report: Mapping[str, Any], claims: list[RowView]) -> list[dict[str
     ]
 
 
-def _lowered(role: str, count: int) -> str:
-    words = ROLE_WORDS[role].lower()
-    return words if count != 1 else words.removesuffix("s")
-
-
-def _came(found: PaperFindings) -> list[tuple[str, str]]:
-    """How what a paper states came out: for each verdict and role that there is, a few words."""
-    said = {
+def _outcomes(found: PaperFindings, headings: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return a few words on the stated rows with each verdict, for each verdict and role that occurs."""
+    words = {
         "verified": "hold",
         "consistent": "consistent",
         "inconclusive": "open",
@@ -158,27 +171,27 @@ def _came(found: PaperFindings) -> list[tuple[str, str]]:
         "crashed": "crashed",
     }
     return [
-        (verdict, f"{ROLE_WORDS[role]} {word}: {counted(rows, verdict)}")
-        for verdict, word in said.items()
+        (verdict, f"{headings[role]} {word}: {counted(rows, verdict)}")
+        for verdict, word in words.items()
         for role, rows in found.stated.items()
         if any(row.get("verdict") == verdict for row in rows)
     ]
 
 
 def _run(report: Mapping[str, Any]) -> str:
-    """What the run was, in one line."""
+    """Return the settings of the run in one line."""
     stamps = report.get("stamps")
     started = read_text(stamps, "started") if isinstance(stamps, Mapping) else ""
-    told = [
+    settings = [
         (name, str(report[key]))
-        for key, name in (("profile", "profile"), ("seed", "seed"), ("alpha", "family-wise error level"))
+        for key, name in (("profile", "profile"), ("seed", "seed"), ("alpha", "significance level"))
         if report.get(key) is not None
     ]
-    return " · ".join([f"{name} {value}" for name, value in told] + ([started] if started else []))
+    return " · ".join([f"{name} {value}" for name, value in settings] + ([started] if started else []))
 
 
 def _stamps(report: Mapping[str, Any]) -> list[Fact]:
-    """Every other field at the top of the report; objects are spelled out."""
+    """Return every other top-level field of the report, with objects spelled out."""
     facts: list[Fact] = []
     for key, value in report.items():
         if key not in ("results", "unchecked", "suites"):
@@ -188,7 +201,7 @@ def _stamps(report: Mapping[str, Any]) -> list[Fact]:
 
 def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
     if isinstance(value, Mapping) and value and depth < 3:
-        # The object "stamps" is a mere box; the name of any other one is part of what it says.
+        # The object "stamps" only groups fields. The name of any other object is part of its meaning.
         prefix = "" if name == "stamps" else f"{name}: "
         parts = [_spelled(f"{prefix}{words(key)}", inner, depth=depth + 1) for key, inner in value.items()]
         return [fact for part in parts for fact in part]
@@ -198,7 +211,7 @@ def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
 
 
 def _suites(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What was audited: paper, reference, file, commit, hash and symbols of each suite."""
+    """Return the paper, reference, file, commit, hash and symbols of each suite."""
     suites = report.get("suites")
     if not isinstance(suites, list):
         return []
@@ -217,7 +230,7 @@ def _suites(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _anchors(ids: list[str]) -> list[str]:
-    """One fragment name for each id: safe characters stay, others become hyphens, repeats get a number."""
+    """Return one anchor for each id. Unsafe characters become hyphens, and repeats get a number."""
     taken = {"top", "glossary"}  # "#top" is the top of any page
     anchors = []
     for identifier in ids:
@@ -235,7 +248,8 @@ def _objects(report: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     items = report.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, Mapping) and "id" in item for item in items):
         raise BrokenReportError(
-            f"a report's {key} must be a list of objects with an id, got {items!r:.60}; run the audit again."
+            f"a report's {key} must be a list of objects with an id, got {items!r:.60}.",
+            code="E-REPORT-ITEMS",
         )
     return items
 

@@ -1,7 +1,7 @@
-"""A report as JUnit XML, for continuous integration: one suite a paper, one case a row.
+"""Write a report as JUnit XML for continuous integration, with one test suite per paper and one case per row.
 
-A row that was accepted passes, whatever its verdict; one against expectation, or with a cell against its own,
-fails; a crashed one is an error.
+A row that was accepted passes, whatever its verdict. A row that is not as expected fails, and so does a row
+with such a cell. A crashed row is an error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dpaudit.report.roles import unexpected_cells, unexpected_count
 
 __all__ = ["junit_xml"]
 
-#: What XML 1.0 cannot hold at all, not even escaped.
+#: Characters that XML 1.0 cannot contain, not even escaped.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(report: Mapping[str, Any]) -> str:
-    """The report as an XML document."""
+    """Return the report as an XML document."""
     root = ET.Element("testsuites", name="dpaudit")
     for suite in report["suites"]:
         rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
@@ -52,7 +52,7 @@ def _suite(
         if row["verdict"] == "crashed":
             ET.SubElement(case, "error", message=reasons).text = _text(_traceback(row))
         elif not row["accepted"]:
-            message = f"expected {row['expect']}, came out {row['verdict']} / {shown_strength(row) or 'none'}"
+            message = f"expected {row['expect']}, got {row['verdict']} / {shown_strength(row) or 'none'}"
             if row["verdict"] == row["expect"] and not row["as_expected"]:
                 message = unexpected_count(row)
             ET.SubElement(case, "failure", message=message).text = reasons
@@ -63,13 +63,13 @@ def _suite(
 
 
 def _traceback(row: Mapping[str, Any]) -> str:
-    """That of a row that crashed, or those of its cells that did."""
+    """Return the traceback of a crashed row, or the tracebacks of its crashed cells."""
     inside = [cell["traceback"] for cell in row["cells"] if cell.get("traceback")]
     return row["traceback"] or "\n".join(inside)
 
 
 def _about(row: Mapping[str, Any]) -> Iterator[str]:
-    """What the row claims, what that is to the paper, and how each cell came out."""
+    """Yield the role and claim of a row, its scope, and the verdict of each cell."""
     yield f"{row['role']}: {row['claim']['in_words']}"
     if row.get("scope"):
         yield f"proved for {row['scope']}"

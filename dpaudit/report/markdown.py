@@ -1,6 +1,4 @@
-"""A report as a Markdown table, the place in an existing file (a README) that such a table refreshes, and a
-summary of a run with what needs a reader first.
-"""
+"""Write a report as Markdown: a table, also into an existing file, and a summary of a run."""
 
 from __future__ import annotations
 
@@ -15,15 +13,18 @@ from dpaudit.report.file.document import write_text
 from dpaudit.report.findings import PaperFindings, findings, named_repair
 from dpaudit.report.notation import as_number, clean, distinct
 from dpaudit.report.roles import (
-    ROLE_WORDS,
     VERDICTS,
+    about_a_paper,
     by_role,
     false_as_printed,
     in_words,
     not_extending,
     refuted_under,
+    role_headings,
     role_of,
     shown_title,
+    shown_verdict,
+    unchecked_of,
     unexpected_cells,
 )
 
@@ -35,7 +36,7 @@ END = "<!-- /verdicts -->"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
-#: Rows of each list of findings in a summary; a code host cuts off what is longer than a megabyte.
+#: Rows of each list of findings in a summary. Code hosts cut off a summary above one megabyte.
 SHOWN_FINDINGS = 100
 #: Reasons of a row, and characters of each, in a summary.
 SHOWN_REASONS, SHOWN_REASON = 3, 500
@@ -44,70 +45,80 @@ _HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most", "cells"
 
 
 def escape(text: object) -> str:
-    """Foreign text as Markdown that shows exactly these characters, on one line, inside a table cell."""
+    """Escape foreign text so that Markdown shows exactly these characters on one line of a table cell."""
     line = " ".join(clean(text).split())
     return re.sub("[&<>]", lambda match: _ENTITIES[match[0]], _SPECIAL.sub(r"\\\1", line))
 
 
 def markdown_table(report: Mapping[str, Any]) -> str:
-    """For each paper what it states that is false, by how much and how it is repaired, then one table a role,
-    printed claims and steps first; under them what the run was."""
+    """Return the false claims of each paper with their repairs, then one table for each role.
+
+    Stated claims and steps come first. The last line describes the run.
+    """
     parts = []
+    headings, of_a_paper = role_headings(report["results"]), about_a_paper(report["results"])
     found = {paper.paper: paper for paper in findings(report)}
     for suite in report["suites"]:
         rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
         if rows:
             heading = " — ".join(escape(suite[name]) for name in ("paper", "title") if suite[name])
-            parts += [f"**{heading}**", "", *_findings(found.get(suite["paper"]))]
-            found.pop(suite["paper"], None)  # two suites of one paper: its findings stand once
+            parts += [f"**{heading}**", "", *_findings(found.get(suite["paper"]), of_a_paper=of_a_paper)]
+            found.pop(suite["paper"], None)  # show the findings of a paper with two suites once
         for role, group in by_role(rows).items():
-            parts += [f"{ROLE_WORDS[role]}: {in_words(group)}.", ""]
+            parts += [f"{headings[role]}: {in_words(group)}.", ""]
             parts += [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, group), ""]
-    for item in report["unchecked"]:
+    unchecked = unchecked_of(report)
+    for item in unchecked:
         parts.append(
             f"- not checkable: {escape(item['id'])} ({escape(item['paper'])}): {escape(item['reason'])}"
         )
-    parts += [""] if report["unchecked"] else []
+    parts += [""] if unchecked else []
     parts.append(_about_the_run(report))
     return "\n".join(parts) + "\n"
 
 
 def _about_the_run(report: Mapping[str, Any]) -> str:
-    run = f"profile {report['profile']}, seed {report['seed']}, family-wise error level {report['alpha']:g}"
-    state = "" if report["complete"] else "; the run was interrupted, this table is partial"
+    run = f"profile {report['profile']}, seed {report['seed']}, significance level {report['alpha']:g}"
+    state = "" if report["complete"] else ". The run was interrupted, so this table is partial"
     return f"dpaudit {escape(report['tool_version'])}, {run}{state}."
 
 
 def markdown_summary(report: Mapping[str, Any]) -> str:
-    """A run on one page: suites that did not import, rows against expectation with their reasons, what is
-    false as printed, repairs that are refuted, what does not extend; then how many rows of each role came
-    out how. ``SHOWN_FINDINGS`` rows of each list are shown, and how many there are."""
+    """Return a summary of a run on one page.
+
+    It lists suites that did not import, rows that are not as expected with their reasons, false claims,
+    refuted repairs, and refuted what-ifs. Then it counts the verdicts of each role. Each list has at most
+    ``SHOWN_FINDINGS`` rows and states its total.
+    """
     results = report["results"]
+    headings = role_headings(results)
     refused = [row for row in results if not row["accepted"]]
     count = f"{len(results)} rows" if len(results) != 1 else "1 row"
     parts = [f"## dpaudit: {count}, {len(results) - len(refused)} as expected, {len(refused)} not", ""]
     for item in report.get("broken", ()):
         parts += [f"- not run: {escape(item['suite'])}: {_cut(item['reason'])}", ""]
-    parts += _listed("Against expectation", refused)
+    parts += _listed("Not as expected", refused)
     parts += [line for row in refused[:SHOWN_FINDINGS] for line in _why(row)]
     parts += [""] if refused else []
     repairs = [row for row in results if role_of(row) == "repaired" and row["verdict"] == "refuted"]
-    parts += _listed("False as printed", false_as_printed(results))
-    parts += _listed("Repairs that are refuted", repairs)
+    parts += _listed(
+        "False as printed" if about_a_paper(results) else "False claims", false_as_printed(results)
+    )
+    parts += _listed("Refuted repairs", repairs)
     parts += _listed("Does not extend", not_extending(results))
     parts += ["### All rows by role", "", _line(["role", *VERDICTS]), _line(["---"] * (1 + len(VERDICTS)))]
     for role, group in by_role(results).items():
         counts = [str(sum(row["verdict"] == verdict for row in group)) for verdict in VERDICTS]
-        parts.append(_line([ROLE_WORDS[role], *counts]))
+        parts.append(_line([headings[role], *counts]))
     return "\n".join([*parts, "", _about_the_run(report)]) + "\n"
 
 
 def _listed(heading: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A table of the first rows under their number; nothing where there are none."""
+    """Return a heading with the number of rows and a table of the first rows, or nothing for no rows."""
     if not rows:
         return []
     left = len(rows) - SHOWN_FINDINGS
-    more = [f"and {left} more, which the report has", ""] if left > 0 else []
+    more = [f"and {left} more in the report", ""] if left > 0 else []
     table = [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, rows[:SHOWN_FINDINGS]), ""]
     return [f"### {heading}: {len(rows)}", "", *table, *more]
 
@@ -121,12 +132,13 @@ def _cut(text: str) -> str:
     return escape(text if len(text) <= SHOWN_REASON else f"{text[:SHOWN_REASON]} ...")
 
 
-def _findings(paper: PaperFindings | None) -> list[str]:
-    """A table of what is false of what a paper states, claims first; nothing where nothing is."""
+def _findings(paper: PaperFindings | None, *, of_a_paper: bool) -> list[str]:
+    """Return a table of a paper's false claims and steps, claims first, or nothing if there are none."""
     false = [item for group in (paper.false.values() if paper else ()) for item in group]
     if not false:
         return []
-    head = ("false as printed", "claim", "by how much", "holds as")
+    columns = 4 if of_a_paper else 3  # claims without a paper have no repairs
+    head = ("false as printed" if of_a_paper else "false", "claim", "by how much", "holds as")[:columns]
     lines = [
         _line(
             [
@@ -134,7 +146,7 @@ def _findings(paper: PaperFindings | None) -> list[str]:
                 escape(item.result["title"]),
                 escape(item.much),
                 ", ".join(escape(named_repair(repair)) for repair in item.repairs) or "no repair here",
-            ]
+            ][:columns]
         )
         for item in false
     ]
@@ -147,7 +159,7 @@ def _row(result: Mapping[str, Any]) -> str:
     strength = f" / {shown_strength(result)}" if shown_strength(result) else ""
     cells = "; ".join(map(escape, unexpected_cells(result)))
     wanted = f"expected {result['expect']}" if result["verdict"] != result["expect"] else cells
-    verdict = f"{result['verdict']}{strength}" + ("" if result["as_expected"] else f" ({wanted})")
+    verdict = f"{shown_verdict(result)}{strength}" + ("" if result["as_expected"] else f" ({wanted})")
     verdict += f"; for {escape(result['scope'])}" if result.get("scope") else ""
     under = ", ".join(map(escape, refuted_under(result)))
     verdict += f"; refuted in {under}" if under else ""
@@ -161,10 +173,10 @@ def _line(cells: list[str] | tuple[str, ...]) -> str:
 
 
 def refresh(path: Path, table: str) -> None:
-    """Write ``table`` to ``path``: between the markers of an existing file, or into a new file that has them.
+    """Write ``table`` between the markers of an existing file, or into a new file with markers.
 
-    Raises ``InvalidParameterError`` where the file exists and does not have each marker once, in order:
-    nothing is overwritten.
+    Raises ``InvalidParameterError`` if the file exists and does not have each marker once, in order. Other
+    text is never overwritten.
     """
     block = f"{BEGIN}\n{table}{END}"
     if not path.exists():
@@ -174,11 +186,12 @@ def refresh(path: Path, table: str) -> None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameterError(
-            f"the Markdown file must be readable text, got {path}; name another file."
+            f"the Markdown file must be readable text, got {path}.", code="E-MARKDOWN-READ"
         ) from error
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise InvalidParameterError(
-            f"an existing Markdown file must hold {BEGIN} and after it {END}, once each, got {path}; "
-            f"add the two lines where the table belongs, or name a new file."
+            f"an existing Markdown file must hold {BEGIN} and after it {END}, once each, got {path}. "
+            "Add the two lines where the table belongs.",
+            code="E-MARKDOWN-MARKERS",
         )
     write_text(path, text[: text.index(BEGIN)] + block + text[text.index(END) + len(END) :])

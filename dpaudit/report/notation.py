@@ -1,12 +1,11 @@
-"""How numbers, exact strings, distributions and foreign text are written for a reader.
+"""Write numbers, exact strings, distributions and foreign text for a reader.
 
-Everything here returns plain text; escaping is the business of whoever puts it into markup. Rules of this
-file:
+All functions return plain text. Code that puts it into markup must escape it. The rules are:
 
-* a bound is never rounded to its good side: lower bounds are rounded down, upper bounds up;
-* infinity (and the largest float, which stands for it in a report) is written ∞;
-* text from a suite loses characters that could act on the page: control characters, direction overrides,
-  lone surrogates; what nobody sees (zero-width characters, tags) is written as an escape.
+* Bounds are rounded outward: lower bounds down, upper bounds up.
+* Infinity, and the largest float, which stands for it in a report, is written ∞.
+* Text from a suite loses characters that could act on the page: control characters, direction overrides and
+  lone surrogates. Invisible characters (zero-width characters, tags) are written as escapes.
 """
 
 from __future__ import annotations
@@ -40,21 +39,20 @@ __all__ = [
 
 MISSING = "–"
 
-#: At and above this size a number of a report stands for infinity (the judge writes the largest float for
-#: it).
+#: A number of a report of at least this size stands for infinity, which is written as the largest float.
 INFINITE_FROM = 1.797e308
 
 Toward = Literal["nearest", "down", "up"]
 _ROUNDING = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-#: Two numbers closer than this, relatively, are one: a float or two. 0.1 read from a float must not become
-#: 0.1001 when it is rounded up.
+#: Two numbers with a smaller relative difference (a float or two) are treated as equal, so that 0.1 read from
+#: a float does not become 0.1001 when it is rounded up.
 _NOISE = Decimal("1e-15")
 
-#: Quantities that are at most 1: there a lower bound of 1 says more than one of a float below it.
+#: Quantities that are at most 1. A lower bound of 1 is then a stronger statement than the float below it.
 PROBABILITIES = ("delta", "probability")
 
-#: Relative: a bound that is no farther from the claim is the claim, as it is to a verdict.
+#: A bound within this relative distance of the claim equals the claim, as in a verdict.
 _MARGIN = 1e-9
 
 # C0 (but tab and newline), DEL, C1, direction marks, embeddings, overrides and isolates, surrogates, non-
@@ -78,17 +76,18 @@ MAX_DEPTH = 12
 
 
 def clean(text: object) -> str:
-    """``text`` with every character that could act on the page, or that no file can hold, replaced by
-    U+FFFD, and every one that nobody sees written as an escape (``<U+200B>``).
+    """Return ``text`` without characters that act on a page or terminal, or that a file cannot hold.
+
+    They are replaced by U+FFFD. Invisible characters are written as escapes (``<U+200B>``).
     """
     shown = str(text)
-    if shown.isascii() and shown.isprintable():  # nearly all texts: nothing of the kind is among these
+    if shown.isascii() and shown.isprintable():  # the fast path for nearly all texts
         return shown
     return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", _UNSAFE.sub("\ufffd", shown))
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which ``Thm 2`` comes before ``Thm 10``."""
+    """Return a sort key that puts ``Thm 2`` before ``Thm 10``."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", text)
     return tuple(
         (0, int(part), "") if part.isascii() and part.isdigit() and len(part) < 19 else (1, 0, part)
@@ -97,8 +96,9 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def as_number(value: object) -> float | None:
-    """A number of a report as a float (``inf`` if too large for one); ``None`` for anything else, NaN and
-    booleans.
+    """Return a number of a report as a float, or ``inf`` if it is too large.
+
+    Return ``None`` for NaN, booleans and anything that is not a number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -110,15 +110,16 @@ def as_number(value: object) -> float | None:
 
 
 def is_infinite(number: float | None) -> bool:
-    """Whether a number stands for infinity, of either sign."""
+    """Return whether a number stands for infinity of either sign."""
     return number is not None and abs(number) >= INFINITE_FROM
 
 
 def show(
     number: float | None, *, digits: int = 4, toward: Toward = "nearest", below_one: bool = False
 ) -> str:
-    """Write a number with at most ``digits`` significant digits: ``1.5``, ``12,000``, ``3.2×10⁻⁷``, ``∞``,
-    ``–`` for ``None``. With ``below_one`` a number below 1, however near, is not written as 1.
+    """Write a number with at most ``digits`` significant digits: ``1.5``, ``12,000``, ``3.2×10⁻⁷``, ``∞``.
+
+    ``None`` is written ``–``. With ``below_one``, a number below 1 is never written as 1, however near it is.
     """
     if number is None or math.isnan(number):
         return MISSING
@@ -151,9 +152,11 @@ def _trim(text: str) -> str:
 def distinct(
     lower: float | None, claimed: float | None, upper: float | None, *, quantity: object = ""
 ) -> tuple[str, str, str]:
-    """The three numbers of a row about ``quantity`` (as a report names it) with as many digits (4 to 15) as
-    it takes to see a lower bound above the claim; an upper bound below it, or both apart, with at most 6.
-    A lower bound below 1 on a probability is never shown as 1.
+    """Write the three numbers of a row with enough digits to tell them apart.
+
+    Up to 15 digits are used to show that a lower bound is above the claim, and up to 6 to show that an upper
+    bound differs from the claim or from the lower bound. A lower bound below 1 on a probability, according to
+    ``quantity``, is never shown as 1.
     """
     small = quantity in PROBABILITIES
     for digits in range(4, 16):
@@ -168,15 +171,16 @@ def distinct(
 
 
 def attained(lower: float | None, claimed: float | None, upper: float | None) -> bool:
-    """Whether both bounds are the claimed number itself, within the margin that a verdict allows."""
+    """Return whether both bounds equal the claimed number, within the margin of a verdict."""
     if lower is None or claimed is None or upper is None or is_infinite(claimed):
         return False
     return max(abs(lower - claimed), abs(upper - claimed)) <= abs(claimed) * _MARGIN
 
 
 def show_exact(text: object) -> str:
-    """Write an exact string of a report: as it is if short (``3/8``), else rounded with ``≈``. Other values
-    are described.
+    """Write an exact string of a report unchanged if it is short (``3/8``), else rounded with ``≈``.
+
+    Other values are described.
     """
     if not isinstance(text, str) or len(text) <= 14:
         return describe(text)
@@ -191,18 +195,18 @@ def show_exact(text: object) -> str:
 
 
 def _in_powers(text: str) -> str:
-    """``1.5e+401`` as ``1.5×10⁴⁰¹``."""
+    """Write ``1.5e+401`` as ``1.5×10⁴⁰¹``."""
     mantissa, _, power = text.replace("-", "−", 1).partition("e")
     return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPT)}"
 
 
 def show_bound(text: object, *, toward: Toward) -> str:
-    """Write a bound given as an exact string: as it is if short, else with six digits rounded ``toward``."""
+    """Write a bound given as an exact string: unchanged if short, else with six digits rounded ``toward``."""
     if not isinstance(text, str) or len(text) <= 7:
         return describe(text)
     try:
         number = exact(text)
-        # Which float it becomes must not undo the rounding.
+        # The conversion to a float must round in the same direction.
         near = (
             float(number)
             if toward == "nearest"
@@ -216,26 +220,25 @@ def show_bound(text: object, *, toward: Toward) -> str:
 
 
 def symbol(quantity: object) -> str:
-    """The usual letter of a quantity (``ε`` for ``epsilon``), or its own name; ``value`` if it has none."""
+    """Return the usual letter of a quantity (``ε`` for ``epsilon``), or its name, or ``value``."""
     name = describe(quantity) if quantity else "value"
     return {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}.get(name, name)
 
 
 def signs(text: str) -> str:
-    """``<=`` and ``>=`` between spaces as ``≤`` and ``≥``: one way to write them on a page."""
+    """Replace ``<=`` and ``>=`` between spaces by ``≤`` and ``≥``, so that a page has one notation."""
     return _AT_LEAST.sub("≥", _AT_MOST.sub("≤", text))
 
 
 def words(name: object) -> str:
-    """A field name as words: ``variance_proxy`` becomes ``variance proxy``."""
+    """Return a field name as words: ``variance_proxy`` becomes ``variance proxy``."""
     return str(name).replace("_", " ").strip()
 
 
 def describe(value: object, *, depth: int = 0) -> str:
-    """Any JSON value of a report as one short line: numbers, encoded outcomes, distributions, views, lists,
-    nested objects.
+    """Describe any JSON value of a report on one short line.
 
-    A distribution ``{"law": "laplace", "scale": "2"}`` reads ``laplace(scale = 2)``. Long lists and strings
+    A distribution ``{"law": "laplace", "scale": "2"}`` becomes ``laplace(scale = 2)``. Long lists and strings
     are cut with ``…``.
     """
     if depth > MAX_DEPTH:
@@ -286,7 +289,7 @@ def _describe_mapping(value: Mapping[str, Any], depth: int) -> str:
 
 
 def _describe_runs(runs: list[Any], depth: int) -> str:
-    """An array written as runs of equal entries: ``2 × 0, 1, 31 × 0``."""
+    """Describe an array that is stored as runs of equal entries: ``2 × 0, 1, 31 × 0``."""
     parts = []
     for run in runs[:MAX_ITEMS]:
         entry, times = run if isinstance(run, list) and len(run) == 2 else (run, 1)
@@ -296,7 +299,7 @@ def _describe_runs(runs: list[Any], depth: int) -> str:
 
 
 def _decoded(value: Mapping[str, Any]) -> str | None:
-    """An outcome that ``encode_value`` wrote; ``None`` for other mappings."""
+    """Describe an outcome written by ``encode_value``, or return ``None`` for other mappings."""
     if len(value) == 1 and (key := next(iter(value))) in ("int", "fraction", "float"):
         try:
             plain = decode_value(dict(value))

@@ -1,6 +1,6 @@
 "use strict";
-// Comfort, and in a long report the evidence, which unfolds on demand. Markup comes from the packs of this page alone,
-// whose maker escaped it; no text is ever read as markup.
+// Filters, sorting and links, and in a long report the evidence, which unfolds on demand. All markup comes from the
+// packs of this page, which were escaped when they were made. No text is read as markup.
 (() => {
   const all = (css, at = document) => [...at.querySelectorAll(css)];
   let rows = all("tr.row");
@@ -20,26 +20,26 @@
     return JSON.parse(await new Response(plain).text());
   }
 
-  function sorry(box) {
-    const said = document.createElement("p");
-    said.className = "problem";
-    said.textContent = "This browser cannot unfold the rest; the JSON report has it.";
-    box.append(said);
+  function showProblem(box) {
+    const message = document.createElement("p");
+    message.className = "problem";
+    message.textContent = "This browser cannot unpack the rest. The JSON report has it.";
+    box.append(message);
   }
 
   let filling = null;
-  function complete() { // the whole table, some rows at a time, so that the page stays in use
+  function complete() { // load the whole table in parts, so that the page stays responsive
     filling ??= (async () => {
       const rest = document.querySelector(".rest");
-      const told = document.querySelector(".shown");
+      const status = document.querySelector(".shown");
       try {
         while (waiting.length) {
           table.tBodies[0].insertAdjacentHTML("beforeend", (await unpack(waiting.shift())).join(""));
-          told.textContent = `reading rows: ${waiting.length} parts left`;
+          status.textContent = `reading rows: ${waiting.length} parts left`;
           await new Promise((go) => setTimeout(go));
         }
         rest?.remove();
-      } catch { sorry(rest); }
+      } catch { showProblem(rest); }
       rows = all("tr.row");
       filter();
     })();
@@ -55,7 +55,7 @@
       unit.insertAdjacentHTML("beforeend", (await packs.get(pack))[part]);
       prepare(unit);
       filter();
-    } catch { sorry(unit); }
+    } catch { showProblem(unit); }
   }
 
   function fits(row, text) {
@@ -160,7 +160,7 @@
 
   prepare(document);
   addEventListener("hashchange", reveal);
-  // The same link twice changes no address.
+  // A second click on a link does not change the address, so it fires no hashchange event.
   addEventListener("click", (event) => { if (event.target.closest?.('a[href^="#"]')) setTimeout(reveal); });
   let closed = [];
   addEventListener("beforeprint", () => { closed = all("details:not([open]):not([data-pack])"); closed.forEach((one) => { one.open = true; }); });

@@ -1,6 +1,4 @@
-"""One result of the report as the page shows it: its words, its numbers, its pictures, its place in the
-order.
-"""
+"""Turn one result of the report into what the page shows: words, numbers, pictures, and its sort key."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from dpaudit.report.cells import CellView, cell_view
 from dpaudit.report.chart import draw_plot
 from dpaudit.report.exhibits import Exhibit, Fact, exhibit
 from dpaudit.report.fields import (
-    NOT_REPEATED,
+    NO_PROGRAM,
     STRENGTHS,
     UNENTERED,
     VERDICTS,
@@ -41,23 +39,26 @@ from dpaudit.report.notation import (
     symbol,
     words,
 )
-from dpaudit.report.roles import HOLDS, STATED, mended_by, refuted_under, role_of
+from dpaudit.report.roles import HOLDS, STATED, mended_by, refuted_as_expected, refuted_under, role_of
 from dpaudit.report.slack import bounds_in_cells, slack_of, slack_text, slack_words
 
 __all__ = ["RowView", "attention", "row_view"]
 
 MEANING = {
-    ("verified", "proved"): "A certificate without assumptions reaches the claim: it holds for every input "
+    (
+        "verified",
+        "proved",
+    ): "A certificate without assumptions reaches the claim, so the claim holds for every input "
     "of its domain.",
     (
         "verified",
         "proved in scope",
-    ): "The program itself was proved in the scope that the row names, and nowhere else.",
+    ): "The program itself was proved in the scope that the row names, and not beyond it.",
     (
         "consistent",
         "accounted",
-    ): "A certificate reaches the claim under the assumptions listed with it. What was run found no "
-    "exception to them; they are not proved, so the claim is not verified.",
+    ): "A certificate reaches the claim under the assumptions listed with it. The runs found no "
+    "exception to them, but they are not proved, so the claim is not verified.",
     (
         "consistent",
         "proved in scope",
@@ -66,43 +67,40 @@ MEANING = {
     (
         "verified",
         "tested",
-    ): "Held everywhere on the grid named with the evidence. Nothing is said outside it.",
-    ("refuted", "witness"): "False: one pair of neighbouring inputs and one event show more than the claim "
-    "allows. The counterexample below can be re-computed from the report alone.",
-    ("refuted", "estimate"): "False at this run's error level: a statistical bound lies on the wrong side of "
+    ): "The claim holds at every point of the grid named with the evidence. Other points were not tested.",
+    ("refuted", "witness"): "False: one pair of neighbouring inputs and one event violate the claim. "
+    "The counterexample below can be recomputed from the report alone.",
+    ("refuted", "estimate"): "False at this run's significance level: a statistical bound contradicts "
     "the claim.",
     ("refuted", "computation"): "False: computed in the row's own code by the method named with the evidence "
-    "(bounds in balls where that says so); at no error level. The file alone does not re-check "
-    "it: dpaudit verify --suite computes it again.",
-    ("refuted", "tested"): "False at this run's error level: an estimate that covers the whole claim lies on "
-    "the wrong side of it.",
-    ("refuted", "proved"): "False: a certificate without assumptions lies on the wrong side of the claim.",
+    "(in ball arithmetic, if the method says so), without statistical error. The file alone does not suffice "
+    "to check it. dpaudit verify --suite computes it again.",
+    ("refuted", "tested"): "False at this run's significance level: an estimate that covers the whole claim "
+    "contradicts it.",
+    ("refuted", "proved"): "False: a certificate without assumptions contradicts the claim.",
     (
         "refuted",
         "accounted",
-    ): "False if the assumptions listed with the certificate hold: it lies on the wrong side of the claim.",
+    ): "False if the assumptions listed with the certificate hold: the certificate contradicts the claim.",
 }
 MEANING_OF_VERDICT = {
     "verified": "The evidence below reaches the claim.",
     "consistent": "The evidence below reaches the claim under assumptions that are not proved.",
     "refuted": "The evidence below contradicts the claim.",
-    "inconclusive": "Neither side settled the claim: it was not proved and not contradicted. The reasons say "
-    "what would decide it.",
+    "inconclusive": "The claim was neither proved nor contradicted. The reasons say what would decide it.",
     "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
 }
-#: Of a row that holds what some of its parts found.
-IN_PART = (
-    "One part of this row crashed: nothing is claimed of the whole. The other parts keep what they found."
-)
-#: What the two sides are called: privacy is attacked and certified, everything else is bounded.
+#: The meaning of a crashed row that still shows the evidence of its other parts.
+IN_PART = "One part of this row crashed, so the row has no verdict. The other parts keep their results."
+#: Names of the lower and the upper side, for privacy rows and for other rows.
 PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
-#: Two bounds of one number, relative: nearer than this they are shown as one.
+#: Two bounds of one number that differ relatively by less than this are shown as one.
 SAME = 1e-6
 
 
 @dataclass(frozen=True)
 class RowView:
-    """One result as the template shows it. Strings are plain text; pictures are ``Markup``."""
+    """One result as the template shows it. Strings are plain text, and pictures are ``Markup``."""
 
     anchor: str
     id: str
@@ -112,6 +110,7 @@ class RowView:
     role: str
     verdict: str
     label: str
+    shown: str
     verdict_class: str
     strength: str
     alarm: str
@@ -148,16 +147,16 @@ class RowView:
 
     @property
     def urgent(self) -> bool:
-        """Whether somebody has to look at the row: it crashed, or was not accepted."""
+        """Whether the row needs attention: it crashed, or was not accepted."""
         return bool(self.alarm) or self.verdict == "crashed"
 
 
 def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Sort key of a result: what needs attention comes first.
+    """Return the sort key of a result, so that rows that need attention come first.
 
-    Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); then what the paper
-    itself states, before all else: refuted, inconclusive, consistent, verified, the weakest strength first;
-    then by paper and by id.
+    The order is: crashed rows, rows that are not accepted, then the others by verdict (refuted, inconclusive,
+    consistent, verified), the weakest strength first. Stated claims and steps come before the other roles at
+    each of the first two levels and among the others. Ties are sorted by paper and id.
     """
     verdict, strength = result.get("verdict"), result.get("strength")
     weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1
@@ -172,19 +171,19 @@ def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _expected(result: Mapping[str, Any]) -> bool:
-    told = result.get("as_expected")
-    return told if isinstance(told, bool) else result.get("verdict") == result.get("expect")
+    expected = result.get("as_expected")
+    return expected if isinstance(expected, bool) else result.get("verdict") == result.get("expect")
 
 
 def _weaker(result: Mapping[str, Any]) -> bool:
-    """Whether nothing is against expectation but what is consistent where verified was expected."""
+    """Return whether every unexpected verdict is ``consistent`` instead of ``verified``."""
     cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
     against = [part for part in (result, *cells) if part.get("verdict") != part.get("expect")]
     return all((part.get("verdict"), part.get("expect")) == ("consistent", "verified") for part in against)
 
 
 def _alarm(result: Mapping[str, Any]) -> str:
-    """Why a result was not accepted, in three words; empty if it was, be it by ``--accept``."""
+    """Return in a few words why a result was not accepted, or an empty text if it was."""
     if result.get("accepted") is True and _expected(result) is False and _weaker(result):
         return ""
     if not _expected(result):
@@ -194,7 +193,7 @@ def _alarm(result: Mapping[str, Any]) -> str:
 
 
 def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
-    """Everything that the page shows of one result. Missing or ill-typed fields are shown as missing."""
+    """Return what the page shows of one result. Missing or ill-typed fields are shown as missing."""
     verdict, strength = read_text(result, "verdict"), shown_strength(result)
     claim = read_object(result, "claim")
     at_least = claim.get("type") == LowerBound.type
@@ -209,13 +208,14 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         quantity=read_text(result, "quantity"),
     )
     slack, in_cells = slack_of(result), bounds_in_cells(result)
-    # A count of cells is no bound on anything, and bounds that the cells hold are drawn for none of them.
+    # A count of cells is not a bound. Bounds of cells are about different claims, so the row draws none.
     drawn = claim.get("type") != Controls.type and not in_cells
     quantity = result.get("quantity")
     low_text, claim_text, high_text = distinct(lower, claimed, upper, quantity=quantity)
     evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
     reasons, notes = read_lines(result, "reasons"), read_lines(result, "notes")
     worst = _worst_in_words(result)
+    label = "does not extend" if _does_not_extend(result) else verdict
     return RowView(
         anchor=anchor,
         id=read_text(result, "id"),
@@ -224,7 +224,8 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         kind=read_text(result, "kind"),
         role=role_of(result),
         verdict=verdict,
-        label="does not extend" if _stays_out(result) else verdict,
+        label=label,
+        shown=f"{label}, as expected" if label == "refuted" and refuted_as_expected(result) else label,
         verdict_class=verdict if verdict in VERDICTS else "unknown",
         strength=strength,
         alarm=_alarm(result),
@@ -263,8 +264,8 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     )
 
 
-def _stays_out(result: Mapping[str, Any]) -> bool:
-    """Whether the paper's claim does not extend to the setting of this result."""
+def _does_not_extend(result: Mapping[str, Any]) -> bool:
+    """Return whether this result is a refuted what-if: the claim does not extend to its setting."""
     return role_of(result) == "what-if" and result.get("verdict") == "refuted"
 
 
@@ -276,9 +277,9 @@ def _sides(result: Mapping[str, Any], evidence: tuple[Exhibit, ...]) -> tuple[st
 
 
 def _worst_in_words(result: Mapping[str, Any]) -> str:
-    """Of a row that a computation refutes (no sample enters it): what it found, and what is claimed.
+    """Compare the worst computed value with the claim if a computation without samples refutes the row.
 
-    Empty for every other row, and where the row shows no bound that such a computation states.
+    The text is empty for every other row, and if no such computation states the bound that the row shows.
     """
     if (read_text(result, "verdict"), read_text(result, "strength")) != ("refuted", "tested"):
         return ""
@@ -298,22 +299,26 @@ def _worst_in_words(result: Mapping[str, Any]) -> str:
     low, claim, high = distinct(lower, claimed, upper, quantity=result.get("quantity"))
     exactly = lower is not None and upper is not None and upper - lower <= SAME * abs(lower)
     shown = show(lower) if exactly else f"at most {high}" if at_least else f"at least {low}"
-    if exactly and shown == claim:  # so near the claim that only its rounding tells them apart
+    if exactly and shown == claim:  # so near the claim that only outward rounding separates them
         shown = high if at_least else low
     least = "at least " if at_least else ""
     return (
-        f"False: computed at every point of the grid; the worst is {shown}, where {least}{claim} is claimed."
+        f"False: computed at every point of the grid. The worst value is {shown}, "
+        f"but the claim is {least or 'at most '}{claim}."
     )
 
 
 def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: str) -> str:
     if read_object(result, "claim").get("type") == Controls.type and verdict == "verified":
-        return "Each control came out as it should: what is broken was refuted, what is correct was not."
+        return "Every control gave the right result: broken programs were refuted, and correct ones were not."
     meaning = MEANING.get((verdict, strength)) or MEANING_OF_VERDICT.get(
         verdict, f"This page does not know the verdict {verdict!r}."
     )
-    if _stays_out(result):
-        return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
+    if _does_not_extend(result):
+        return (
+            "The claim does not extend to this setting, which the paper does not cover. This is not an error "
+            "of the paper."
+        )
     if scope := read_text(result, "scope"):
         meaning = f"{meaning} Scope: {signs(scope)}."
     if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
@@ -322,7 +327,7 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: s
 
 
 def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """The claim's fields but its sentence, numbers first, exact values in place of the floats beside them."""
+    """Return the claim's fields except its sentence, numbers first. Exact values replace rounded ones."""
     facts: list[Fact] = []
     for key, value in sorted(claim.items(), key=lambda item: f"{item[0]}_exact" not in claim):
         if key in ("in_words", "text") or key.endswith("_exact") or value in (None, "", []):
@@ -331,8 +336,8 @@ def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
             pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
             facts += [(describe(name), show_exact(number)) for name, number in pairs]
             continue
-        told = claim.get(f"{key}_exact")
-        facts.append((words(key), describe(value) if told is None else show_exact(told)))
+        exact = claim.get(f"{key}_exact")
+        facts.append((words(key), describe(value) if exact is None else show_exact(exact)))
     return tuple(facts)
 
 
@@ -350,21 +355,21 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
 
 
 def _repeated(result: Mapping[str, Any]) -> str:
-    """How often the row's program was run again in a fresh process; of a crashed row nothing is said."""
+    """Return how often the program was run again in fresh processes. The text is empty for a crashed row."""
     times = as_number(result.get("fresh_processes"))
     if times is None or read_text(result, "verdict") == "crashed":
         return ""
-    return f"in {show(times)} fresh processes" if times else f"the row declares {NOT_REPEATED}"
+    return f"in {show(times)} fresh processes" if times else f"the row has {NO_PROGRAM}"
 
 
 def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
     exact = read_text(result, "strength") == "tested" and as_number(result.get("confidence")) == 1
     facts = [
-        ("printed at", read_text(result, "source")),
+        ("source", read_text(result, "source")),
         ("view", read_text(result, "view")),
         ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
-        ("error level of the row", show(as_number(result.get("alpha")), digits=3)),
+        ("significance level of the row", show(as_number(result.get("alpha")), digits=3)),
         ("points" if exact else "samples", show(samples, digits=15) if samples else ""),
         ("repeated", _repeated(result)),
         ("time", f"{show(seconds, digits=2)} s" if seconds is not None else ""),

@@ -1,17 +1,17 @@
-"""A report as SARIF 2.1.0, the format of findings of static analysis that code hosts and editors show.
+"""Write a report as SARIF 2.1.0, the format in which code hosts and editors read static-analysis findings.
 
-The form is that of the OASIS standard "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"
-(its chapter 3); numbers below are its sections. A result is a row that came out against expectation,
-or a claim, repair or step of a proof that was refuted as expected; a rule is a row. The levels:
+The format is the OASIS standard "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", chapter
+3. Numbers below are its sections. A rule is a row. A result is a row that is not as expected, or a stated
+claim, repair or proof step that was refuted as expected. The levels are:
 
-* ``error``: it makes the run fail: against expectation, crashed, or a suite that does not import;
-* ``warning``: a printed claim or a repair is false, as expected;
-* ``note``: a printed step of a proof is false, as expected.
+* ``error``: it makes the run fail: not as expected, crashed, or a suite that does not import
+* ``warning``: a stated claim or a repair is false, as expected
+* ``note``: a step of a proof is false, as expected
 
-A result is located where its row is declared, or where the report does not say that at line 1 of its suite's
-file, which stands for the file. The published schema does not come with this package: the tests hold the
-output against the standard's required properties and lists of values for the objects used here, not against
-the whole schema.
+A result is located at the declaration of its row. If the report does not name that place, the location is
+line 1 of the suite's file, which stands for the file. The published schema does not come with this package.
+The tests check the standard's required properties and lists of values for the objects used here, not the
+whole schema.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from typing import Any
 from urllib.parse import quote
 
 from dpaudit.report.notation import clean
-from dpaudit.report.roles import ROLE_WORDS, against_expectation, role_of, unexpected_cells
+from dpaudit.report.roles import against_expectation, role_headings, role_of, unexpected_cells
 from dpaudit.report.terminal import bounds_in_words
 
 __all__ = ["FIRST_LINE", "SARIF_SCHEMA", "place_of", "sarif"]
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-#: The level of what is false as expected, by role; of other roles it is no finding.
+#: Levels of rows that are refuted as expected, by role. Rows of other roles are not findings.
 REFUTED_LEVELS = {"printed": "warning", "repaired": "warning", "step": "note"}
 
-#: The rule of a suite that does not import. No row has it: the rule of a row begins with its paper.
+#: The rule of a suite that does not import. No row has this rule, because the rule of a row begins with its
+#: paper.
 NOT_IMPORTED = "not-imported"
 
-#: The folder that locations are relative to, by the name that code hosts know.
+#: The folder that locations are relative to, under the name that code hosts use.
 BASE = "%SRCROOT%"
 #: The folder of the suites that ship with dpaudit.
 SHIPPED = "DPAUDIT"
@@ -46,16 +47,17 @@ BASES = {
     SHIPPED: {"description": {"text": "the audits that ship with dpaudit"}},
 }
 
-#: Stands for the whole file: GitHub's code scanning asks for a line.
+#: The line that stands for a whole file, because GitHub's code scanning requires a line.
 FIRST_LINE = 1
 
-#: What the label of a suite that ships with dpaudit begins with.
+#: Prefix of the label of a suite that ships with dpaudit.
 BUNDLED = "papers:"
 
 
 def sarif(report: Mapping[str, Any]) -> str:
-    """The report as a SARIF log with one run."""
+    """Return the report as a SARIF log with one run."""
     found = [(row, level) for row in report["results"] if (level := _level(row))]
+    headings = role_headings(report["results"])
     broken = report.get("broken", ())
     rules = {_rule_id(row): _rule(row) for row, _ in found}
     if broken:
@@ -64,7 +66,9 @@ def sarif(report: Mapping[str, Any]) -> str:
             "shortDescription": {"text": "a suite of claims must import"},
         }
     index = {name: place for place, name in enumerate(rules)}
-    results = [_result(_rule_id(row), index, level, _message(row), *place_of(row)) for row, level in found]
+    results = [
+        _result(_rule_id(row), index, level, _message(row, headings), *place_of(row)) for row, level in found
+    ]
     results += [
         _result(NOT_IMPORTED, index, "error", one["reason"], one["suite"], FIRST_LINE) for one in broken
     ]
@@ -88,7 +92,7 @@ def sarif(report: Mapping[str, Any]) -> str:
 
 
 def _level(row: Mapping[str, Any]) -> str | None:
-    """The level of a row that is a finding; ``None`` for one that is none."""
+    """Return the level of a row that is a finding, and ``None`` for other rows."""
     if not row["accepted"]:
         return "error"
     return REFUTED_LEVELS.get(role_of(row)) if row["verdict"] == "refuted" else None
@@ -107,13 +111,13 @@ def _rule(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _message(row: Mapping[str, Any]) -> str:
-    """What came out, in words; a message must not be empty (3.11.8)."""
-    return "\n".join([f"{against_expectation(row)}: {row['title']}", *_details(row)])
+def _message(row: Mapping[str, Any], headings: Mapping[str, str]) -> str:
+    """Return the outcome in words. A message must not be empty (3.11.8)."""
+    return "\n".join([f"{against_expectation(row)}: {row['title']}", *_details(row, headings)])
 
 
-def _details(row: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{ROLE_WORDS[role_of(row)]}; {row['claim']['in_words']}"
+def _details(row: Mapping[str, Any], headings: Mapping[str, str]) -> Iterator[str]:
+    yield f"{headings[role_of(row)]}: {row['claim']['in_words']}"
     bounds = bounds_in_words(row)
     if bounds:
         yield bounds
@@ -135,27 +139,33 @@ def _result(
 
 
 def _text(text: object) -> str:
-    """Foreign text in a message: braces are doubled, since a number in them is a placeholder (3.11.5), and
-    nothing is a link (3.11.6)."""
+    """Return foreign text for a message.
+
+    Braces are doubled, because a number in braces is a placeholder (3.11.5). No text forms a link (3.11.6).
+    """
     return clean(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
 def place_of(row: Mapping[str, Any]) -> tuple[str, int]:
-    """The file and the line where a row is declared, the file named as the suite is; without them line 1 of
-    the suite's file, which stands for the whole of it."""
+    """Return the file and line of a row's declaration, with the file named relative to the suite's label.
+
+    If the report does not name them, return line 1 of the suite's file, which stands for the file.
+    """
     suite, found = str(row["suite"]), row.get("location")
     if not found:
         return suite, FIRST_LINE
     label = suite.removeprefix(BUNDLED)
     file = posixpath.normpath(posixpath.join(posixpath.dirname(label), found["file"]))
     if file.startswith(".."):
-        return suite, FIRST_LINE  # above the folder of the run: no code host knows it
+        return suite, FIRST_LINE  # above the folder of the run, which code hosts cannot show
     return (BUNDLED if suite.startswith(BUNDLED) else "") + file, found["line"]
 
 
 def _location(suite: str, line: int) -> dict[str, Any]:
-    """A file of a suite: below the folder of the run (3.4.4), among those that ship with dpaudit, or by an
-    address of its own."""
+    """Return the location of a suite's file.
+
+    It is relative to the folder of the run (3.4.4) or to the audits that ship with dpaudit, or absolute.
+    """
     path = quote(clean(suite))
     if suite.startswith(BUNDLED):
         found = {"uri": quote(clean(suite.removeprefix(BUNDLED))), "uriBaseId": SHIPPED}

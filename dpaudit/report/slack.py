@@ -1,8 +1,8 @@
-"""Slack: claimed over certified, and where it says something.
+"""Show slack: the claimed bound divided by the certified bound.
 
-It is a ratio of the number that is claimed: where delta is bounded at the claimed epsilon, a ratio of deltas,
-and not of noise. Proofs that leave out a fixed share of delta (sums of binomial vectors) have no slack to
-tell: their bound stops at that share, however much noise there is.
+Slack is a ratio of the claimed quantity. If delta is bounded at the claimed epsilon, it is a ratio of deltas,
+not of noise. Proofs that leave out a fixed share of delta (sums of binomial vectors) show no slack, because
+their bound cannot fall below that share however much noise there is.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from dpaudit.report.fields import read_list, read_object, read_text
 from dpaudit.report.notation import MISSING, as_number, show
 from dpaudit.report.roles import HOLDS
 
-__all__ = ["bounds_in_cells", "in_one_line", "slack_of", "slack_text", "slack_words"]
+__all__ = ["bounds_in_cells", "how_much_smaller", "slack_of", "slack_text", "slack_words"]
 
-#: A table shows a larger slack as "more than this": its exact size tells nothing, and its digits take the
+#: A table shows a larger slack as "more than this". Its exact size is of no use, and its digits would take
 #: width from the claims.
 MAX_SLACK = 1000
-#: On the terminal, slack below this is not worth a line.
-WORTH_A_LINE = 2
-#: Rules whose bound on delta holds a share that the finder leaves out on purpose.
+#: The terminal reports slack of at least this factor.
+SHOWN_FROM = 2
+#: Rules whose bound on delta includes a share that the proof search leaves out on purpose.
 LEAVING_OUT = ("binomial-vectors", "vector-noise")
-MET = "Both bounds equal the claim: it holds, with nothing to spare."
+MET = "Both bounds equal the claim: it holds and is tight."
 
 
 def slack_of(result: Mapping[str, Any]) -> float | None:
-    """Claimed over certified, where that says how much room a claim leaves: not for "at least", not around 0,
-    not where the proof leaves out a share of delta."""
+    """Return the claimed bound divided by the certified one, or ``None`` if it does not measure the slack.
+
+    It does not for a claim of a lower bound, for a claim or bound of 0 or less, and for a proof that leaves
+    out a share of delta.
+    """
     at_least = read_object(result, "claim").get("type") == LowerBound.type
     claimed, upper = (as_number(result.get(key)) for key in ("claimed", "upper"))
     if at_least or not (claimed or 0) > 0 or not (upper or 0) > 0 or _leaves_out(result):
@@ -63,14 +66,14 @@ def _rules(tree: Mapping[str, Any]) -> Iterator[str]:
 
 
 def slack_text(slack: float | None, verdict: str) -> str:
-    """For a table: of a verified or consistent row only; elsewhere the claim is not known to hold."""
+    """Return the slack for a table. Only verified and consistent rows have one: other claims may be false."""
     if slack is None or verdict not in HOLDS:
         return MISSING
     return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
 
 
 def slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
-    """For the row's own section: how the upper bound, as shown in ``upper``, compares with the claim."""
+    """Compare the upper bound, as shown in ``upper``, with the claim in a sentence for the row's section."""
     if slack < 1 / 1.0005:
         return (
             f"The upper bound, {upper}, is {show(1 / slack, digits=3)} times the claim." if slack > 0 else ""
@@ -79,22 +82,24 @@ def slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
         return ""
     if slack >= 1.05:
         return f"The upper bound is {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
-    return "The upper bound is tight: the claim has less than 5 % to spare." if not met else MET
+    return "The upper bound is tight: the claim has less than 5% to spare." if not met else MET
 
 
-def in_one_line(result: Mapping[str, Any]) -> str:
-    """For the terminal: what of a privacy row that holds is how much smaller than claimed, or nothing."""
+def how_much_smaller(result: Mapping[str, Any]) -> str:
+    """Return the slack of a privacy row that holds: ``delta at least 100 times smaller``.
+
+    The text is empty for other rows, and for slack below ``SHOWN_FROM``.
+    """
     slack = slack_of(result)
-    told = result.get("verdict") in HOLDS and result.get("kind") == "privacy"
-    if slack is None or slack < WORTH_A_LINE or not told:
+    holds = result.get("verdict") in HOLDS and result.get("kind") == "privacy"
+    if slack is None or slack < SHOWN_FROM or not holds:
         return ""
     quantity = read_text(result, "quantity") or "the bound"
-    factor = show(slack, digits=3, toward="down")
-    return f"{quantity} is at least {factor} times smaller than claimed"
+    return f"{quantity} at least {show(slack, digits=3, toward='down')} times smaller"
 
 
 def bounds_in_cells(result: Mapping[str, Any]) -> bool:
-    """Whether the row itself shows no bound, and cells do, each on a claim of its own."""
+    """Return whether the row itself has no bound, but some of its cells have one."""
     if any(as_number(result.get(key)) is not None for key in ("lower", "upper")):
         return False
     cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]

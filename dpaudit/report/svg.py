@@ -1,8 +1,7 @@
-"""Markup by code: one function through which every element of a picture goes, so that nothing is ever left
-unescaped.
+"""Build all markup of pictures with one function, so that everything is escaped.
 
-No element carries a ``style``, an ``href``, a script or a resource: a picture is shapes, text and class
-names. Colours live in the style sheet of the page, so that a picture follows dark mode and print.
+No element has a ``style``, an ``href``, a script or a resource. A picture consists of shapes, text and class
+names. Colours are in the style sheet of the page, so that a picture follows dark mode and print.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ Attribute = str | int | float | None
 def element(name: str, /, *children: str, **attributes: Attribute) -> Markup:
     """Build ``<name attributes>children</name>``. Children that are not ``Markup`` are text and are escaped.
 
-    ``class_`` stands for ``class``; other underscores become hyphens (``text_anchor``); ``None`` leaves an
-    attribute out; floats are written with two decimals. ``name`` and attribute names come from code, never
-    from a report.
+    ``class_`` stands for ``class``, and other underscores become hyphens (``text_anchor``). ``None`` omits an
+    attribute. Floats are written with two decimals. ``name`` and attribute names come from code, never from a
+    report.
     """
     parts = [f"<{name}"]
     for key, value in attributes.items():
@@ -34,7 +33,7 @@ def element(name: str, /, *children: str, **attributes: Attribute) -> Markup:
     return Markup("".join(parts) + f">{join(children)}</{name}>")
 
 
-#: SVG shapes without content may close themselves; HTML elements may not.
+#: SVG shapes without content may be self-closing. HTML elements may not.
 _SELF_CLOSING = frozenset({"circle", "line", "path", "polygon", "rect"})
 
 
@@ -44,7 +43,7 @@ def _attribute(key: str) -> str:
 
 
 def _write(value: str | int | float) -> str:
-    """A value as it stands between quotes; of a number nothing needs to be escaped."""
+    """Write a value for use between quotes. Numbers need no escaping."""
     if isinstance(value, float):
         text = f"{value:.2f}".rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
@@ -52,10 +51,10 @@ def _write(value: str | int | float) -> str:
 
 
 def text_of(value: object) -> Markup:
-    """Escaped text."""
+    """Escape text that is not markup."""
     return value if isinstance(value, Markup) else escape(clean(value))
 
 
 def join(children: tuple[str, ...] | list[Markup] | list[str]) -> Markup:
-    """Children in a row; those that are not ``Markup`` are escaped."""
+    """Concatenate children, and escape those that are not ``Markup``."""
     return Markup("".join(text_of(child) for child in children))

@@ -1,7 +1,6 @@
-"""A report on the terminal: one line a result as it comes with the time left, and tables from a finished
-report.
+"""Show a report on the terminal: one line for each result, a short summary of a run, and a table of a report.
 
-Nothing from a suite is ever read as markup: every foreign text enters as ``rich.text.Text``, without control
+No text of a suite is read as markup. Every foreign text enters as ``rich.text.Text``, without control
 characters.
 """
 
@@ -10,7 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -21,22 +21,30 @@ from rich.text import Text
 
 from dpaudit.core.claims import Controls
 from dpaudit.core.estimates import shown_strength
+from dpaudit.report.fields import NO_PROGRAM
 from dpaudit.report.findings import PaperFindings, findings, named_repair
 from dpaudit.report.notation import as_number, attained, clean, distinct
 from dpaudit.report.roles import (
-    ROLE_WORDS,
+    about_a_paper,
     by_role,
+    counted_rows,
+    in_words,
     not_extending,
+    refuted_as_expected,
     refuted_under,
+    role_headings,
     shown_title,
+    shown_verdict,
+    unchecked_of,
     unexpected_cells,
 )
-from dpaudit.report.slack import bounds_in_cells, in_one_line, slack_of
+from dpaudit.report.slack import bounds_in_cells, how_much_smaller, slack_of
 
 __all__ = [
     "COLOURS",
     "LiveResults",
     "bounds_in_words",
+    "details",
     "duration",
     "one_line",
     "report_table",
@@ -55,37 +63,37 @@ COLOURS = {
 
 Result = Mapping[str, Any]
 
-#: How what a paper states came out, in words.
-CAME = {
+#: The outcome of a stated claim, in words.
+OUTCOMES = {
     "verified": "hold",
     "consistent": "consistent",
     "refuted": "false",
     "inconclusive": "open",
     "crashed": "crashed",
 }
-#: Cells against expectation that a line on the terminal names.
+#: The largest number of unexpected cells that a result line names.
 MAX_CELLS = 8
-#: The share of the rows after which their mean time says something about the others.
-SAID_FROM = 0.1
+#: The time left is shown after this share of the rows, when their mean time is a usable estimate.
+ESTIMATE_FROM = 0.1
 #: Characters of the name of the cell whose bounds a row shows.
 MAX_CELL = 90
-#: What stands in the way of an inconclusive row: so many lines of it.
-MAX_OBSTACLES = 2
-#: Rows that run, by name.
+#: The largest number of unmet conditions that an inconclusive row shows.
+MAX_UNMET = 2
+#: The largest number of running rows that the progress bar names.
 MAX_RUNNING = 2
-#: Claims with slack that the end of a run names.
-MAX_SLACK = 3
-#: False claims of one paper that the end of a run lists with their numbers.
+#: The largest number of unexpected rows that the summary of a run names.
+MAX_NAMED = 12
+#: The largest number of false claims of one paper that are listed with their numbers.
 MAX_FALSE = 12
 
 
 def one_line(text: object) -> str:
-    """Foreign text on one line, without anything that a terminal would act on."""
+    """Return foreign text on one line, without control characters."""
     return " ".join(clean(text).split())
 
 
 def duration(seconds: float) -> str:
-    """A time span for a reader: ``0.4 s``, ``12 s``, ``3 min``, ``2.5 h``."""
+    """Return a time span in words: ``0.4 s``, ``12 s``, ``3 min``, ``2.5 h``."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     if seconds < 99.5:
@@ -94,10 +102,10 @@ def duration(seconds: float) -> str:
 
 
 def bounds_in_words(result: Result) -> str:
-    """Both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
+    """Return both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
 
-    Where only cells have bounds, it says so. Empty where a row has none of them, and for a row about
-    controls, whose cells say it all.
+    If only cells have bounds, the text refers to them. It is empty for a row without bounds and without a
+    claimed value, and for a row about controls, whose cells hold its results.
     """
     if result["claim"]["type"] == Controls.type:
         return ""
@@ -109,8 +117,8 @@ def bounds_in_words(result: Result) -> str:
     parts += [f" ≤ {upper}"] if numbers[2] is not None else []
     claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if numbers[1] is not None else ""
     claim += ", attained" if attained(*numbers) else ""
-    where = "bounds: see the cells" if bounds_in_cells(result) else ""
-    return ", ".join(part for part in ("".join(parts), claim, where) if part)
+    reference = "bounds: see the cells" if bounds_in_cells(result) else ""
+    return ", ".join(part for part in ("".join(parts), claim, reference) if part)
 
 
 def _many(count: int, name: str) -> str:
@@ -119,20 +127,21 @@ def _many(count: int, name: str) -> str:
 
 def _verdict(result: Result) -> Text:
     colour = COLOURS[result["verdict"]]
-    text = Text(result["verdict"], style=f"bold {colour}")
+    text = Text(shown_verdict(result), style=f"bold {colour}")
     strength = shown_strength(result)
     text.append(f" / {strength}" if strength else "", style=colour)
     return text
 
 
 def _mark(result: Result) -> Text:
-    return Text("✓", style="green") if result["accepted"] else Text("✗", style="bold red")
+    """Return ✓ for an accepted row, else ✗. The ✓ of a refuted row is not green: its claim is false."""
+    if not result["accepted"]:
+        return Text("✗", style="bold red")
+    return Text("✓") if refuted_as_expected(result) else Text("✓", style="green")
 
 
 def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
-    """One result on one line; below it, where the result was not accepted, what was expected and why it is
-    not so.
-    """
+    """Return one result on one line. If it was not accepted, the lines below give the reasons."""
     text = Text.assemble(_mark(result), " ")
     verdict = _verdict(result)
     verdict.pad_right(max(0, 22 - len(verdict)))
@@ -147,21 +156,23 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  refuted in {under}" if under else "", style="red")
     cells = _cells_in_words(result)
     text.append(f"{f'  {cells}' if cells else ''}  {duration(result['seconds'])}{place}", style="dim")
-    for line in _objections(result):
+    for line in _why_not_accepted(result):
         text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
     return text
 
 
 def _cells_in_words(result: Result) -> str:
-    """How many cells a row has; where its bounds are those of one of several, which: ``worst of 3 cells: n =
-    2``, or ``6 cells, bounds of n = 2`` where not all of them are about one claim."""
+    """Return the number of cells, and the cell whose bounds the row shows, if it shows the bounds of a cell.
+
+    The text is ``worst of 3 cells: n = 2``, or ``6 cells, bounds of n = 2`` if the cells have other claims.
+    """
     many = _many(len(result["cells"]), "cell") if result["cells"] else ""
     cells = [cell for cell in result["cells"] if cell["deciding"]]
     bounded = result["lower"] is not None or result["upper"] is not None
     if result["evidence"] or len(cells) < 2 or not bounded:
         return many
     shown = [cell for cell in cells if all(cell[name] == result[name] for name in ("lower", "upper"))]
-    # Of cells with the same bounds, the one about the row's own claim is the one that is shown.
+    # If several cells have these bounds, name the one with the row's verdict and claim.
     shown.sort(key=lambda cell: (cell["verdict"] != result["verdict"], _numbers(cell) != _numbers(result)))
     if not shown:
         return many
@@ -172,7 +183,7 @@ def _cells_in_words(result: Result) -> str:
 
 
 def _numbers(part: Result) -> dict[str, Any]:
-    """The exact numbers that a row or a cell claims."""
+    """Return the exact numbers that a row or a cell claims."""
     exact = {key: value for key, value in part["claim"].items() if key.endswith("_exact")}
     return exact or {"claimed": part["claimed"]}
 
@@ -182,20 +193,23 @@ def _named_cells(names: Sequence[str]) -> str:
     return ", ".join(one_line(name) for name in names[:MAX_CELLS]) + more
 
 
-def _objections(result: Result) -> list[str]:
+def _why_not_accepted(result: Result) -> list[str]:
     reasons = [one_line(reason) for reason in result["reasons"]]
     if result["accepted"]:
         return []
     if result["as_expected"]:
-        return [f"only {shown_strength(result)}, and --require asks for more", *reasons]
+        return [f"only {shown_strength(result)}, and --require demands more", *reasons]
     cells = [f"cell {one_line(line)}" for line in unexpected_cells(result)]
     own = [] if result["verdict"] == result["expect"] else [f"expected {result['expect']}"]
-    return [*own, *cells[:MAX_CELLS], *reasons, *_in_the_way(result)[:MAX_OBSTACLES]]
+    return [*own, *cells[:MAX_CELLS], *reasons, *_unmet_conditions(result)[:MAX_UNMET]]
 
 
-def _in_the_way(result: Result) -> list[str]:
-    """Unmet conditions of an inconclusive row and of the cells that make it so, which its reasons do not
-    name; the reasons of a cell without unmet conditions."""
+def _unmet_conditions(result: Result) -> list[str]:
+    """Return the unmet conditions of an inconclusive row and of its inconclusive deciding cells.
+
+    A cell without unmet conditions contributes its reasons. Lines that the row's reasons contain are left
+    out.
+    """
     if result["verdict"] != "inconclusive":
         return []
     deciding = [c for c in result["cells"] if c["deciding"] and c["verdict"] == "inconclusive"]
@@ -204,10 +218,10 @@ def _in_the_way(result: Result) -> list[str]:
 
 
 class LiveResults:
-    """Results as they come, with a progress bar, the time left and the rows that run on a terminal, or plain
-    lines elsewhere.
+    """Context manager that prints results as they arrive.
 
-    The time left assumes that the rows to come take as long as those that are done. Use as a context manager.
+    A terminal also shows a progress bar, the time left and the running rows. The time left assumes that the
+    remaining rows take as long, on average, as the finished ones.
     """
 
     def __init__(self, console: Console, *, total: int, id_width: int) -> None:
@@ -228,30 +242,30 @@ class LiveResults:
         self._task = self._progress.add_task("", total=total, left="", running="")
 
     def start(self, row_id: str) -> None:
-        """Name a row among those that run; any thread may call this."""
+        """Show that a row is running. Any thread may call this."""
         with self._lock:
             self._running[row_id] = None
-            self._progress.update(self._task, running=self._run())
+            self._progress.update(self._task, running=self._running_rows())
 
-    def _run(self) -> str:
+    def _running_rows(self) -> str:
         names = [one_line(name) for name in self._running]
         more = f" and {len(names) - MAX_RUNNING} more" if len(names) > MAX_RUNNING else ""
         return f"running {', '.join(names[:MAX_RUNNING])}{more}" if names else ""
 
     def show(self, result: Result) -> None:
-        """Print one result and move on."""
+        """Print one result and advance the progress bar."""
         self._done += 1
         place = "" if self._console.is_terminal else f"  [{self._done}/{self._total}{self._left(', ')}]"
         self._console.print(result_line(result, id_width=self._id_width, place=place), soft_wrap=True)
         with self._lock:
             self._running.pop(str(result["id"]), None)
-            left, running = self._left(""), self._run()
+            left, running = self._left(""), self._running_rows()
             self._progress.update(self._task, completed=self._done, left=left, running=running, refresh=True)
 
     def _left(self, before: str) -> str:
-        """The time left, from the mean of the rows that are done; nothing before they are a tenth of all."""
+        """Return the time left, or an empty text if too few rows are finished to estimate it."""
         remaining = self._total - self._done
-        if self._done < SAID_FROM * self._total:
+        if self._done < ESTIMATE_FROM * self._total:
             return ""
         each = (time.monotonic() - self._started) / self._done
         return f"{before}about {duration(each * remaining)} left" if remaining else ""
@@ -267,15 +281,18 @@ class LiveResults:
 
 
 def report_table(report: Mapping[str, Any]) -> Table:
-    """The results of a report as one table in the report's order, each with its role."""
+    """Return the results of a report as one table in the report's order, with their roles if these differ."""
+    results = report["results"]
+    roles = any(result["role"] != "printed" for result in results)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "verdict", "role", "id", "claim", "bounds", "time"):
+    for name in ("", "verdict", *(["role"] if roles else []), "id", "claim", "bounds", "time"):
         table.add_column(name, overflow="fold")
-    for result in report["results"]:
+    for result in results:
+        role = result["role"] if result["role"] != "printed" or about_a_paper(results) else "claim"
         table.add_row(
             _mark(result),
             _verdict(result),
-            Text(result["role"], style="dim"),
+            *([Text(role, style="dim")] if roles else []),
             Text(one_line(result["id"]), style="bold"),
             Text(one_line(shown_title(result))),
             Text(bounds_in_words(result), style="cyan"),
@@ -284,83 +301,98 @@ def report_table(report: Mapping[str, Any]) -> Table:
     return table
 
 
-def _counts(results: Sequence[Result]) -> Text:
-    """How many came out how, each verdict in its colour, with the strengths behind it."""
-    parts = []
-    for verdict, colour in COLOURS.items():
-        group = [result for result in results if result["verdict"] == verdict]
-        kinds = Counter(strength for strength in map(shown_strength, group) if strength)
-        inside = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
-        if group:
-            parts.append(Text(f"{len(group)} {verdict}{inside}", style=colour))
-    return Text(", ").join(parts)
-
-
-def summary(report: Mapping[str, Any]) -> Text:
-    """What each paper states and what of it is false, by how much and with which repair; how many rows of
-    each role came out how; at the end what needs somebody: rows that were not accepted, a run cut short.
-    """
-    results: Sequence[Result] = report["results"]
+def details(report: Mapping[str, Any]) -> Text:
+    """Return the findings of each paper, and what is refuted outside stated conditions or in single cells."""
+    headings = role_headings(report["results"])
     text = Text()
     for paper in findings(report):
-        text.append_text(_paper(paper))
-    for role, group in by_role(results).items():
-        text.append(f"{ROLE_WORDS[role]}: ")
-        text.append_text(_counts(group))
-        text.append("\n")
-    for line in (*_beside(results), *_slack(results)):
+        text.append_text(_paper(paper, headings, of_a_paper=about_a_paper(report["results"])))
+    for line in _refuted_elsewhere(report["results"]):
         text.append(f"{line}\n")
-    papers = {result["paper"] for result in results}  # with -k only those of which rows ran
-    unchecked = sum(item["paper"] in papers for item in report["unchecked"])
-    if unchecked:
-        text.append(f"{_many(unchecked, 'claim')} cannot be checked by computation; the report says why\n")
+    return text
+
+
+def summary(report: Mapping[str, Any], *, written: Iterable[Path] = ()) -> Text:
+    """Return the last lines of a run.
+
+    They count the verdicts of each role, name the rows that are not as expected, and state slack, claims that
+    cannot be checked and rows without a program in one line each. The last line names the ``written`` files.
+    """
+    results: Sequence[Result] = report["results"]
+    headings = role_headings(results)
+    text = Text()
+    for role, group in by_role(results).items():
+        text.append(f"{headings[role]}: {in_words(group)}\n")
+    text.append_text(Text("".join(f"{line}\n" for line in _remarks(report)), style="dim"))
     text.append_text(totals(report))
+    paths = ", ".join(str(path) for path in written)
+    text.append(f" Reports: {paths}" if paths else "")
     return text
 
 
 def totals(report: Mapping[str, Any]) -> Text:
-    """How many rows came out as expected, which did not, and whether the run was cut short."""
+    """Return how many rows are as expected, which are not, and whether the run was interrupted."""
     results: Sequence[Result] = report["results"]
-    refused = [result for result in results if not result["accepted"]]
+    refused = [one_line(result["id"]) for result in results if not result["accepted"]]
     cells = sum(len(result["cells"]) for result in results)
-    text = Text(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
-    text.append(f"{len(results) - len(refused)} as expected", style="green" if not refused else "")
-    if refused:
-        text.append(f", {len(refused)} not: ", style="bold red")
-        text.append(", ".join(one_line(result["id"]) for result in refused), style="red")
+    text = Text()
     if not report["complete"]:
         text.append(
-            "\nthe run was interrupted: this report is partial (go on with --resume)", style="bold yellow"
+            "The run was interrupted, so this report is partial. Continue it with --resume.\n",
+            style="bold yellow",
         )
-    return text
+    rows = _many(len(results), "row") + (f" ({_many(cells, 'cell')})" if cells else "")
+    if not refused:
+        return text.append(f"{'All ' if len(results) > 1 else ''}{rows} came out as expected.", style="green")
+    text.append(f"{len(results) - len(refused)} of {rows} came out as expected. ")
+    more = f" and {len(refused) - MAX_NAMED} more" if len(refused) > MAX_NAMED else ""
+    return text.append(f"Not as expected: {', '.join(refused[:MAX_NAMED])}{more}.", style="bold red")
 
 
-def _paper(found: PaperFindings) -> Text:
-    """What a paper states and how it came out; of what is false the numbers and the repairs, claims first."""
+def _remarks(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line each on slack, on claims that cannot be checked, and on rows without a program."""
+    results: Sequence[Result] = report["results"]
+    slack = [(result, words) for result in results if (words := how_much_smaller(result))]
+    if slack:
+        result, words = max(slack, key=lambda pair: slack_of(pair[0]) or 0.0)
+        subject = "1 claim has" if len(slack) == 1 else f"{len(slack)} claims have"
+        example = f"{':' if len(slack) == 1 else ', such as'} {one_line(result['id'])} ({one_line(words)})"
+        yield f"{subject} a certified bound of at most half the claimed value{example}."
+    unchecked = len(unchecked_of(report))
+    if unchecked:
+        yield f"{_many(unchecked, 'claim')} cannot be checked by computation (reasons in the report)."
+    # A crashed row may have had a program that did not answer in its fresh process.
+    without = sum(row.get("fresh_processes") == 0 and row["verdict"] != "crashed" for row in results)
+    if without:
+        yield f"{_many(without, 'row')} {'has' if without == 1 else 'have'} {NO_PROGRAM}."
+
+
+def _paper(found: PaperFindings, headings: Mapping[str, str], *, of_a_paper: bool) -> Text:
+    """Return what a paper states and how it came out, with the numbers and repairs of each false claim."""
     text = Text()
     if not found.stated:
         return text
     text.append(f"{one_line(found.title or found.paper or 'Rows')}\n", style="bold")
     counts = Counter(row["verdict"] for group in found.stated.values() for row in group)
-    stated = " and ".join(
-        _many(len(group), ROLE_WORDS[role].lower().removesuffix("s")) for role, group in found.stated.items()
-    )
-    came = [f"{counts[verdict]} {words}" for verdict, words in CAME.items() if counts[verdict]]
-    text.append(f"  states {stated}: {', '.join(came)}\n")
+    stated = " and ".join(counted_rows(headings[role], len(group)) for role, group in found.stated.items())
+    outcomes = [f"{counts[verdict]} {words}" for verdict, words in OUTCOMES.items() if counts[verdict]]
+    text.append(f"  {stated}: {', '.join(outcomes)}\n")
     false = [item for group in found.false.values() for item in group]
     for item in false[:MAX_FALSE]:
         text.append("  false ", style=COLOURS["refuted"])
         text.append(one_line(item.result["id"]), style="bold")
         text.append(f"  {one_line(item.much)}" if item.much else "")
         repairs = ", ".join(one_line(named_repair(repair)) for repair in item.repairs)
-        text.append(f"; holds as {repairs}\n" if repairs else "; no repair here\n", style="dim")
+        if of_a_paper:
+            text.append(f", holds as {repairs}" if repairs else ", no repair here", style="dim")
+        text.append("\n")
     if len(false) > MAX_FALSE:
-        text.append(f"  false too: {', '.join(one_line(item.result['id']) for item in false[MAX_FALSE:])}\n")
+        text.append(f"  also false: {', '.join(one_line(item.result['id']) for item in false[MAX_FALSE:])}\n")
     return text
 
 
-def _beside(results: Sequence[Result]) -> Iterator[str]:
-    """What is false outside the stated conditions, and in cells of rows that are not refuted."""
+def _refuted_elsewhere(results: Sequence[Result]) -> Iterator[str]:
+    """Yield what is false outside the stated conditions, and in cells of rows that are not refuted."""
     outside = not_extending(results)
     if outside:
         yield f"Does not extend: {', '.join(one_line(row['id']) for row in outside)}"
@@ -368,13 +400,3 @@ def _beside(results: Sequence[Result]) -> Iterator[str]:
         under = _named_cells(refuted_under(result))
         if under:
             yield f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}"
-
-
-def _slack(results: Sequence[Result]) -> Iterator[str]:
-    """What could be claimed much smaller: the rows where by most, and how many more."""
-    told = [(result, in_one_line(result)) for result in results]
-    slack = [(result, words) for result, words in told if words]
-    for result, words in sorted(slack, key=lambda one: -(slack_of(one[0]) or 0.0))[:MAX_SLACK]:
-        yield f"slack: {one_line(result['id'])}: {one_line(words)}"
-    if len(slack) > MAX_SLACK:
-        yield f"slack: {len(slack) - MAX_SLACK} more rows, in the report's column of that name"

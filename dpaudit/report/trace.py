@@ -1,6 +1,6 @@
-"""Lines as short SVG paths: gaps, simplification to what the eye can tell apart, markers.
+"""Write lines as short SVG paths with gaps and markers.
 
-A report with hundreds of plots stays small because a line keeps only the points that move it by more than
+A report with hundreds of plots stays small because a line keeps only the points that change it by more than
 ``TOLERANCE`` pixels (Ramer 1972; Douglas and Peucker 1973).
 """
 
@@ -18,11 +18,11 @@ __all__ = ["Point", "band_path", "line_path", "markers_path", "simplify"]
 Point = tuple[float, float]
 Floats = NDArray[np.float64]
 TOLERANCE = 0.35
-#: At most so many points of a line stay, and of each edge of a band, which is looked at less closely.
+#: The largest number of points of a line, and of each edge of a band, which needs less detail.
 MAX_KEPT = 120
 MAX_KEPT_EDGE = 60
 
-#: One marker a shape, relative to its centre; the series of a plot take them in turn.
+#: Marker shapes relative to their centres. The series of a plot use them in turn.
 _SHAPES = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
     "m-2.7-2.7h5.4v5.4h-5.4z",
@@ -32,17 +32,17 @@ _SHAPES = (
 
 
 def simplify(points: Sequence[Point], *, most: int = MAX_KEPT) -> list[Point]:
-    """The points that a line through them needs: the others lie ``TOLERANCE`` from it or less.
+    """Return the points needed to draw a line: the others lie within ``TOLERANCE`` of it.
 
-    Ends are kept. The point farthest off comes first, so that the ``most`` points that stay of a noisy line
-    are those that shape it: its extremes, not each of its turns.
+    Ends are kept. The farthest points are kept first, so that at most ``most`` points of a noisy line show
+    its extremes.
     """
     if len(points) <= min(16, most):
         return list(points)
     array = np.array(points, dtype=np.float64)
     x, y = np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
     kept = [0, len(points) - 1]
-    # Segments still to look at, the worst first.
+    # Segments still to be split, the worst first.
     queue = [_worst(x, y, 0, len(points) - 1)]
     while queue and len(kept) < most:
         off, first, middle, last = heappop(queue)
@@ -56,7 +56,7 @@ def simplify(points: Sequence[Point], *, most: int = MAX_KEPT) -> list[Point]:
 
 
 def _worst(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, int, int]:
-    """Minus the squared distance of the point farthest from a segment, with first, that point, and last."""
+    """Return minus the squared distance of the farthest point from a segment, and the three indices."""
     along_x, along_y = x[last] - x[first], y[last] - y[first]
     off_x, off_y = x[first + 1 : last] - x[first], y[first + 1 : last] - y[first]
     length = along_x * along_x + along_y * along_y
@@ -69,7 +69,7 @@ def _worst(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, int
 
 
 def _segments(points: Sequence[Point | None]) -> list[list[Point]]:
-    """Runs of points between gaps."""
+    """Return the runs of points between gaps."""
     runs: list[list[Point]] = [[]]
     for point in points:
         if point is None:
@@ -80,7 +80,7 @@ def _segments(points: Sequence[Point | None]) -> list[list[Point]]:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """A path through the points in steps of a tenth of a pixel, relative to each other, which is shortest."""
+    """Return a path through the points. Relative steps of a tenth of a pixel give the shortest text."""
     tenths = [(round(x * 10), round(y * 10)) for x, y in points]
     steps = [f"{_tenths(b[0] - a[0])} {_tenths(b[1] - a[1])}" for a, b in pairwise(tenths)]
     start = f"M{_tenths(tenths[0][0])} {_tenths(tenths[0][1])}"
@@ -93,7 +93,7 @@ def _tenths(number: int) -> str:
 
 
 def line_path(points: Sequence[Point | None]) -> str:
-    """The ``d`` of a line through the points, broken at gaps; a lone point becomes a dot."""
+    """Return the ``d`` of a line through the points, broken at gaps. A lone point becomes a dot."""
     parts = []
     for run in _segments(points):
         kept = simplify(run) if len(run) > 1 else [run[0], run[0]]
@@ -102,7 +102,7 @@ def line_path(points: Sequence[Point | None]) -> str:
 
 
 def band_path(low: Sequence[Point | None], high: Sequence[Point | None]) -> str:
-    """The ``d`` of the area between two lines with the same abscissae, broken where either has a gap."""
+    """Return the ``d`` of the area between two lines with the same abscissae, broken at gaps of either."""
     paired = [None if a is None or b is None else (a, b) for a, b in zip(low, high, strict=True)]
     runs: list[list[tuple[Point, Point]]] = [[]]
     for pair in paired:
@@ -120,8 +120,6 @@ def band_path(low: Sequence[Point | None], high: Sequence[Point | None]) -> str:
 
 
 def markers_path(points: Sequence[Point | None], *, shape: int) -> str:
-    """The ``d`` of one marker for each point: circles, squares, diamonds and triangles by ``shape`` modulo
-    4.
-    """
+    """Return the ``d`` of one marker per point: circle, square, diamond or triangle by ``shape`` modulo 4."""
     outline = _SHAPES[shape % len(_SHAPES)]
     return "".join(_path([point]) + outline for point in points if point is not None)

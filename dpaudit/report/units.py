@@ -1,9 +1,8 @@
-"""The claims of a page as units that fold: one claim of one paper with all its rows. The units of a long
-report are packed: the browser reads a heading each, and the rest when somebody opens it; of the table of all
-rows it reads the first ones.
+"""Group the claims of a page into units that fold, each with all rows of one claim, and pack long reports.
 
-A pack is a JSON list of the markup of some units, deflated (RFC 1950) and in base64, which needs no escaping
-and no network; the script of the page puts a unit in its place. Nothing else of a page needs the script.
+The page of a long report contains only the heading of each unit and the first rows of the table. The rest is
+in packs, which the script of the page unpacks on demand. A pack is a JSON list of the markup of some units,
+deflated (RFC 1950) and in base64, so it needs no escaping and no network. Only packs need the script.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from dpaudit.report.rows import RowView
 
 __all__ = ["INLINE", "Pack", "Unit", "packed", "packed_lines", "units"]
 
-#: Up to so many characters of markup stand in the page itself, where they can be read without the script.
+#: Up to this many characters of markup stay in the page itself, where they can be read without the script.
 INLINE = 2_000_000
-#: Characters of markup in one pack; the browser unpacks it as a whole, in some milliseconds.
+#: Characters of markup in one pack. The browser unpacks a whole pack in a few milliseconds.
 PACK = 500_000
-#: Lines of the table in the page itself, where units are packed, and in each further pack.
+#: Lines of the table in the page itself if units are packed, and in each further pack.
 LINES = 250
 
 #: The name of a pack in the page, and its content.
@@ -36,8 +35,11 @@ Pack = tuple[str, str]
 
 @dataclass(frozen=True)
 class Unit:
-    """A claim that folds: ``row`` where it has one row alone, else ``group``. ``heading`` is the paper,
-    before its first claim. ``body`` is what unfolds, empty where it is number ``part`` of the pack ``pack``.
+    """A claim that folds.
+
+    ``row`` is its row if it has only one, and ``group`` holds all its rows. ``heading`` is the paper, for the
+    first claim of each paper. ``body`` is the markup to unfold. If ``body`` is empty, the markup is item
+    number ``part`` of the pack ``pack``.
     """
 
     anchor: str
@@ -60,8 +62,10 @@ class Unit:
 def units(
     groups: Iterable[Group], draw_row: Callable[[RowView], str], draw_group: Callable[[Group], str]
 ) -> list[Unit]:
-    """One unit a claim, paper by paper; within a paper in the order of ``groups``. A unit with a row that
-    somebody has to look at starts open."""
+    """Return one unit per claim, sorted by paper and then in the order of ``groups``.
+
+    A unit with a row that needs attention starts open.
+    """
     by_paper: dict[str, list[Group]] = {}
     for group in groups:
         by_paper.setdefault(group.paper, []).append(group)
@@ -91,8 +95,11 @@ def _rows(group: Group) -> tuple[RowView, ...]:
 
 
 def packed(found: Sequence[Unit], *, inline: int = INLINE) -> tuple[list[Unit], list[Pack]]:
-    """Units and packs of a page: where the bodies have more than ``inline`` characters together, all are
-    packed, and no unit starts open; else there is no pack."""
+    """Return the units and packs of a page.
+
+    If the bodies have more than ``inline`` characters in total, all are packed and no unit starts open.
+    Otherwise there is no pack.
+    """
     if sum(len(unit.body) for unit in found) <= inline:
         return list(found), []
     bodies: list[list[str]] = []
@@ -110,7 +117,7 @@ def packed(found: Sequence[Unit], *, inline: int = INLINE) -> tuple[list[Unit], 
 
 
 def packed_lines(lines: Sequence[str]) -> tuple[list[Markup], list[Pack]]:
-    """The lines of a long report's table that stand in the page, and the packs of the others."""
+    """Return the first lines of a long report's table, and the packs of the other lines."""
     packs = [
         (f"lines.{i}", _deflated(lines[start : start + LINES]))
         for i, start in enumerate(range(LINES, len(lines), LINES), start=1)

@@ -19,6 +19,7 @@ from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.pairs import laplace_pair
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.kernel.t2.special_distributions import Skellam
+from tests.errors import raises
 
 LOWER = Grid(step=Fraction(1, 256), upper=False)
 POINTS = [Fraction(n, 4) for n in (0, 1, 4, 9, 17, 26)]
@@ -105,7 +106,7 @@ def test_random_tables_stay_below_brute_force() -> None:
 
 def test_refusals_and_empty_atoms() -> None:
     """An upper grid is refused; atoms without mass on a side are dropped, which only lowers."""
-    with pytest.raises(InvalidParameterError, match="lower distributions"):
+    with raises(InvalidParameterError, code="E-GRID-UPPER"):
         merged_distribution(Grid(step=Fraction(1, 4)), [])
     half = arb(1) / 2
     distribution = merged_distribution(LOWER, [(half, half), (half, arb(0))])

@@ -37,9 +37,9 @@ def in_result(good: str, **fields: Any) -> str:
 
 
 BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
-    "empty": (lambda good: "", "must be JSON"),
-    "cut off": (lambda good: good[: len(good) // 2], "the file may be cut off"),
-    "not JSON": (lambda good: "<html></html>", "must be JSON"),
+    "empty": (lambda good: "", "E-REPORT-JSON"),
+    "cut off": (lambda good: good[: len(good) // 2], "The file may be incomplete"),
+    "not JSON": (lambda good: "<html></html>", "E-REPORT-JSON"),
     "a list": (lambda good: "[]", "must be a JSON object, got a list"),
     "an older version": (
         lambda good: changed(good, schema_version=1),
@@ -75,24 +75,24 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "fullwidth digits": (
         lambda good: good.replace('"claimed_exact": "1"', '"claimed_exact": "\uff11"'),
-        "ASCII digits",
+        "E-REPORT-DIGITS",
     ),
     "Arabic digits": (
         lambda good: in_result(good, notes=["\u0663/\u0664"]),
-        "ASCII digits",
+        "E-REPORT-DIGITS",
     ),
     "underscores": (
         lambda good: good.replace('"claimed_exact": "1"', '"claimed_exact": "1_0"'),
-        "ASCII digits",
+        "E-REPORT-DIGITS",
     ),
-    "a line end after a number": (lambda good: in_result(good, upper_exact="1/2\n"), "ASCII digits"),
-    "an id with a Cyrillic letter": (lambda good: in_result(good, id="f\u0456ne"), "printable ASCII"),
-    "an id with a combining mark": (lambda good: in_result(good, id="fine\u0301"), "printable ASCII"),
-    "an id with an invisible character": (lambda good: in_result(good, id="fi\u200bne"), "printable ASCII"),
-    "an id that turns the text round": (lambda good: in_result(good, id="\u202efine"), "printable ASCII"),
-    "an id with a space to spare": (lambda good: in_result(good, id="fine "), "without spaces to spare"),
-    "ids that differ in case": (lambda good: in_result(good, id="False"), "more than case"),
-    "deep": (lambda good: "[" * 100_000, "must not be nested that deeply"),
+    "a line end after a number": (lambda good: in_result(good, upper_exact="1/2\n"), "E-REPORT-DIGITS"),
+    "an id with a Cyrillic letter": (lambda good: in_result(good, id="f\u0456ne"), "E-ID-FORM"),
+    "an id with a combining mark": (lambda good: in_result(good, id="fine\u0301"), "E-ID-FORM"),
+    "an id with an invisible character": (lambda good: in_result(good, id="fi\u200bne"), "E-ID-FORM"),
+    "an id that turns the text round": (lambda good: in_result(good, id="\u202efine"), "E-ID-FORM"),
+    "an id with a space to spare": (lambda good: in_result(good, id="fine "), "E-ID-FORM"),
+    "ids that differ in case": (lambda good: in_result(good, id="False"), "E-ID-ALIKE"),
+    "deep": (lambda good: "[" * 100_000, "E-REPORT-DEPTH"),
     "long integer": (lambda good: good.replace('"seed": 0', '"seed": ' + "9" * 5000), "must be strict JSON"),
 }
 
@@ -117,9 +117,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, command: str) -> 
     """A missing file, a folder and a file of other bytes are each told apart."""
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe{}")
     for name, told in (
-        ("gone.json", "must be a readable file"),
-        (".", "readable file"),
-        ("bytes.json", "must be UTF-8"),
+        ("gone.json", "E-REPORT-READ"),
+        (".", "E-REPORT-READ"),
+        ("bytes.json", "E-REPORT-ENCODING"),
     ):
         result = invoke(command, tmp_path / name)
         assert result.exit_code == 2
@@ -135,14 +135,14 @@ def test_only_regular_files_of_bounded_size_are_read(
     for path in (tmp_path / "pipe.json", Path("/dev/zero")):
         result = invoke("verify", path)
         assert result.exit_code == 2
-        assert "no regular file" in result.stderr
+        assert "not a regular file" in result.stderr
     (tmp_path / "report.json").write_text(good, encoding="utf-8")
     (tmp_path / "link.json").symlink_to(tmp_path / "report.json")
     assert read_report(tmp_path / "link.json") == json.loads(good)
     monkeypatch.setattr(strict, "MAX_BYTES", len(good.encode()) - 1)
     result = invoke("verify", tmp_path / "link.json")
     assert result.exit_code == 2
-    assert "must have at most" in result.stderr
+    assert "E-REPORT-SIZE" in result.stderr
 
 
 def test_a_suite_whose_ids_look_alike_does_not_run(tmp_path: Path) -> None:

@@ -98,11 +98,11 @@ def test_a_run_writes_roles_and_cells(made: tuple[Path, dict[str, Any]]) -> None
 
 def test_verify_confirms_every_cell(made: tuple[Path, dict[str, Any]]) -> None:
     """One line for each piece of evidence and each verdict of a cell; with ``--suite`` the rows run again."""
-    alone = invoke("verify", made[0])
+    alone = invoke("verify", "-v", made[0])
     assert alone.exit_code == 0
     assert alone.stdout.count("cell n = 20: verdict") == 2
     assert "cell scale 1: certificate" in " ".join(alone.stdout.split())
-    assert invoke("verify", made[0], "--suite", made[0].parent / "suite.py", "--jobs", 1).exit_code == 0
+    assert invoke("verify", "-v", made[0], "--suite", made[0].parent / "suite.py", "--jobs", 1).exit_code == 0
 
 
 def test_the_first_tier_alone_rederives_the_certificates_of_cells(made: tuple[Path, dict[str, Any]]) -> None:
@@ -202,22 +202,22 @@ def blind(run):
 
 
 def test_headlines_never_mix_roles(made: tuple[Path, dict[str, Any]]) -> None:
-    """Printed claims and steps first, each counted alone; only they are false as printed, and a refuted
+    """Stated claims and steps first, each counted alone; only they are false as printed, and a refuted
     what-if does not extend the claim."""
     shown = invoke("report", made[0]).stdout
     for line in (
-        "Printed claims: 2 verified (1 tested, 1 proved), 1 refuted (1 tested)",
-        "Proof steps: 1 refuted (1 tested)",
-        "Repairs: 1 verified (1 tested)",
-        "What-ifs: 1 refuted (1 tested)",
-        "Controls: 1 verified (1 tested)",
+        "Stated claims: 2 verified, 1 refuted",
+        "Proof steps: 1 refuted",
+        "Repairs: 1 verified",
+        "What-ifs: 1 refuted",
+        "Controls: 1 verified",
         "Does not extend: T2/lost",
-        "7 rows with 8 cells: 7 as expected",
+        "All 7 rows (8 cells) came out as expected.",
     ):
         assert line in shown.splitlines()
     false = [line.split()[1] for line in shown.splitlines() if line.startswith("  false ")]
     assert false == ["T2", "T2/step"]
-    assert shown.index("  false T2 ") < shown.index("Printed claims: 2 verified")
+    assert shown.index("  false T2 ") < shown.index("Stated claims: 2 verified")
     assert "outside the stated conditions, false: lost messages" in " ".join(shown.split())
 
 
@@ -226,7 +226,7 @@ def test_markdown_has_a_table_for_each_role(made: tuple[Path, dict[str, Any]], t
     out = tmp_path / "verdicts.md"
     invoke("report", made[0], "--markdown", out)
     text = out.read_text(encoding="utf-8")
-    heads = ["Printed claims: 2 verified, 1 refuted.", "Proof steps: 1 refuted.", "Repairs: 1 verified."]
+    heads = ["Stated claims: 2 verified, 1 refuted.", "Proof steps: 1 refuted.", "Repairs: 1 verified."]
     places = [text.index(head) for head in [*heads, "What-ifs: 1 refuted.", "Controls: 1 verified."]]
     assert places == sorted(places)
     assert "| 1 verified, 1 refuted |" in text
@@ -265,4 +265,4 @@ def test_a_crashed_row_has_no_cells(tmp_path: Path) -> None:
     [row] = report["results"]
     assert (row["verdict"], row["cells"], row["as_expected"]) == ("crashed", [], False)
     assert "used once in its row" in row["reasons"][0]
-    assert invoke("verify", tmp_path / "dpaudit-report.json").exit_code == 0
+    assert invoke("verify", "-v", tmp_path / "dpaudit-report.json").exit_code == 0

@@ -243,4 +243,4 @@ def test_a_report_with_one_id_twice_is_refused(tmp_path: Path) -> None:
     for words in (("compare", old, new), ("report", new)):
         said = invoke(*words)
         assert said.exit_code == 2
-        assert "once in a report" in said.output
+        assert "E-ID-TWICE" in said.output

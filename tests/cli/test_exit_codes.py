@@ -97,10 +97,10 @@ def test_a_consistent_row_where_verified_is_expected(
         (["--accept", "refuted"], "'refuted' is not"),
         (["--timeout", "inf"], "the timeout must be a positive number of seconds, got inf"),
         (["--require", "luck"], "'luck' is not"),
-        (["-k", "nothing-like-it"], "none of the 1 rows matches -k 'nothing-like-it'"),
+        (["-k", "nothing-like-it"], "-k 'nothing-like-it' matches none of the 1 rows"),
         (["-k", "fine and"], "-k must combine words"),
         (["-k", "'fine"], "-k must close its quotes"),
-        (["-k", " "], "-k must name at least one word"),
+        (["-k", " "], "-k must contain at least one word"),
         (["--json", "report.txt"], "--json must name a file that ends in .json"),
         (["--json", "no/such/folder/report.json"], "an output must be a file in an existing folder"),
         (["--html", "no/such/folder/report.html"], "an output must be a file in an existing folder"),
@@ -122,11 +122,11 @@ def test_bad_options_are_refused_with_a_message(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("suite = 3\n", "must set `suite` to a dpaudit Suite, got int"),
+        ("suite = 3\n", "got int"),
         ("import no_such_module\nsuite = None\n", "No module named 'no_such_module' (suite.py:1)"),
         ("suite = (\n", "SyntaxError"),
         ("raise SystemExit(0)\nsuite = 1\n", "SystemExit: 0"),
-        ("import os\nos._exit(0)\nsuite = 1\n", "the import must leave its process alive"),
+        ("import os\nos._exit(0)\nsuite = 1\n", "the import ended its process with exit code 0"),
         (
             "from dpaudit.core.suite import Suite\nsuite = Suite(paper='p', title='t')\n",
             "the suites have no rows",
@@ -157,8 +157,10 @@ def test_a_broken_suite_does_not_stop_its_neighbours(
     result = invoke(command, *arguments)
     assert result.exit_code == 2
     assert "Tiny claims" in result.stdout or "holds on the grid" in result.stdout
-    assert result.stderr.splitlines() == [
-        "Error: a suite must import, audits/a_broken.py did not; correct it or leave it out:",
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("loading ")]
+    assert errors[0].startswith("error [E-SUITE-BROKEN]: ")
+    assert "audits/a_broken.py" in errors[0]
+    assert errors[1:] == [
         "  NameError: no [bold]such name (audits/a_broken.py:2)",
         "  audits/a_broken.py:2: raise NameError('no [bold]such\\nname')",
     ]
@@ -181,16 +183,16 @@ suite.add(Row(id="computed", title="computed", kind="utility", claim=CLAIM, expe
     result, report = run(suite)
     fresh = {name: row["fresh_processes"] for name, row in by_id(report).items()}
     assert fresh == {"fine": 0, "seen": 2, "computed": 0}
-    told = "no program, so nothing was repeated in a fresh process"
-    assert f"2 rows declare {told}" in result.stdout.splitlines()
-    assert f"the row declares {told}" in invoke("explain", "fine", suite).stdout
+    told = "no program to run again in a fresh process"
+    assert f"2 rows have {told}." in result.stdout.splitlines()
+    assert f"the row has {told}" in invoke("explain", "fine", suite).stdout
     sections = parse(render_html(report)).find("details", "claim")
     facts = {section.find("b")[0].words(): section.words() for section in sections}
     assert [name for name, words in facts.items() if told in words] == ["computed", "fine"]
     assert "in 2 fresh processes" in facts["seen"]
     alone, _ = run(suite, "-k", "=seen")
     assert told not in alone.stdout
-    assert "does the same in two fresh processes" in invoke("explain", "seen", suite).stdout
+    assert "must do the same in two fresh processes" in invoke("explain", "seen", suite).stdout
 
 
 @pytest.mark.parametrize("row", ["weight=0", "weight=float('nan')", "weight=-1"])
@@ -212,7 +214,7 @@ def test_one_of_the_suites_that_ship_with_dpaudit_can_be_named() -> None:
     for path in ("papers:class", "papers:nothing", "papers:"):
         result = invoke("list", path)
         assert result.exit_code == 2
-        assert "of papers there are papers:classics, papers:concurrent_shuffle" in result.stderr
+        assert "papers must be one of papers:classics, papers:concurrent_shuffle" in result.stderr
 
 
 def test_a_path_must_exist_and_be_a_suite(tmp_path: Path) -> None:

@@ -59,15 +59,14 @@ def test_an_error_message_quotes_a_file_without_its_escape_sequences(tmp_path: P
 
 
 def test_markdown_tables_keep_their_shape_whatever_the_text(tmp_path: Path, report: Path) -> None:
-    """Findings are one table of four columns, the rows one of eight. Every row has the same cells; foreign
-    text adds no cell, tag, comment, code or line."""
+    """Findings without a paper have three columns and rows eight, and foreign text adds no cell or markup."""
     out = tmp_path / "verdicts.md"
     assert invoke("report", report, "--markdown", out).exit_code == 0
     text = out.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     bars = [line.replace("\\|", "").count("|") for line in rows]
     false = sum(result["verdict"] == "refuted" for result in json.loads(report.read_text())["results"])
-    assert bars == [5] * (2 + false) + [9] * (2 + 5)
+    assert bars == [4] * (2 + false) + [9] * (2 + 5)
     assert text.count(END) == 1
     assert "<b>" not in text
     assert "**refuted / tested (expected verified)**" in text
@@ -143,7 +142,7 @@ def test_explain_finds_the_row_by_paper_and_id(report: Path, tmp_path: Path) -> 
     moved.write_text(json.dumps(document), encoding="utf-8")
     document["results"] = [row | {"paper": "another"} for row in document["results"]]
     foreign.write_text(json.dumps(document), encoding="utf-8")
-    missing = "the report holds no row fine of that suite"
+    missing = "the report has no row fine of this suite"
     shown = invoke("explain", "fine", report.parent, "--report", moved).stdout
     assert "verified / tested" in shown
     assert missing not in shown
@@ -154,7 +153,7 @@ def test_explain_finds_the_row_by_paper_and_id(report: Path, tmp_path: Path) -> 
 
 def test_explain_without_a_path_names_the_path(report: Path) -> None:
     """Without a path the error says where that of an own suite goes; with one there is no such hint."""
-    hint = "Rows of your own suite need its path: dpaudit explain ID PATH"
+    hint = "For a row of your own suite, add its path: dpaudit explain ID PATH"
     assert hint in invoke("explain", "no-such-row").stderr
     assert hint not in invoke("explain", "no-such-row", report.parent).stderr
 
@@ -175,7 +174,7 @@ def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
     assert "Theorem 2" in invoke("explain", "false", report.parent).stdout
     unknown = invoke("explain", "fin", report.parent)
     assert unknown.exit_code == 2
-    assert "did you mean fine" in unknown.stderr
+    assert "Did you mean fine" in unknown.stderr
 
 
 def test_no_time_left_is_guessed_from_a_few_rows(report: Path) -> None:

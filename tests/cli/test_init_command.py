@@ -89,7 +89,7 @@ def test_every_repair_that_is_taken_out_makes_a_suite(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("row_id", "why"),
-    [("SVT/proved", "a function makes it"), ("HHM-NONE", "did you mean")],
+    [("SVT/proved", "a function makes it"), ("HHM-NONE", "Did you mean")],
     ids=["made by a function", "unknown"],
 )
 def test_a_row_that_cannot_be_taken_out_is_named(tmp_path: Path, row_id: str, why: str) -> None:

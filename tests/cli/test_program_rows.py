@@ -100,7 +100,7 @@ def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool
     assert rows["sum"]["upper"] == 0.5
     assert any("sum: 1 touched" in note for note in rows["sum"]["notes"])
     assert rows["more-than-declared"]["verdict"] == "inconclusive"
-    assert "one change moves 2 releases at 'sum', declared 1" in rows["more-than-declared"]["obstacles"]
+    assert "one change affects 2 releases at 'sum', declared 1" in rows["more-than-declared"]["obstacles"]
 
 
 def test_exploring_again_finds_the_same_proofs(

@@ -29,7 +29,7 @@ def test_quiet_prints_what_needs_a_reader(tmp_path: Path) -> None:
     assert quiet.exit_code == loud.exit_code == 1
     first, *_, last = quiet.stdout.splitlines()
     assert "surprise" in first
-    assert last == "3 rows: 2 as expected, 1 not: surprise"
+    assert last == "2 of 3 rows came out as expected. Not as expected: surprise."
     assert "thought to hold" in quiet.stdout
     assert "holds on the grid" not in quiet.stdout
     assert "holds on the grid" in loud.stdout
@@ -42,7 +42,7 @@ def test_quiet_prints_what_needs_a_reader(tmp_path: Path) -> None:
 def test_quiet_success_is_one_line(tmp_path: Path) -> None:
     """Where all came out as expected -q prints the totals alone."""
     result, _ = run(write_suite(tmp_path / "suite.py", VERIFIED, REFUTED), "-q")
-    assert result.output == "2 rows: 2 as expected\n"
+    assert result.output == "All 2 rows came out as expected.\n"
 
 
 @pytest.mark.parametrize(("bad", "code"), [(UNEXPECTED, 1), (RAISES, 3)], ids=["unexpected", "crashed"])
@@ -91,6 +91,6 @@ def test_durations_are_those_of_the_report(tmp_path: Path) -> None:
         ["false", "3", "min"],
         ["surprise", "-", "printed"],
     ]
-    assert " ".join(total) == "2 of 3 rows have a duration, 3 min one after another"
+    assert " ".join(total) == "2 of 3 rows have a duration, 3 min in total"
     assert invoke("list", suite).stdout.splitlines()[1].split()[:2] == ["fine", "printed"]
     assert invoke("list", suite, "--durations", tmp_path / "nowhere.json").exit_code == 2

@@ -42,17 +42,15 @@ def test_symbols_reach_report_page_and_explanation(tmp_path: Path) -> None:
     assert "flatness" not in said
     assert "no row" not in said
     path = tmp_path / "dpaudit-report.json"
-    assert invoke("verify", path).exit_code == 0
+    assert invoke("verify", "-v", path).exit_code == 0
     report["suites"][0]["symbols"]["λ"] = "something else"
     path.write_text(json.dumps(report), encoding="utf-8")
-    assert "symbols" in invoke("verify", path, "--suite", suite).stdout
+    assert "symbols" in invoke("verify", "-v", path, "--suite", suite).stdout
 
 
 def test_a_symbol_without_a_meaning_is_refused() -> None:
     """By its name."""
-    with pytest.raises(
-        InvalidParameterError, match="symbols must be texts with what they stand for, got 'λ'"
-    ):
+    with pytest.raises(InvalidParameterError, match="got 'λ'"):
         describe(Suite(paper="mine", title="Mine", symbols={"λ": " "}), file="suite.py", root=Path())
 
 

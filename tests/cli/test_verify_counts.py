@@ -32,7 +32,7 @@ def verified(text: str, folder: Path) -> tuple[dict[str, int], Counter[str], int
     """The certificates by tier that the last lines name, the marks of all lines, and those confirmed."""
     file = folder / "report.json"
     file.write_text(text, encoding="utf-8")
-    output = invoke("verify", file).stdout
+    output = invoke("verify", "-v", file).stdout
     marks = Counter(line[0] for line in output.splitlines() if line[:1] in "✓✗·" and line.strip())
     tiers = {tier: int(count) for count, tier in re.findall(r"(\d+) by (T\d) \(", " ".join(output.split()))}
     match = re.search(r"(\d+) confirmed, (\d+) not", output)

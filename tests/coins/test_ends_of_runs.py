@@ -1,4 +1,4 @@
-"""How runs end: by an error, which is an outcome, or at a limit, which is named; and what may be shown."""
+"""Check how runs end (with an error, or at a limit) and which values may be shown."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from dpaudit.coins.transcript import require_plain, same_shown, to_the_last_bit
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View
 from dpaudit.distributions import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
+from tests.errors import raises
 
 NOISE = Laplace(scale=1)
 
 
 def ended(program: Any, left: float = 0.0, right: float = 1.0, **options: Any) -> Replay:
-    """The recording of ``program`` on one input, whatever its end, replayed on the other."""
+    """Record ``program`` on one input, also if it raises, and replay it on the other."""
     rng = np.random.default_rng(0)
     return replay(program, right, record(program, left, rng=rng, keep_errors=True, **options))
 
 
-def raises(wanted: Any) -> Any:
-    """A program that ends by ``wanted(data)``, an error or ``None``."""
+def raising(wanted: Any) -> Any:
+    """Return a program that raises ``wanted(data)``, unless this is ``None``."""
 
     def program(coins: Coins, data: float) -> float:
         coins.release(0.0, NOISE, site="noise")
@@ -38,37 +39,37 @@ def raises(wanted: Any) -> Any:
 
 
 def test_an_error_on_one_side_refutes_in_either_direction() -> None:
-    """The adversary sees that the run failed, with certainty."""
-    program = raises(lambda data: ValueError("no") if data else None)
+    """An error on one input only is a leak that refutes."""
+    program = raising(lambda data: ValueError("no") if data else None)
     for left, right in ((0.0, 1.0), (1.0, 0.0)):
         (leak,) = ended(program, left, right).leaks_in(View.of(PUBLIC))
         assert (leak.what, leak.refutes) == ("raised", True)
 
 
 def test_the_same_error_on_both_sides_ends_the_history() -> None:
-    """Nothing leaks, and what was shown before counts."""
-    result = ended(raises(lambda data: KeyError("no")))
+    """With the same error on both inputs, nothing leaks and the losses before it count."""
+    result = ended(raising(lambda data: KeyError("no")))
     assert (result.leaks, len(result.losses), result.reached) == ((), 1, 2)
 
 
 def test_another_type_refutes_and_another_message_does_not() -> None:
-    """A message may stay in a log; that the error is another one shows in what follows."""
-    kinds = ended(raises(lambda data: ValueError("no") if data else TypeError("no")))
+    """Another type of error refutes, and another message does not."""
+    kinds = ended(raising(lambda data: ValueError("no") if data else TypeError("no")))
     assert [leak.refutes for leak in kinds.leaks] == [True]
-    texts = ended(raises(lambda data: ValueError(f"{data}")))
+    texts = ended(raising(lambda data: ValueError(f"{data}")))
     assert [leak.refutes for leak in texts.leaks] == [False]
 
 
 def test_an_exit_is_an_error_and_an_error_is_raised_unless_it_is_kept() -> None:
-    """``SystemExit`` does not end the audit; ``record`` keeps errors only where it is asked to."""
-    program = raises(lambda data: SystemExit(3) if data else None)
+    """``SystemExit`` does not end the audit, and ``record`` keeps errors only with ``keep_errors``."""
+    program = raising(lambda data: SystemExit(3) if data else None)
     assert [leak.what for leak in ended(program).leaks] == ["raised"]
-    with pytest.raises(MechanismError, match="SystemExit"):
+    with raises(MechanismError, code="E-PROGRAM-RAISED", match="SystemExit"):
         record(program, 1.0, rng=np.random.default_rng(0))
 
 
 def test_a_cut_run_is_compared_as_far_as_it_goes() -> None:
-    """The site after the cut is no leak; a difference before it is one."""
+    """A site after the cut is not a leak, and a difference before it is."""
 
     def program(coins: Coins, data: float) -> None:
         while True:
@@ -84,7 +85,7 @@ def test_a_cut_run_is_compared_as_far_as_it_goes() -> None:
 
 
 def test_too_large_an_array_is_never_made() -> None:
-    """The limit is looked at before the noise is drawn; memory is asked for in vain."""
+    """The limit is checked before the noise is drawn, and too large an allocation cuts the run."""
 
     def noisy(coins: Coins, data: float) -> Any:
         return coins.release(np.broadcast_to(0.0, (10**6,)), NOISE, site="many")
@@ -98,8 +99,8 @@ def test_too_large_an_array_is_never_made() -> None:
 
 
 def test_a_list_counts_as_many_numbers_as_it_holds() -> None:
-    """Lists, tuples and dicts count all the way down, whether they are shown, returned or asked of a
-    channel; a run just at the limit is not cut."""
+    """Nested values count all their numbers if shown, returned or sent as a query, and a run at the limit is
+    not cut."""
     nested = [[1, 2.0, "three"], (np.zeros(3), {"seven": 7.0})]
 
     def shows(coins: Coins, data: float) -> None:
@@ -115,7 +116,7 @@ def test_a_list_counts_as_many_numbers_as_it_holds() -> None:
 
 
 def test_too_deep_a_recursion_is_no_outcome() -> None:
-    """How deep a run may go depends on who calls it."""
+    """A recursion error cuts the run, because the depth that is left depends on the caller."""
 
     def program(coins: Coins, data: float) -> Any:
         return program(coins, data)
@@ -125,13 +126,13 @@ def test_too_deep_a_recursion_is_no_outcome() -> None:
 
 
 def test_an_aggregate_through_another_image_is_named() -> None:
-    """Two images can give one distribution; they are two mechanisms all the same."""
+    """Two images with the same distribution are different mechanisms, which is an unmet condition."""
 
     def program(coins: Coins, data: float) -> None:
         distributions = [Bernoulli(p="1/2"), Bernoulli(p="1/2")]
         coins.aggregate(distributions, SumMod(7) if data else Sum(), site="sum", to=PUBLIC)
 
-    assert any("goes through" in text for text in ended(program).unmet)
+    assert any("the image of the aggregate" in text for text in ended(program).unmet)
 
 
 PAYLOAD = np.array([0x7FF8000000000001], dtype=np.int64).view(np.float64)[0]
@@ -157,7 +158,7 @@ ONE = np.longdouble(1)
     ],
 )
 def test_shown_values_are_compared_by_type_and_bytes(left: Any, right: Any) -> None:
-    """Each pair looks alike; each value is the same as a copy of itself, in bits as in texts of them."""
+    """Similar values of other types or bytes differ, and every value equals its copy."""
     assert not same_shown(left, right)
     assert to_the_last_bit(left) != to_the_last_bit(right)
     for value in (left, right):
@@ -193,8 +194,8 @@ DTYPE = np.dtype(np.float64, metadata={"x": 1})
     ids=lambda value: type(value).__name__,
 )
 def test_what_shows_more_than_its_numbers_is_refused_by_name(value: Any) -> None:
-    """Subclasses, masks, metadata: the name of the type is in the message, and a handler does not help."""
-    with pytest.raises(InvalidParameterError, match="a shown value must be made of"):
+    """Subclasses, masks and metadata are refused, even if the program catches the error."""
+    with raises(InvalidParameterError, code="E-VALUE-NOT-PLAIN", match=r"got [A-Za-z_.]+"):
         require_plain(value)
 
     def program(coins: Coins, data: float) -> Any:
@@ -203,12 +204,12 @@ def test_what_shows_more_than_its_numbers_is_refused_by_name(value: Any) -> None
         except InvalidParameterError:
             return 0.0
 
-    with pytest.raises(InvalidParameterError, match="of no subclass"):
+    with raises(InvalidParameterError, code="E-VALUE-NOT-PLAIN"):
         record(program, 0.0, rng=np.random.default_rng(0), keep_errors=True)
 
 
 def test_a_loss_counts_what_the_view_sees_before_the_end() -> None:
-    """Sites of others, and sites from the end on, add nothing."""
+    """Sites outside the view, and sites from the end on, add nothing to the loss."""
 
     def program(coins: Coins, data: float) -> None:
         coins.release(data, Laplace(scale=2), site="public")
@@ -233,6 +234,6 @@ def test_a_loss_counts_what_the_view_sees_before_the_end() -> None:
 
 
 def test_a_leak_is_shown_in_at_most_80_characters_a_side() -> None:
-    """A longer value ends in dots; one of 80 characters is shown as it is."""
+    """A value of 80 characters is shown unchanged, and a longer one is cut."""
     shown = str(Leak("value", 3, "site", "a" * 78, "b" * 79, refutes=True))
     assert shown == f"value at site 'site' (position 3): {'a' * 78!r} against 'b{'b' * 75}..."

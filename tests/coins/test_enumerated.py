@@ -1,4 +1,4 @@
-"""What enumeration sees of a channel: each answer, and a transcript that goes on after the program's end."""
+"""Check enumerated transcripts: answers of channels, aggregates, mass left out, and hockey sticks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dpaudit.distributions import (
     Sum,
 )
 from dpaudit.kernel.ball import arb, ball, upper
+from tests.errors import raises
 
 SVT = AboveThreshold(
     threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1
@@ -34,7 +35,7 @@ def answers(coins: Coins, data: float) -> None:
 
 
 def test_the_answers_of_a_channel_are_seen_in_order() -> None:
-    """Three transcripts, whose probabilities add up to one, each with its answers before the return value."""
+    """Each transcript holds its answers before the return value, and the probabilities add up to 1."""
     distribution = enumerate_view(answers, 0.0)
     seen = {tuple(map(bool, shown[:-1])): shown[-1] for shown in distribution.transcripts.values()}
     assert seen == {(True,): None, (False, True): None, (False, False): None}
@@ -43,7 +44,7 @@ def test_the_answers_of_a_channel_are_seen_in_order() -> None:
 
 
 def test_a_transcript_that_ends_before_the_program_is_impossible() -> None:
-    """One that is long enough is not, and has the probability that the enumeration gives it."""
+    """A transcript that is too short has density 0, and a complete one has its enumerated probability."""
     short, paths = sum_out(answers, 0.0, [False], view=EVERYTHING)
     assert (float(short.mid()), paths) == (0.0, [])
     whole, _ = sum_out(answers, 0.0, [False, False, None], view=EVERYTHING)
@@ -53,8 +54,7 @@ def test_a_transcript_that_ends_before_the_program_is_impossible() -> None:
 
 
 def pair_of_counts(coins: Coins, data: int) -> tuple[int, ...]:
-    """The sum of two users' count vectors, which has no distribution of its own here: they are enumerated one
-    by one."""
+    """Sum the count vectors of two users. The sum has no distribution here, so users are enumerated."""
     distributions = [
         CountVector([Bernoulli(p="1/4")], outcomes=2),
         CountVector([Bernoulli(p="1/3")], outcomes=2),
@@ -66,8 +66,7 @@ def pair_of_counts(coins: Coins, data: int) -> tuple[int, ...]:
 
 
 def test_an_aggregate_without_a_distribution_of_its_own_is_seen_where_it_is_public() -> None:
-    """Its value stands before the return value, which shows it too or not; the server's view alone sees the
-    other one."""
+    """A public aggregate comes before the return value in the transcript, and the server's is not seen."""
     chances = {(0, 2): Fraction(1, 12), (1, 1): Fraction(5, 12), (2, 0): Fraction(1, 2)}
     for data, returns in ((1, True), (2, False)):
         distribution = enumerate_view(pair_of_counts, data, view=View.of(PUBLIC))
@@ -81,8 +80,7 @@ def test_an_aggregate_without_a_distribution_of_its_own_is_seen_where_it_is_publ
 
 
 def test_a_number_summed_from_enumerated_users_is_a_number() -> None:
-    """One user has a distribution of his own, two have none: both show numbers, so that neither gives itself
-    away."""
+    """Sums with and without an image distribution both have the type ``int``."""
 
     def noisy(coins: Coins, data: list[int]) -> None:
         distributions = [DiscreteGaussian(sigma2=Fraction(1, 50)) for _ in data]
@@ -94,7 +92,7 @@ def test_a_number_summed_from_enumerated_users_is_a_number() -> None:
 
 
 def test_what_is_left_out_is_bounded_from_above() -> None:
-    """Two draws, each without at most a millionth: together at least what is really missing."""
+    """``left_out`` is an upper bound on the mass that two truncated draws leave out."""
 
     def two(coins: Coins, data: int) -> None:
         for _ in range(2):
@@ -107,14 +105,14 @@ def test_what_is_left_out_is_bounded_from_above() -> None:
 
 
 def by_hand(left_out: float = 0.0, **chances: str) -> ViewDistribution:
-    """A distribution with these probabilities, written in decimals that are binary."""
+    """Return a distribution with these probabilities, decimals that binary numbers represent exactly."""
     return ViewDistribution(
         {key: arb(p) for key, p in chances.items()}, {key: (key,) for key in chances}, left_out
     )
 
 
 def test_the_largest_ratio_is_of_outcomes_that_are_possible() -> None:
-    """An outcome of probability 0 has none, one that the neighbour never shows an infinite one."""
+    """Outcomes of probability 0 are skipped, and an outcome impossible on the neighbour has ratio inf."""
     left, right = by_hand(a="0.5", b="0.5", c="0"), by_hand(a="0.25", b="0.75")
     ratio, where = max_log_ratio(left, right)
     assert where == "a"
@@ -125,14 +123,13 @@ def test_the_largest_ratio_is_of_outcomes_that_are_possible() -> None:
 
 @pytest.mark.parametrize("sides", [(0.0, 0.25), (0.25, 0.0), (0.25, 0.25)])
 def test_no_largest_ratio_of_distributions_that_are_not_whole(sides: tuple[float, float]) -> None:
-    """Mass left out on one side is enough: what is absent may be there."""
-    with pytest.raises(NotTractableError, match="complete distributions"):
+    """``max_log_ratio`` refuses distributions if either of them leaves out mass."""
+    with raises(NotTractableError, code="E-DISTRIBUTION-INCOMPLETE"):
         max_log_ratio(*(by_hand(mass, a="0.75") for mass in sides))
 
 
 def test_a_hockey_stick_covers_what_was_left_out() -> None:
-    """Sums by hand at e^epsilon = 2: 1/4 + 1/16 of the left distribution alone, up to 1/16 more, or down by
-    twice 1/32."""
+    """At e^epsilon = 2, delta is 1/4 + 1/16 by hand, and the mass left out adds 1/16 or subtracts 2/32."""
     left, right = by_hand(a="0.75", b="0.125", c="0.0625"), by_hand(a="0.25", b="0.71875")
     exact = hockey_stick(left, right, arb(2))
     assert (exact.lower(), exact.upper()) == (arb("0.3125"), arb("0.3125"))
@@ -145,7 +142,7 @@ def test_a_hockey_stick_covers_what_was_left_out() -> None:
 
 
 def test_a_gap_of_undecided_sign_counts_from_nothing_to_its_upper_end() -> None:
-    """A probability of 1/2 or up to a quarter more or less: the positive part is at most that quarter."""
+    """With probability 1/2 ± 1/4 against 1/2, the positive part is between 0 and 1/4."""
     around = ViewDistribution({"a": arb("0.5", "0.25")}, {"a": ("a",)}, 0.0)
     wide = hockey_stick(around, by_hand(a="0.5"), arb(1))
     assert float(wide.lower()) == pytest.approx(0.0, abs=1e-8)

@@ -1,4 +1,4 @@
-"""Chosen histories: hidden draws and answers of channels are chosen like any other outcome."""
+"""Check chosen histories, in which hidden draws and answers of channels are chosen like other outcomes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dpaudit.core.neighbours import Neighbours
 from dpaudit.distributions import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
 from dpaudit.distributions.base import Distribution
 from dpaudit.replay.histories import far_out, worst_history
+from tests.errors import raises
 
 DATA = np.array([0.0, 1.0, 0.0, 1.0])
 
@@ -28,7 +29,7 @@ def draws(coins: Coins, data: Any) -> list[float]:
 
 
 def test_a_hidden_draw_is_chosen_by_site_and_occurrence() -> None:
-    """The third draw lies in a small box at 7, the others are those of the same run without a choice."""
+    """The third draw is in a small box at 7, and the others equal those of the run without a choice."""
 
     def third(site: str, occurrence: int, distribution: Distribution) -> float | None:
         assert site == "noise"
@@ -41,8 +42,8 @@ def test_a_hidden_draw_is_chosen_by_site_and_occurrence() -> None:
     assert (forced.forced, free.forced) == (True, False)
 
 
-def test_a_chosen_draw_keeps_its_place_on_a_distribution_that_moved() -> None:
-    """Its uniform is the one whose inverse cdf it is: on the neighbour it lies at the same quantile."""
+def test_a_chosen_draw_keeps_its_quantile_on_the_neighbour() -> None:
+    """A chosen draw is replayed at the same quantile of the neighbour's distribution."""
 
     def program(coins: Coins, data: Any) -> None:
         value = coins.draw(Laplace(scale=1).shift(float(data.sum())), site="noise")
@@ -55,18 +56,18 @@ def test_a_chosen_draw_keeps_its_place_on_a_distribution_that_moved() -> None:
 
 @pytest.mark.parametrize("distribution", [Bernoulli(p="1/3"), DiscreteLaplace(scale=2), Laplace(scale=2)])
 def test_the_uniform_of_an_outcome_gives_it_back(distribution: Distribution) -> None:
-    """Inverse cdf of the uniform, by two routes: the distribution's own and this one."""
+    """The distribution's ``ppf`` inverts ``uniform_of``."""
     for value in (0, 1):
         assert distribution.ppf(uniform_of(distribution, value)) == pytest.approx(value, abs=1e-12)
 
 
 def test_an_impossible_draw_is_refused() -> None:
-    """A negative outcome of exponential noise is none of the program's histories."""
+    """A negative outcome of exponential noise is an impossible history."""
 
     def program(coins: Coins, data: Any) -> float:
         return float(coins.draw(Exponential(scale=1), site="noise"))
 
-    with pytest.raises(ImpossibleHistoryError, match="a forced outcome must be possible"):
+    with raises(ImpossibleHistoryError, code="E-HISTORY-IMPOSSIBLE"):
         force(program, DATA, lambda *_: -1.0, rng=rng())
 
 
@@ -78,7 +79,7 @@ ONE_NOISE = AboveThreshold(
 )
 
 
-def asked(kernel: Any) -> Any:
+def queried(kernel: Any) -> Any:
     def program(coins: Coins, data: Any) -> list[bool]:
         session, found = coins.channel(kernel, site="above"), []
         for query in data:
@@ -91,24 +92,22 @@ def asked(kernel: Any) -> Any:
 
 
 def test_answers_of_a_sparse_vector_are_chosen_and_close_the_channel() -> None:
-    """Two chosen positives spend the channel, however unlikely they are; the joint distribution says how
-    unlikely."""
-    recording = force(asked(SPARSE), DATA, lambda site, occurrence, _: occurrence in (0, 2), rng=rng())
+    """Two chosen positives close the channel, and the joint distribution gives their small probability."""
+    recording = force(queried(SPARSE), DATA, lambda site, occurrence, _: occurrence in (0, 2), rng=rng())
     assert recording.returned == [True, False, True]
     queries, answers = ([getattr(site, name) for site in recording.sites[:-1]] for name in ("query", "value"))
     assert -20 < float(SPARSE.log_joint(queries, answers)) < -3
 
 
 def test_answers_after_a_chosen_one_are_drawn_given_it() -> None:
-    """With noise on the threshold alone, a chosen True at 0 says that the threshold is below: every query
-    from there up is answered True as well, in every run."""
+    """With noise on the threshold only, all larger queries are answered True after a chosen True at 0."""
     data = np.array([0.0, 0.5, 1.0, 5.0])
 
     def first(site: str, occurrence: int, distribution: Any) -> bool | None:
         return True if occurrence == 0 else None
 
     for seed in range(20):
-        recording = force(asked(ONE_NOISE), data, first, rng=np.random.default_rng(seed))
+        recording = force(queried(ONE_NOISE), data, first, rng=np.random.default_rng(seed))
         assert recording.returned == [True] * 4
 
 
@@ -117,7 +116,7 @@ def test_conditional_answers_have_their_conditional_distribution() -> None:
     data = np.array([3.0, 3.0])
     runs = [
         force(
-            asked(SPARSE), data, lambda _, k, __: False if k == 0 else None, rng=np.random.default_rng(seed)
+            queried(SPARSE), data, lambda _, k, __: False if k == 0 else None, rng=np.random.default_rng(seed)
         )
         for seed in range(600)
     ]
@@ -127,9 +126,9 @@ def test_conditional_answers_have_their_conditional_distribution() -> None:
 
 
 def test_an_impossible_answer_is_refused() -> None:
-    """Without query noise a larger query cannot be answered False after a smaller one was answered True."""
-    with pytest.raises(ImpossibleHistoryError, match="a forced outcome must be possible"):
-        force(asked(ONE_NOISE), np.array([0.0, 1.0]), lambda _, k, __: k == 0, rng=rng())
+    """Without query noise, a larger query cannot be answered False after a smaller one was answered True."""
+    with raises(ImpossibleHistoryError, code="E-HISTORY-IMPOSSIBLE"):
+        force(queried(ONE_NOISE), np.array([0.0, 1.0]), lambda _, k, __: k == 0, rng=rng())
 
 
 TREE = BinaryTree(leaves=4, noise=Laplace(scale=2))
@@ -141,8 +140,7 @@ def counted(coins: Coins, data: Any) -> list[float]:
 
 
 def test_nodes_of_a_tree_are_chosen_far_out() -> None:
-    """Every node is far up, and the joint density there is that of four Laplace distributions, node by
-    node."""
+    """At large nodes, the joint density is the product of four Laplace densities, one per node."""
     recording = force(counted, DATA, far_out(1), rng=rng())
     assert min(recording.returned) > 1e8
     sums = [0.0, 1.0, 0.0, 2.0]  # blocks that end at leaves 1 to 4: {1}, {1, 2}, {3}, {1, 2, 3, 4}
@@ -152,7 +150,7 @@ def test_nodes_of_a_tree_are_chosen_far_out() -> None:
 
 @pytest.mark.parametrize("leaf", range(4))
 def test_the_search_attains_what_a_leaf_costs(leaf: int) -> None:
-    """Pushed to their tails, the nodes above a leaf cost 1/2 each: bit by bit of the closed form."""
+    """The worst history attains the closed form: each node above the leaf costs 1/2."""
     other = DATA.copy()
     other[leaf] = 1 - other[leaf]
     found = worst_history(counted, Neighbours("one leaf", DATA, other), rng=rng())
@@ -161,9 +159,9 @@ def test_the_search_attains_what_a_leaf_costs(leaf: int) -> None:
 
 
 def test_the_search_chooses_answers_of_a_sparse_vector() -> None:
-    """Its transcript loses more than any of fifty sampled ones, and no more than the mechanism's epsilon."""
+    """The worst transcript has a larger loss than fifty sampled ones, and at most the mechanism's epsilon."""
     pair = Neighbours("all queries by one", np.zeros(4), np.ones(4))
-    program = asked(SPARSE)
+    program = queried(SPARSE)
     worst = max(float(item.loss()) for item in worst_history(program, pair, rng=rng()))
     drawn = [
         float(replay(program, pair.right, record(program, pair.left, rng=np.random.default_rng(seed))).loss())

@@ -1,5 +1,4 @@
-"""Proves that no data-dependent behaviour slips past a replay: each program here cheats in one way, and the
-row says which."""
+"""Check that a replay detects every data-dependent behaviour. Each program here cheats once."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from dpaudit.coins import Returned, fingerprint, record, replay, same_value
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.views import EVERYTHING, PUBLIC, SERVER, View, user
 from dpaudit.distributions import Bernoulli, Gaussian, Laplace, Product, Sum
+from tests.errors import raises
 
 LEFT = np.array([0.0, 0.5, 1.0])
 RIGHT = np.array([1.0, 0.5, 1.0])
@@ -28,7 +28,7 @@ def honest(coins, data):
 
 
 def test_an_honest_program_has_no_leak_and_its_exact_loss():
-    """The loss of a Laplace release is (|v - a'| - |v - a|) / scale, to the last bit that floats allow."""
+    """The loss of a Laplace release is (|v - a'| - |v - a|) / scale, up to float rounding."""
     recording = record(honest, LEFT, rng=np.random.default_rng(1))
     result = replay(honest, RIGHT, recording)
     value = recording.sites[0].value
@@ -38,7 +38,7 @@ def test_an_honest_program_has_no_leak_and_its_exact_loss():
 
 
 def test_the_same_input_has_loss_zero_and_nothing_moves():
-    """A replay on the recorded input itself finds nothing: no leak, no moved site, loss exactly 0."""
+    """A replay on the recorded input has no leak, no affected site and loss exactly 0."""
     result = pair(honest, right=LEFT)
     assert (result.leaks, float(result.loss())) == ((), 0.0)
     assert not any(item.moved for item in result.losses)
@@ -70,14 +70,13 @@ def test_the_same_input_has_loss_zero_and_nothing_moves():
     ],
 )
 def test_what_depends_on_the_data_without_noise_is_a_leak_that_refutes(program, what, site):
-    """A raw return value, a raw arm, a skipped or an extra release, a data-dependent shape, and a crash: each
-    is seen and refutes."""
+    """Raw values, skipped or extra releases, data-dependent shapes and kinds, and crashes refute."""
     result = pair(program)
     assert [(leak.what, leak.site) for leak in result.leaks_in(EVERYTHING)] == [(what, site)]
 
 
 def test_one_changed_entry_in_a_large_public_array_is_seen():
-    """An array parameter is compared entry by entry: entry 7000 of 10000 cannot hide."""
+    """A change in entry 7000 of a revealed array of 10,000 entries is a leak."""
 
     def program(coins, data):
         parameter = np.ones(10_000)
@@ -89,8 +88,7 @@ def test_one_changed_entry_in_a_large_public_array_is_seen():
 
 
 def test_one_changed_entry_of_an_array_valued_distribution_parameter_has_its_exact_loss():
-    """Moving one entry of a vector offset moves one coordinate: the loss is that coordinate's, not an average
-    and not zero."""
+    """If one entry of a vector offset changes, the loss is the loss of that coordinate."""
 
     def program(coins, data):
         offset = np.zeros(5000)
@@ -105,13 +103,13 @@ def test_one_changed_entry_of_an_array_valued_distribution_parameter_has_its_exa
 
 
 def test_a_second_changed_public_argument_is_seen():
-    """Two reveals in a row: a change in the second one is caught even where the first agrees."""
+    """A change in the second of two reveals is a leak, even if the first agrees."""
     result = pair(lambda c, d: (c.reveal(1, site="a"), c.reveal(float(d[0]), site="b"))[0])
     assert [(leak.what, leak.site) for leak in result.leaks] == [("value", "b")]
 
 
 def test_an_array_changed_after_it_was_revealed_does_not_rewrite_the_record():
-    """The transcript keeps what was shown, not what the program's buffer holds later."""
+    """The transcript keeps the shown values, not the later contents of the program's buffer."""
 
     def program(coins, data):
         buffer = data.copy()
@@ -123,7 +121,7 @@ def test_an_array_changed_after_it_was_revealed_does_not_rewrite_the_record():
 
 
 def test_a_distribution_that_differs_is_a_loss_and_not_a_leak():
-    """A data-dependent scale has an exact loss: log of the density ratio, here also at equal offsets."""
+    """A data-dependent scale gives an exact loss, the log of the density ratio, and no leak."""
 
     def program(coins, data):
         return Returned(coins.release(0.0, Laplace(scale=1 + int(data[0])), site="s", to=SERVER), SERVER)
@@ -136,7 +134,7 @@ def test_a_distribution_that_differs_is_a_loss_and_not_a_leak():
 
 
 def test_a_hidden_draw_before_a_branch_ends_what_can_be_a_witness():
-    """What is shown after a hidden draw is no witness by itself: the draw has to be summed out."""
+    """A witness ends before the first hidden draw, which must be summed out."""
 
     def program(coins, data):
         coin = coins.draw(Bernoulli(p="1/2"), site="coin")
@@ -148,8 +146,7 @@ def test_a_hidden_draw_before_a_branch_ends_what_can_be_a_witness():
 
 
 def test_a_latent_is_replayed_from_its_uniform_where_its_distribution_moved():
-    """A rounding bit whose distribution depends on the data is re-drawn through the inverse cdf, so showing
-    it is found out; by value it would hide."""
+    """A hidden bit whose distribution differs is drawn again by its inverse cdf, so that showing it leaks."""
 
     def program(coins, data):
         bit = coins.draw(Bernoulli(p=Fraction(float(data[0] * 0.5 + 0.25))), site="bit")
@@ -159,12 +156,12 @@ def test_a_latent_is_replayed_from_its_uniform_where_its_distribution_moved():
     moved = [result for result in results if result.leaks]
     assert 0 < len(moved) < 20
     assert all(leak.site == "bit shown" for result in moved for leak in result.leaks)
-    # A hidden draw precedes: this is a leak to look into, not a refutation.
+    # A hidden draw comes first, so this leak does not refute.
     assert all(result.leaks_in(EVERYTHING) == () for result in results)
 
 
 def test_a_latent_whose_distribution_is_equal_keeps_its_value():
-    """Where the distribution of a hidden draw is the same on both sides, the recorded value is used again."""
+    """If the distribution of a hidden draw is the same on both inputs, the recorded value is used again."""
 
     def program(coins, data):
         coins.reveal(coins.draw(Laplace(scale=1), site="z"), site="z shown")
@@ -174,29 +171,28 @@ def test_a_latent_whose_distribution_is_equal_keeps_its_value():
 
 
 def test_renaming_a_site_is_noted_but_no_adversary_sees_it():
-    """Site names are never visible: a data-dependent name is reported and refutes nothing."""
+    """A data-dependent site name is noted and refutes nothing, because no adversary sees names."""
     result = pair(lambda c, d: c.release(0.0, NOISE, site=f"s{int(d[0])}") and 0)
     assert result.leaks == ()
     assert len(result.renamed) == 1
 
 
 def test_another_audience_is_a_structural_leak_that_does_not_refute_by_itself():
-    """Showing the same release to somebody else depending on the data is reported; whether it refutes depends
-    on the view."""
+    """A data-dependent audience is a leak that does not refute by itself."""
     result = pair(lambda c, d: c.release(0.0, NOISE, site="s", to=user(int(d[0]))) and 0)
     assert [leak.what for leak in result.leaks] == ["audience"]
     assert result.leaks_in(EVERYTHING) == ()
 
 
 def test_a_leak_that_the_view_does_not_see_does_not_refute_there():
-    """A raw value shown to the server refutes in the server's view and not in the public one."""
+    """A raw value shown to the server refutes in the server's view and not in the public view."""
     result = pair(lambda c, d: (c.reveal(float(d[0]), site="raw", to=SERVER), 0)[1])
     assert len(result.leaks_in(View.of(SERVER))) == 1
     assert result.leaks_in(View.of(PUBLIC)) == ()
 
 
 def test_loss_is_summed_over_event_axes_and_never_over_replicates():
-    """With replicates=R a vector release gives R losses, each the sum over its own coordinates."""
+    """With replicates=R, a vector release gives R losses, each the sum over the coordinates."""
     noise = Laplace(scale=3)
 
     def program(coins, data):
@@ -210,7 +206,7 @@ def test_loss_is_summed_over_event_axes_and_never_over_replicates():
 
 
 def test_heterogeneous_vectors_have_the_sum_of_their_coordinates_losses():
-    """A Product distribution of different scales: the loss is the sum of the coordinates' own losses."""
+    """The loss of a Product distribution is the sum of the losses of its coordinates."""
 
     def program(coins, data):
         return Returned(
@@ -228,8 +224,7 @@ def test_heterogeneous_vectors_have_the_sum_of_their_coordinates_losses():
 
 
 def test_randomness_outside_the_coins_changes_the_fingerprint():
-    """A program that draws from a global generator has another fingerprint under another global seed; an
-    honest one does not."""
+    """Another global seed changes the fingerprint of a program that draws from a global generator."""
 
     def cheat(coins, data):
         return coins.release(random.random(), NOISE, site="s")
@@ -243,14 +238,13 @@ def test_randomness_outside_the_coins_changes_the_fingerprint():
 
 
 def test_a_program_that_raises_on_its_own_input_is_an_error_with_its_reason():
-    """The recording side reports the program's own exception, so that the row says why it crashed."""
-    with pytest.raises(MechanismError, match="ZeroDivisionError"):
+    """The error of ``record`` names the program's own exception."""
+    with raises(MechanismError, code="E-PROGRAM-RAISED", match="ZeroDivisionError"):
         record(lambda c, d: 1 // 0, LEFT, rng=np.random.default_rng(0))
 
 
 def test_an_aggregate_without_a_distribution_ends_what_can_be_a_witness():
-    """Visible, but of a distribution that nobody can evaluate: it has no loss, so a witness stops before
-    it."""
+    """A witness ends before an aggregate whose distribution cannot be evaluated."""
 
     def program(coins, data):
         coins.release(data[0], NOISE, site="first")
@@ -265,7 +259,7 @@ def test_an_aggregate_without_a_distribution_ends_what_can_be_a_witness():
 
 
 def test_equal_bytes_of_another_type_or_shape_differ():
-    """Eight zero bytes are a float or an integer: a program that shows one or the other by the data leaks."""
+    """Equal bytes with another dtype or shape differ, so a data-dependent dtype is a leak."""
     zeros = np.zeros(2)
     assert same_value(zeros, np.zeros(2))
     for other in (np.zeros(2, dtype=np.int64), np.zeros((2, 1)), np.zeros(2, dtype=">f8"), [0.0, 0.0]):

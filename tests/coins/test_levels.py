@@ -1,4 +1,4 @@
-"""Outcomes at levels: against closed forms and sums of probabilities, with what has none."""
+"""Check outcomes at quantiles against closed forms and cumulated probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpaudit.distributions import Bernoulli, Categorical, DiscreteLaplace, Lapla
 
 
 def test_each_entry_comes_out_at_its_own_level() -> None:
-    """Laplace noise at opposite levels: log 2q below the middle, the mirror image above."""
+    """Quantiles of Laplace noise are scale * log 2q below the median, and symmetric above."""
     distribution = Laplace(scale=2).shift(np.zeros(3))
     found = outcome_at(distribution, [0.05, 0.5, 0.95])
     assert found == pytest.approx([2 * math.log(0.1), 0.0, -2 * math.log(0.1)], abs=1e-12)
@@ -20,13 +20,13 @@ def test_each_entry_comes_out_at_its_own_level() -> None:
 
 
 def test_a_distribution_without_an_order_has_the_atom_at_the_level() -> None:
-    """Below a tenth, a half and all: the cumulated weights say which of three atoms."""
+    """The cumulated weights 1/10, 1/2 and 1 select one of three atoms."""
     distribution = Categorical(weights=[1, 4, 5])
     assert [outcome_at(distribution, level) for level in (0.05, 0.3, 0.7)] == [0, 1, 2]
 
 
 def test_few_outcomes_are_listed_and_many_are_not() -> None:
-    """A coin has two, or one that is certain; infinitely many, too many and a density give none."""
+    """Only possible outcomes are listed, and none for too many, infinitely many, or a density."""
     assert sorted(map(int, outcomes_of(Bernoulli(p="1/3"), most=2))) == [0, 1]
     assert [int(value) for value in outcomes_of(Bernoulli(p=1), most=2)] == [1]
     assert outcomes_of(Categorical(weights=[1, 1, 1]), most=2) == []

@@ -1,5 +1,4 @@
-"""Proves that the primitives compute exact losses and exact distributions: seven programs, each against
-enumeration or brute force."""
+"""Check exact losses and distributions of seven programs against enumeration, quadrature or brute force."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ def noisy_max(coins, data):
 
 
 def test_report_noisy_max_against_quadrature():
-    """One site: its enumerated distribution equals a numerical integral, and the largest loss equals the
-    largest log-ratio."""
+    """The enumerated distribution and the losses of report noisy max equal numerical integrals."""
     left, right = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
 
     def brute(sums, j):
@@ -94,8 +92,7 @@ def sparse_vector(coins, data):
 
 
 def test_sparse_vector_against_quadrature():
-    """The joint distribution of the answers, not a product: every answer pattern of 4 queries, enumerated and
-    integrated."""
+    """The joint probability of every answer pattern of 4 queries equals a numerical integral."""
     left, right = np.array([0.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 1.5, 1.0])
 
     def brute(queries, answers):
@@ -125,8 +122,7 @@ def test_sparse_vector_against_quadrature():
 
 
 def secure_aggregation(coins, data):
-    """Three users; user ``data[3]`` has dropped out, which everybody sees. Noise: Binomial(4, 1/2) each, sum
-    modulo 7."""
+    """Sum 3 users' values modulo 7 with Binomial(4, 1/2) noise each. User ``data[3]`` has publicly left."""
     present = [i for i in range(3) if i != data[3]]
     coins.reveal(len(present), site="turnout")
     distributions = [Binomial(trials=4, p="1/2").shift(int(data[i])) for i in present]
@@ -134,8 +130,7 @@ def secure_aggregation(coins, data):
 
 
 def test_secure_aggregation_with_a_drop_out_against_brute_force():
-    """What the server sees is the modular sum of the users who are there: every noise combination is
-    counted."""
+    """The distribution of the modular sum of the present users equals a count of all noise combinations."""
     data = np.array([2, 0, 1, 1])
 
     def brute(values):
@@ -166,8 +161,7 @@ def shuffled_response(coins, data):
 
 
 def test_shuffled_randomised_response_against_brute_force():
-    """Four users: the counts' distribution is the sum over all 16 outcomes; so are the largest loss and
-    delta."""
+    """Distribution, largest loss and delta of four users' counts equal sums over all 16 outcomes."""
 
     def brute(values):
         distribution = dict.fromkeys(range(5), Fraction(0))
@@ -187,7 +181,7 @@ def test_shuffled_randomised_response_against_brute_force():
             assert_encloses(probability, float(brute(data)[int(distribution.transcripts[key][0][1])]))
     worst = max(math.log(brute(left)[k] / brute(right)[k]) for k in range(5))
     assert upper(max_log_ratio(*distributions)[0]) == pytest.approx(worst, rel=1e-9)
-    # Shuffling does not amplify pure privacy: an unanimous outcome still loses log 3. It amplifies delta.
+    # Shuffling does not amplify pure privacy, because a unanimous outcome has loss log 3. It amplifies delta.
     assert worst == pytest.approx(math.log(3), rel=1e-12)
     delta = sum(max(float(brute(left)[k] - 2 * brute(right)[k]), 0.0) for k in range(5))
     assert_encloses(hockey_stick(*distributions, arb(2)), delta)
@@ -203,7 +197,7 @@ def shuffled_vectors(coins, data):
 
 
 def test_shuffled_gaussian_vectors_against_the_sum_over_permutations():
-    """Three users, two coordinates: the loss of the multiset is the log-ratio of two sums over all orders."""
+    """The loss of the multiset is the log-ratio of two sums over all orders of three users."""
     left = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     right = left.copy()
     right[0] = [1.5, -1.0]
@@ -233,8 +227,7 @@ def gradient_descent(coins, data):
 
 
 def test_noisy_gradient_descent_against_the_closed_form():
-    """Three adaptive Gaussian releases: the loss adds up along the recorded path, each gradient evaluated
-    where the path went."""
+    """The losses of three adaptive Gaussian releases add up along the recorded path."""
     left, right = np.array([0.0, 2.0, -1.0]), np.array([3.0, 2.0, -1.0])
     recording = record(gradient_descent, left, rng=np.random.default_rng(6))
     weight, expected = 0.0, 0.0
@@ -252,8 +245,10 @@ def test_noisy_gradient_descent_against_the_closed_form():
 
 
 def joint_program(coins, data):
-    """Everybody sees a noisy count; user i's action depends on her own bit too, and only she sees it; with
-    bit 1 she draws twice."""
+    """Show a noisy count to everybody, and to each user an action that also depends on her bit.
+
+    A user with bit 1 draws twice.
+    """
     count = coins.observe(Categorical(probabilities=_count_distribution(int(data.sum()))), site="count")
     for i, bit in enumerate(data):
         for _ in range(1 + int(bit)):
@@ -267,8 +262,7 @@ def _count_distribution(total):
 
 
 def test_joint_privacy_sums_the_users_own_actions_out():
-    """In the view of everybody but user 0, her own actions and her own extra draw vanish: only the public
-    count is left to tell."""
+    """In the view of everybody but user 0, the loss is the loss of the public count."""
     left, right = np.array([0, 1, 0]), np.array([1, 1, 0])
     view = View.everybody_but(user(0))
     distributions = [enumerate_view(joint_program, data, view=view) for data in (left, right)]
@@ -287,8 +281,7 @@ def test_joint_privacy_sums_the_users_own_actions_out():
 
 
 def test_joint_privacy_is_broken_in_everybodys_view():
-    """Where her own actions are seen too, the extra draw gives user 0 away: some transcript is possible on
-    one side only."""
+    """In everybody's view, some transcript is possible on one input only, due to the extra draw of user 0."""
     distributions = [
         enumerate_view(joint_program, np.array(data), view=EVERYTHING) for data in ([0, 1, 0], [1, 1, 0])
     ]
@@ -296,8 +289,7 @@ def test_joint_privacy_is_broken_in_everybodys_view():
 
 
 def test_summing_out_a_given_transcript_agrees_with_full_enumeration():
-    """``sum_out`` of one visible transcript gives the same number as its entry in the enumerated
-    distribution."""
+    """``sum_out`` of a visible transcript equals its enumerated probability."""
     data, view = np.array([0, 1, 0]), View.everybody_but(user(0))
     recording = record(joint_program, data, rng=np.random.default_rng(9))
     seen = visible_values(recording, view)

@@ -1,5 +1,4 @@
-"""The distributions under test, each with a density in mpmath (60 digits) that shares no code with
-dpaudit."""
+"""List the distributions under test, each with an mpmath density (60 digits) independent of dpaudit."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ mp.mp.dps = 60
 
 @dataclass(frozen=True)
 class Case:
-    """A distribution, its density (as a function of an exact number), and points of its support, centre and
+    """A distribution, its density (a function of an exact number), and points of its support, centre and
     tail."""
 
     distribution: ScalarDistribution
@@ -46,7 +45,7 @@ class Case:
 
 
 def real(x: Fraction | int | str) -> Any:
-    """An exact number in mpmath."""
+    """Return an exact number in mpmath."""
     exact = Fraction(x)
     return mp.mpf(exact.numerator) / exact.denominator
 
@@ -85,7 +84,7 @@ def _discrete_gaussian(s2: str) -> Callable[[Fraction], Any]:
 
 
 def _skellam(mu: str) -> Callable[[Fraction], Any]:
-    """The convolution of two Poisson distributions, summed term by term over the smaller count."""
+    """Return the convolution of two Poisson distributions, summed term by term over the smaller count."""
 
     @cache
     def at(shift: int) -> Any:
@@ -159,11 +158,11 @@ CONTINUOUS_CASES = tuple(case for case in CASES if not case.integer)
 
 
 def name(case: Case) -> str:
-    """The test id of a case."""
+    """Return the test id of a case."""
     return repr(case.distribution)
 
 
 def inside(value: Any, ball: Any) -> bool:
-    """Whether a 60-digit number lies in a ball, up to its own last digits."""
+    """Return whether a 60-digit number is in a ball, up to the last digits of the number."""
     slack = mp.mpf(10) ** -55 * abs(value)
     return bool(real(lower_exact(ball)) - slack <= value <= real(upper_exact(ball)) + slack)

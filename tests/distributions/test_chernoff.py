@@ -1,4 +1,4 @@
-"""Chernoff's bound in floats: cumulants against the distributions' own balls, bounds against exact tails."""
+"""Check cumulants in floats against balls, and Chernoff bounds against exact tails."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _cumulant(distribution: LatticeDistribution, rate: Fraction) -> float:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_cumulants_are_those_of_the_distributions(rate: Fraction) -> None:
-    """The closed forms in floats agree with the distributions' enclosures; a discrete Gaussian stays below
-    its own."""
+    """The closed forms agree with the enclosures, and the Gaussian one bounds the discrete Gaussian
+    cumulant."""
     at = np.array([float(rate)])
     laplace = discrete_laplace_cumulant(at, decay=0.5)
     assert laplace == pytest.approx(_cumulant(DiscreteLaplace(scale=2), rate), rel=1e-9)
@@ -49,7 +49,7 @@ def test_cumulants_are_those_of_the_distributions(rate: Fraction) -> None:
 def test_the_best_bound_lies_above_the_exact_tail(
     distribution: LatticeDistribution, largest: float, cumulant: Callable[[Floats], Floats]
 ) -> None:
-    """At 0 it is 1; further out it is above P(X >= t), and within a factor that Chernoff's bound may lose."""
+    """The bound is 1 at 0, and elsewhere exceeds P(X >= t) by at most the factor that Chernoff may lose."""
     rates = np.linspace(0.002, largest, 800)
     for t in (0, 1, 5, 20, 60):
         bound = float(best_bound(cumulant(rates) - rates * t))

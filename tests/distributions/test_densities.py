@@ -1,4 +1,4 @@
-"""The two log-densities of every distribution agree with a third computation, in mpmath."""
+"""Check both log-densities of every distribution against an independent one in mpmath."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def test_integer_distributions_sum_to_one(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CONTINUOUS_CASES, ids=name)
 def test_densities_integrate_to_the_cdf(case: Case) -> None:
-    """The quadrature of the independent density up to x is the distribution's cdf at x: density and cdf
-    belong together.
-    """
+    """The integral of the independent density up to x is the cdf at x."""
     sd = math.sqrt(case.distribution.variance())
     low = 0.0 if case.distribution.support.lower is not None else -60 * sd
     with mp.workdps(20):
@@ -64,7 +62,7 @@ def _exact(t: mp.mpf) -> Fraction:
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_no_mass_between_the_integers(case: Case) -> None:
-    """A counting distribution gives -inf to fractions and infinities, in floats and in balls."""
+    """An integer distribution has log-density -inf at fractions and infinities, in floats and in balls."""
     for x in (0.5, 1 + 2**-40, math.inf, -math.inf):
         assert case.distribution.logp(x) == -math.inf
         ball = case.distribution.logp_ball(x)
@@ -74,9 +72,7 @@ def test_no_mass_between_the_integers(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_no_mass_off_the_support(case: Case) -> None:
-    """Beyond the declared ends of the support, if it has any, the log-density is -inf in floats and in
-    balls.
-    """
+    """The log-density is -inf outside the declared support, in floats and in balls."""
     ends = case.distribution.support
     outside = [end + step for end, step in ((ends.lower, -1), (ends.upper, 1)) if end is not None]
     assert len(outside) == (ends.lower is not None) + (ends.upper is not None)
@@ -87,7 +83,7 @@ def test_no_mass_off_the_support(case: Case) -> None:
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_lookup_of_many_outcomes_equals_one_by_one(case: Case) -> None:
-    """The table that serves large arrays gives what single outcomes get, off-lattice ones included."""
+    """Large arrays, evaluated by a table, give the same results as single outcomes."""
     rng = np.random.default_rng(5)
     centre = round(case.distribution.mean())
     many = rng.integers(centre - 40, centre + 40, size=5000).astype(np.float64)
@@ -121,9 +117,7 @@ def test_extreme_parameters_agree_with_the_ball(distribution: ScalarDistribution
 
 
 def test_shares_add_up_to_a_geometric_distribution() -> None:
-    """200 Pólya shares of shape 1/200 convolve to the geometric distribution: the identity behind distributed
-    noise.
-    """
+    """The convolution of 200 Pólya shares of shape 1/200 is the geometric distribution."""
     share = np.exp(Polya(shape="1/200", log_ratio="1/2").logp(np.arange(200)))
     spectrum = np.fft.rfft(share, 1 << 10) ** 200  # 2^10 points: wrapped-around mass is below 1e-200
     total = np.fft.irfft(spectrum, 1 << 10)[:60]

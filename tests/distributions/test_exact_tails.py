@@ -1,4 +1,4 @@
-"""Exact tails at irrational thresholds: against direct convolution, and where a ball straddles an integer."""
+"""Check exact tails at irrational thresholds against convolution, and at balls that contain an integer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dpaudit.core.errors import UndecidedError
 from dpaudit.distributions import DiscreteLaplace, Skellam
 from dpaudit.distributions.exact_tails import above, beyond, sum_beyond
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from tests.errors import raises
 
 
 @pytest.mark.parametrize("threshold", ["7/2", "4", "0"])
@@ -27,7 +28,7 @@ def test_tails_of_two_families_match_convolution(threshold: str) -> None:
 
 
 def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
-    """Where a ball holds an integer, the tail's ball holds the tails on both sides of it."""
+    """If a threshold ball contains an integer, the tail contains the tails on both sides."""
     distribution = DiscreteLaplace(scale=2)
     with precision(128):
         near = ball(5) + arb(0).union(arb(2) ** -60) - arb(2) ** -61
@@ -38,6 +39,6 @@ def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
 
 
 def test_a_threshold_without_ends_is_refused() -> None:
-    """An infinite ball has no tail."""
-    with pytest.raises(UndecidedError, match="must be finite"):
+    """An infinite threshold is refused."""
+    with raises(UndecidedError, code="E-THRESHOLD-NOT-FINITE"):
         above(DiscreteLaplace(scale=2), arb.pos_inf())

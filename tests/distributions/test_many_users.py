@@ -1,6 +1,5 @@
-"""Proves that sums and counts of many users' different distributions are exact: against integer arithmetic,
-moments and closed forms.
-"""
+"""Check sums and counts of many users with different distributions against integer arithmetic, moments and
+closed forms."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def different_users(count: int, values: int) -> list[Categorical]:
 
 
 def in_integers(distributions: list[Categorical]) -> list[Fraction]:
-    """The sum's probabilities, one user after the other, in integers."""
+    """Return the probabilities of the sum in integers, adding user by user."""
     table = [1]
     for distribution in distributions:
         following = [0] * (len(table) + len(distribution.weights) - 1)
@@ -37,7 +36,7 @@ def in_integers(distributions: list[Categorical]) -> list[Fraction]:
 
 
 def test_a_sum_of_different_users_equals_integer_arithmetic() -> None:
-    """40 users with 16 values each: all 601 balls hold the exact fraction and have the caller's digits."""
+    """For 40 users with 16 values, all 601 balls contain the exact fraction with full accuracy."""
     distributions = different_users(40, 16)
     atoms = dict(Sum().image_distribution(distributions).atoms())
     assert sorted(atoms) == list(range(601))
@@ -47,7 +46,7 @@ def test_a_sum_of_different_users_equals_integer_arithmetic() -> None:
 
 
 def test_a_thousand_users_with_sixteen_values_each() -> None:
-    """Mass, mean and variance of all 15 001 outcomes are those of the users, and the two ends products."""
+    """Mass, mean and variance of 15,001 outcomes agree with the users', and both end masses with products."""
     distributions = different_users(1000, 16)
     distribution = Sum().image_distribution(distributions)
     atoms = dict(distribution.atoms())
@@ -70,7 +69,7 @@ def test_a_thousand_users_with_sixteen_values_each() -> None:
 
 
 def test_residues_of_many_users_are_the_folded_sum() -> None:
-    """In Z_64 every residue is the sum of the fractions that fall on it."""
+    """In Z_64, every residue is the sum of the fractions at this residue."""
     distributions = different_users(30, 16)
     folded = [sum(in_integers(distributions)[y::64], Fraction(0)) for y in range(64)]
     for y, p in SumMod(64).image_distribution(distributions).atoms():
@@ -79,7 +78,7 @@ def test_residues_of_many_users_are_the_folded_sum() -> None:
 
 
 def test_a_product_of_any_number_of_factors_is_the_product() -> None:
-    """One to nine polynomials of mixed lengths against multiplication from left to right; none is refused."""
+    """Products of one to nine polynomials equal left-to-right products, and no factors are refused."""
     factors = [fmpz_poly([1] * (1 + 5 * j % 7) + [j + 2]) for j in range(9)]
     for count in range(1, 10):
         expected = fmpz_poly([1])
@@ -91,7 +90,7 @@ def test_a_product_of_any_number_of_factors_is_the_product() -> None:
 
 
 def test_a_sum_survives_the_way_to_another_process() -> None:
-    """What is sent are the parts: no hash and no table of this process."""
+    """Pickling sends only the parts, without hashes or tables of this process."""
     distribution = ConvolvedIntegers([Bernoulli(p="1/3"), Bernoulli(p="1/2")])
     hash(distribution)
     list(distribution.atoms())
@@ -102,7 +101,7 @@ def test_a_sum_survives_the_way_to_another_process() -> None:
 
 
 def counted(distributions: list[Categorical], outcomes: int) -> dict[tuple[int, ...], Fraction]:
-    """The counts' probabilities, one user after the other, in fractions."""
+    """Return the probabilities of the counts in fractions, adding user by user."""
     table = {(0,) * outcomes: Fraction(1)}
     for distribution in distributions:
         following: dict[tuple[int, ...], Fraction] = {}
@@ -116,7 +115,7 @@ def counted(distributions: list[Categorical], outcomes: int) -> dict[tuple[int, 
 
 @pytest.mark.parametrize("gap", [0, 1], ids=["all symbols", "symbols that some never say"])
 def test_counts_of_different_users_equal_fractions(gap: int) -> None:
-    """Ten users, three symbols: the same vectors with the same probabilities, in the same order."""
+    """For ten users and three symbols, vectors and probabilities agree with fractions, in the same order."""
     distributions = [Categorical(weights=[1 + j, 2, 7 - j % 4]) for j in range(8)]
     distributions += [Categorical(weights=[3, 0 if gap else 1, 5])] * 2
     expected = counted(distributions, 3)
@@ -128,14 +127,14 @@ def test_counts_of_different_users_equal_fractions(gap: int) -> None:
 
 
 def test_impossible_counts_are_left_out() -> None:
-    """Users who say 0 for certain are always counted there."""
+    """Users whose symbol is certainly 0 are always counted there."""
     distributions = [Categorical(weights=[1, 0, 0])] * 3 + [Categorical(weights=[1, 1, 0])] * 2
     atoms = {tuple(v.tolist()): p for v, p in CountVector(distributions, outcomes=3).atoms()}
     assert list(atoms) == [(3, 2, 0), (4, 1, 0), (5, 0, 0)]
 
 
 def test_counts_of_a_thousand_users_are_a_sum_of_two_binomials() -> None:
-    """Randomised response, half with 0 and half with 1: the number of ones, convolved in integers."""
+    """The number of ones from half zeros and half ones equals a convolution in integers."""
     distributions = [Categorical(weights=[3, 1])] * 500 + [Categorical(weights=[1, 3])] * 500
     atoms = {int(v[1]): p for v, p in CountVector(distributions, outcomes=2).atoms()}
     assert sorted(atoms) == list(range(1001))

@@ -1,6 +1,4 @@
-"""Proves that the distribution of the argmax of noisy scores is the true one, in floats and in balls, against
-independent computations.
-"""
+"""Check the distribution of the argmax of noisy scores, in floats and balls, against other computations."""
 
 from __future__ import annotations
 
@@ -25,6 +23,7 @@ from dpaudit.distributions import (
     shared_level,
 )
 from dpaudit.kernel.ball import lower, precision, upper
+from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
 
 SCORES = {
@@ -35,7 +34,7 @@ NOISES = [Laplace(scale="3/2"), Exponential(scale=2), Gaussian(sigma="5/4"), Gum
 
 
 def quadrature(noise, scores, winner, digits=30):
-    """P(winner) = ∫ f(z - q_i) Π F(z - q_j) dz by mpmath, with formulas of its own."""
+    """Return P(winner) = ∫ f(z - q_i) Π F(z - q_j) dz by mpmath, with independent formulas."""
     b = mpmath.mpf(float(getattr(noise, "scale", 0)) or math.sqrt(noise.variance()))
     kind = type(noise).__name__
     density = {
@@ -67,9 +66,7 @@ def quadrature(noise, scores, winner, digits=30):
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("count", SCORES)
 def test_floats_and_balls_agree_with_quadrature(noise, count):
-    """K = 3 and 5: both numbers equal an mpmath quadrature, and the balls are tight and contain the
-    floats.
-    """
+    """For K = 3 and 5, floats and tight balls agree with an mpmath quadrature."""
     scores = SCORES[count]
     distribution = NoisyArgmax(np.array(scores), noise)
     for winner in range(count):
@@ -82,7 +79,7 @@ def test_floats_and_balls_agree_with_quadrature(noise, count):
 
 @pytest.mark.parametrize("gap", [0.0, 0.25, 3.0, 40.0, 700.0])
 def test_two_candidates_have_the_closed_form(gap):
-    """K = 2, Laplace: the loser by x scales wins with probability (2 + x) e^-x / 4, down to 1e-304."""
+    """For K = 2 and Laplace noise, a score lower by x scales wins with probability (2 + x) e^-x / 4."""
     distribution = NoisyArgmax(np.array([0.0, gap]), Laplace(scale=1))
     expected = math.log(2 + gap) - gap - math.log(4)
     assert float(distribution.logp(0)) == pytest.approx(expected, rel=1e-14)
@@ -94,9 +91,7 @@ def test_two_candidates_have_the_closed_form(gap):
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("spread", [0.0, 1.0, 60.0])
 def test_floats_lie_in_the_balls_for_many_candidates(noise, spread):
-    """K = 40, equal to far apart: floats agree with the balls to 13 digits, also for chances far below
-    1e-300.
-    """
+    """For K = 40, floats agree with balls to 13 digits, also for probabilities far below 1e-300."""
     rng = np.random.default_rng(5)
     scores = np.round(rng.normal(size=40) * spread * 64) / 64
     distribution = NoisyArgmax(scores, noise)
@@ -132,9 +127,7 @@ def test_gumbel_noise_is_the_exponential_mechanism():
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 def test_samples_follow_the_distribution(noise):
-    """A chi-square test of 40 000 samples against the distribution; the distribution of other scores is
-    rejected (negative control).
-    """
+    """40,000 samples pass a chi-square test, and the distribution of other scores fails it."""
     scores = np.array(SCORES[5])
     distribution = NoisyArgmax(scores, noise)
     counts = np.bincount(distribution.sample(np.random.default_rng(11), (40_000,)), minlength=5)
@@ -166,7 +159,7 @@ def test_leading_axes_are_independent_copies():
 
 
 def test_the_inverse_cdf_returns_the_smallest_index_that_reaches_the_level():
-    """ppf(q) = min{j : P(X <= j) >= q}, and a uniform through it gives the distribution."""
+    """ppf(q) = min{j : P(X <= j) >= q}, and uniform levels give the distribution."""
     distribution = NoisyArgmax(np.array(SCORES[5]), Laplace(scale=2))
     sums = np.cumsum(np.exp(distribution.logp(np.arange(5))))
     for q in (1e-9, 0.2, 0.7, 1 - 1e-9):
@@ -175,9 +168,7 @@ def test_the_inverse_cdf_returns_the_smallest_index_that_reaches_the_level():
 
 
 def test_a_common_shift_moves_nothing_and_a_larger_score_wins_more():
-    """Probabilities depend on differences only, and P(i) rises with score i (the monotonicity that corner
-    arguments use).
-    """
+    """Probabilities depend only on differences of scores, and P(i) increases with score i."""
     base = [0, 1, 3]
     for noise in NOISES:
         one, moved = NoisyArgmax(base, noise), NoisyArgmax([q + 10 for q in base], noise)
@@ -187,9 +178,7 @@ def test_a_common_shift_moves_nothing_and_a_larger_score_wins_more():
 
 
 def test_report_noisy_max_attains_the_gallery_numbers():
-    """On the patterns of the literature, claim 0.1: Laplace noise reaches 0.0946 and exponential noise
-    0.1000, neither more than 0.1.
-    """
+    """At claim 0.1, the largest losses are 0.0946 (Laplace) and 0.1000 (exponential), at most 0.1."""
     pairs = [
         ([1] * 5, [2, 1, 1, 1, 1]),
         ([1] * 5, [2, 0, 0, 0, 0]),
@@ -207,8 +196,7 @@ def test_report_noisy_max_attains_the_gallery_numbers():
 
 
 def test_json_round_trip_and_equality():
-    """Integers, floats and exact fractions come back as equal distributions; other scores or noise are
-    another distribution."""
+    """Integers, floats and fractions are read back equal, and other scores or noise differ."""
     for scores in (np.array([1, 2]), np.array([[0.1, 0.2], [1.0, 2.0]]), [Fraction(1, 3), 2, "0.1"]):
         distribution = NoisyArgmax(scores, Laplace(scale=2))
         again = distribution_from_json(json.loads(json.dumps(distribution.to_json())))
@@ -226,7 +214,7 @@ def test_what_is_off_the_support_is_impossible():
 
 
 def test_one_candidate_always_wins():
-    """K = 1: probability 1, whatever the noise."""
+    """With K = 1 the probability is 1, for any noise."""
     for noise in NOISES:
         distribution = NoisyArgmax([3], noise)
         assert float(distribution.logp(0)) == 0.0
@@ -234,33 +222,32 @@ def test_one_candidate_always_wins():
 
 
 def test_refusals_say_why():
-    """Discrete noise has ties; scores must be finite numbers; noise must be one scalar distribution."""
-    with pytest.raises(NotTractableError, match="ties"):
+    """Discrete noise, scores that are not finite, and noise that is not scalar are refused."""
+    with raises(NotTractableError, code="E-NOISE-NOT-CONTINUOUS"):
         NoisyArgmax([0, 1], DiscreteLaplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with raises(InvalidParameterError, code="E-SCORES-NOT-FINITE"):
         NoisyArgmax(np.array([0.0, np.nan]), Laplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="at least one candidate"):
+    with raises(InvalidParameterError, code="E-SCORES-SHAPE"):
         NoisyArgmax(np.zeros((2, 0)), Laplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="one scalar distribution"):
+    with raises(InvalidParameterError, code="E-DISTRIBUTION-NOT-SCALAR"):
         NoisyArgmax([0, 1], Laplace(scale=1).shift(np.zeros(2)))
-    with pytest.raises(NotTractableError, match="all Laplace or exponential, or all Gaussian"):
+    with raises(NotTractableError, code="E-NOISE-NOT-SUPPORTED"):
         NoisyArgmax([0, 1, 2], Laplace(scale=1).shift(1)).logp(0)
-    with pytest.raises(NotTractableError, match="batch"):
+    with raises(NotTractableError, code="E-ATOMS-MISSING"):
         list(NoisyArgmax(np.zeros((2, 2)), Laplace(scale=1)).atoms())
 
 
 def test_outcomes_of_another_shape_are_refused():
-    """A batch wants one index for each copy on its last axes."""
+    """A batch requires one index per copy on the last axes."""
     distribution = NoisyArgmax(np.zeros((3, 2)), Laplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="shape"):
+    with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
         distribution.logp(np.zeros(2))
-    with pytest.raises(InvalidParameterError, match="shape"):
+    with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
         distribution.logp_ball(1)
 
 
 def test_an_integral_that_is_kept_is_the_one_that_is_computed() -> None:
-    """One by one, where results are kept, the chances are those of a batch too large for that, bit by bit;
-    what a caller writes into a result spoils no other, and neither the side nor the noise is forgotten."""
+    """Cached integrals equal computed ones bit by bit, and writing to a result changes no other result."""
     noise, wider = Laplace(scale=1), Laplace(scale=2)
     rows = np.random.default_rng(0).integers(-3, 4, size=(shared_level._SMALL, 3)) / 2
     rows = np.concatenate([rows, np.eye(3)])

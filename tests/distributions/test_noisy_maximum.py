@@ -1,4 +1,4 @@
-"""The value of the largest noisy score: density, cdf and samples agree, and the tails have their ratios."""
+"""Check density, cdf, samples and tail ratios of the value of the largest noisy score."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dpaudit.distributions import (
     NoisyMaximum,
     distribution_from_json,
 )
+from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
 
 NOISES: list[Distribution] = [Laplace(scale=2), Gaussian(variance=2), Gumbel(scale=1), Exponential(scale=2)]
@@ -29,7 +30,7 @@ SCORES = [1, "1/2", -1.5, 1]
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda distribution: distribution.name)
 def test_density_is_the_derivative_of_the_cdf(noise: Distribution) -> None:
-    """Integrated between points, the density gives the difference of the cdf; ball and float agree."""
+    """The integral of the density is the difference of the cdf, and balls and floats agree."""
     distribution = NoisyMaximum(SCORES, noise)
     for low, high in ((1.25, 2.0), (2.0, 5.5), (5.5, 9.0)):
         mass, _ = scipy.integrate.quad(
@@ -45,7 +46,7 @@ def test_density_is_the_derivative_of_the_cdf(noise: Distribution) -> None:
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda distribution: distribution.name)
 def test_samples_follow_the_cdf(noise: Distribution) -> None:
-    """20 000 samples pass a Kolmogorov test against the cdf; a cdf of other scores fails it."""
+    """20,000 samples pass a Kolmogorov test against the cdf, and the cdf of other scores fails it."""
     distribution = NoisyMaximum(SCORES, noise)
     draws = distribution.sample(np.random.default_rng(np.random.SeedSequence(5)), (20_000,))
     assert scipy.stats.kstest(draws, distribution.cdf).pvalue > FALSE_FAILURE_RATE
@@ -54,9 +55,7 @@ def test_samples_follow_the_cdf(noise: Distribution) -> None:
 
 
 def test_the_lower_tail_pays_for_every_score() -> None:
-    """Five scores that all move by 1 have a log-ratio of 5/b at every value below them: the broken variant of
-    Report Noisy Max costs 2.5 times its claim at b = 2/epsilon.
-    """
+    """Five scores that change by 1 have log-ratio 5/b below them, 2.5 times the claim at b = 2/epsilon."""
     noise = Laplace(scale=20)
     here, there = NoisyMaximum([1] * 5, noise), NoisyMaximum([2] * 5, noise)
     loss = here.logp_ball(-100) - there.logp_ball(-100)
@@ -65,7 +64,7 @@ def test_the_lower_tail_pays_for_every_score() -> None:
 
 
 def test_one_sided_noise_has_an_end_that_moves() -> None:
-    """With exponential noise a value between the two largest scores is possible on one side only."""
+    """With exponential noise, a value between the two largest scores is possible on one input only."""
     noise = Exponential(scale=20)
     here, there = NoisyMaximum([0, 0], noise), NoisyMaximum([0, 1], noise)
     assert here.logp_ball(Fraction(1, 2)).is_finite()
@@ -76,13 +75,13 @@ def test_one_sided_noise_has_an_end_that_moves() -> None:
 
 
 def test_json_and_refusals() -> None:
-    """A distribution is read back equal; discrete noise, no scores and malformed files are refused."""
+    """JSON is read back equal, and discrete noise, no scores and malformed files are refused."""
     distribution = NoisyMaximum(SCORES, Laplace(scale="1/3"))
     assert distribution_from_json(distribution.to_json()) == distribution
-    with pytest.raises(InvalidParameterError, match="continuous"):
+    with raises(InvalidParameterError, code="E-NOISE-NOT-CONTINUOUS"):
         NoisyMaximum([1], DiscreteLaplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="at least one"):
+    with raises(InvalidParameterError, code="E-SCORES-SHAPE"):
         NoisyMaximum([], Laplace(scale=1))
     for change in ({"scores": [1, 2]}, {"scores": "1"}, {"extra": 1}):
-        with pytest.raises(InvalidParameterError):
+        with raises(InvalidParameterError, code="E-DISTRIBUTION-FIELDS"):
             distribution_from_json({**distribution.to_json(), **change})

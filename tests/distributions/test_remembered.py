@@ -1,5 +1,4 @@
-"""What distributions remember is out of reach of callers: whoever writes over an answer writes over the own
-copy."""
+"""Check that callers cannot change cached results of distributions."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ COMPOSED: dict[str, Distribution] = {
 
 
 def spoil(answer: Any) -> None:
-    """Write over an answer, where it can be written to."""
+    """Overwrite a result, if it is writable."""
     if isinstance(answer, np.ndarray) and answer.flags.writeable and answer.size:
         answer.fill(-7)
     elif isinstance(answer, list):
@@ -56,7 +55,7 @@ def answers(distribution: Distribution, at: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("distribution", [case.distribution for case in CASES], ids=repr)
 def test_densities_tails_and_quantiles_are_the_callers_own(distribution: ScalarDistribution) -> None:
-    """The second answer is the first one, though the first was written over; the question stays as it was."""
+    """Overwriting a result changes neither the next result nor the argument."""
     at = np.asarray(distribution.ppf(LEVELS))
     asked, levels = at.copy(), LEVELS.copy()
     kept = {name: np.copy(value) for name, value in answers(distribution, at).items()}
@@ -70,7 +69,7 @@ def test_densities_tails_and_quantiles_are_the_callers_own(distribution: ScalarD
 
 @pytest.mark.parametrize("name", COMPOSED)
 def test_composed_distributions_keep_their_tables(name: str) -> None:
-    """The same for distributions of many users, at a sampled outcome."""
+    """Overwriting a result changes no table of a distribution of many users."""
     distribution = COMPOSED[name]
     at = distribution.sample(np.random.default_rng(1))
     kept = np.copy(distribution.logp(at))
@@ -89,7 +88,7 @@ ATOMIC: list[Distribution] = [
 
 @pytest.mark.parametrize("distribution", ATOMIC, ids=repr)
 def test_remembered_atoms_are_the_callers_own(distribution: Distribution) -> None:
-    """Outcomes written over, and a list of atoms emptied, leave the next ones as they were."""
+    """Overwriting atoms or emptying their list does not change the next atoms."""
     kept = [(np.copy(value), float(p)) for value, p in distribution.atoms()]
     atoms = list(distribution.atoms())
     for value, _ in atoms:
@@ -103,8 +102,7 @@ def test_remembered_atoms_are_the_callers_own(distribution: Distribution) -> Non
 
 
 def test_a_sum_that_is_remembered_follows_the_list_of_its_users() -> None:
-    """The list that was summed, changed in place, has another sum, and the old distribution stays what it
-    was."""
+    """Changing the summed list in place gives another sum, and does not change the old one."""
     users: list[Distribution] = [RandomisedResponse(symbols=2, truth=0, epsilon=1) for _ in range(3)]
     first = Sum().image_distribution(users)
     before = first.logp(np.arange(4))
@@ -119,7 +117,7 @@ def test_a_sum_that_is_remembered_follows_the_list_of_its_users() -> None:
 
 
 def test_a_delta_that_is_remembered_is_a_number_of_its_own() -> None:
-    """Arithmetic in place on a remembered ball makes another ball."""
+    """Arithmetic in place on a cached ball makes another ball."""
 
     def delta() -> Any:
         return exact_response_delta(users=4, local=Fraction(1), epsilon=Fraction(1, 2))

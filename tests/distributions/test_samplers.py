@@ -1,5 +1,4 @@
-"""Samplers draw from the distribution that they claim, and the tests that say so can tell a distribution that
-is 5 % off."""
+"""Check that samplers draw from the right distribution, with tests that detect an error of 5%."""
 
 from __future__ import annotations
 
@@ -38,9 +37,8 @@ SIZE = 100_000
 
 
 def integer_fit(distribution: LatticeDistribution, x: np.ndarray[Any, Any]) -> float:
-    """p-value of Pearson's chi-squared test of integer samples; cells of at least 20 expected, the tails
-    pooled.
-    """
+    """Return the p-value of Pearson's chi-squared test of integer samples, with at least 20 expected per
+    cell."""
     low, high = distribution.ppf(min(20 / x.size, 0.4)), distribution.ppf(1 - min(20 / x.size, 0.4))
     edges = np.unique(np.linspace(low, high, 60).round())
     cdf = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
@@ -54,7 +52,7 @@ def integer_fit(distribution: LatticeDistribution, x: np.ndarray[Any, Any]) -> f
 
 
 def fit(distribution: Distribution, x: np.ndarray[Any, Any]) -> float:
-    """p-value of goodness of fit: chi-squared on the integers, Kolmogorov-Smirnov for a density."""
+    """Return the p-value of a goodness-of-fit test, chi-squared or Kolmogorov-Smirnov."""
     if isinstance(distribution, LatticeDistribution):
         return integer_fit(distribution, x)
     return float(stats.kstest(x, distribution.cdf).pvalue)
@@ -89,9 +87,7 @@ def test_samples_fit_their_distribution(case: Case) -> None:
     ids=repr,
 )
 def test_a_scale_five_percent_off_is_rejected(claimed: Distribution, drawn: Distribution) -> None:
-    """Negative control: the same test, on samples whose scale is 5 % wrong, rejects below the false-failure
-    rate.
-    """
+    """Negative control: samples whose scale is wrong by 5% are rejected."""
     x = drawn.sample(np.random.default_rng(7), (SIZE,))
     assert fit(claimed, x) < FALSE_FAILURE_RATE
 
@@ -118,9 +114,7 @@ def test_shapes_and_repeatability(case: Case) -> None:
 def test_big_integer_arithmetic_draws_the_same_distribution(
     scale: Fraction, draw: Callable[..., Any]
 ) -> None:
-    """A parameter whose numerator needs more than 64 bits takes the path of Python integers, with the same
-    distribution.
-    """
+    """Parameters beyond 64 bits use Python integers and have the same distribution."""
     nudge = Fraction(1, 10**30)
     distribution: LatticeDistribution = (
         DiscreteLaplace(scale=scale) if draw is discrete_laplace else DiscreteGaussian(sigma2=scale)
@@ -133,9 +127,7 @@ def test_big_integer_arithmetic_draws_the_same_distribution(
 
 @pytest.mark.parametrize("sigma2", [Fraction(10**10), Fraction(10**18) + Fraction(1, 3), Fraction(1, 10**6)])
 def test_discrete_gaussian_at_extreme_variances(sigma2: Fraction) -> None:
-    """Single draws and arrays work where squares leave 64 bits, with the right second moment (a 6-sigma
-    band).
-    """
+    """Draws at variances beyond 64 bits have the right second moment, within 6 sigma."""
     rng = np.random.default_rng(5)
     singles = np.array([int(discrete_gaussian(rng, sigma2, ())) for _ in range(50)])
     assert np.abs(singles).max() < 8 * math.sqrt(sigma2) + 1
@@ -162,7 +154,7 @@ def test_bernoulli_exp_has_its_rate(top: int, bottom: int) -> None:
 
 
 class _Script(np.random.Generator):
-    """A generator whose ``integers`` reads from a list: it makes events of probability 2^-62 happen."""
+    """A generator whose ``integers`` reads from a list, to produce events of probability 2^-62."""
 
     def __init__(self, values: list[int]) -> None:
         super().__init__(np.random.PCG64(0))
@@ -175,9 +167,7 @@ class _Script(np.random.Generator):
 
 
 def test_choose_settles_a_tie_of_62_bits_with_more_bits() -> None:
-    """When the uniform agrees with a threshold in its first 62 bits, the next 62 decide, exactly as 124 bits
-    would.
-    """
+    """If a uniform agrees with a threshold in 62 bits, the next 62 bits decide."""
     word = 1 << 62
     third = word // 3  # 1/3 = 0.0101...: in the next 62 bits the expansion continues with the same digits
 
@@ -198,7 +188,7 @@ def test_choose_settles_a_tie_of_62_bits_with_more_bits() -> None:
 
 
 def test_choose_handles_certain_and_impossible_outcomes() -> None:
-    """Thresholds 0 and 1 mean that an outcome never, or always, comes."""
+    """Thresholds 0 and 1 make an outcome impossible or certain."""
     rng = np.random.default_rng(1)
     assert np.all(Categorical(weights=[0, 1, 0]).sample(rng, (5000,)) == 1)
     assert np.all(Bernoulli(p=0).sample(rng, (5000,)) == 0)
@@ -211,9 +201,7 @@ def test_choose_handles_certain_and_impossible_outcomes() -> None:
 
 
 def test_product_coordinates_keep_their_distributions() -> None:
-    """Grouped drawing puts every coordinate's samples where its distribution is, each coordinate fitting its
-    own distribution only.
-    """
+    """Grouped sampling gives each coordinate samples of that coordinate's distribution only."""
     distributions = [
         DiscreteLaplace(scale=2),
         Bernoulli(p="1/3"),

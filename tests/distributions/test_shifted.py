@@ -1,4 +1,4 @@
-"""Shifts: exact on a lattice, one collapsed offset, independent copies for arrays."""
+"""Check shifts: exact on a lattice, combined into one offset, and independent copies for arrays."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from dpaudit.distributions import (
     Skellam,
     distribution_from_json,
 )
+from tests.errors import raises
 
 NOISE = DiscreteLaplace(scale=2)
 
 
 @pytest.mark.parametrize("offset", [3, -2.5, Fraction(7, 4), np.float64(0.1), np.array(4)])
 def test_scalar_shift_moves_everything_by_the_offset(offset: float) -> None:
-    """Density, cdf, sf, quantile, mean and ball of X + c at x are those of X at x - c."""
+    """Density, cdf, sf, quantile, mean and ball of X + c at x equal those of X at x - c."""
     distribution, base, c = Laplace(scale=2).shift(offset), Laplace(scale=2), float(offset)
     x = np.array([-3.0, 0.0, 1.5])
     np.testing.assert_array_equal(distribution.logp(x), base.logp(x - c))
@@ -49,7 +50,7 @@ def test_scalar_shift_moves_everything_by_the_offset(offset: float) -> None:
 
 
 def test_array_shift_is_independent_copies() -> None:
-    """An array of offsets gives one density for each entry, one sample for each entry, and one total ball."""
+    """An array of offsets gives one density and one sample for each entry, and one total ball."""
     offsets = np.array([[0, 5, -3], [2, 2, 100]])
     distribution = NOISE.shift(offsets)
     assert distribution.batch_shape == (2, 3)
@@ -66,7 +67,7 @@ def test_array_shift_is_independent_copies() -> None:
 
 
 def test_a_shift_of_a_shift_collapses_exactly() -> None:
-    """Offsets are added as exact numbers: 0.1 + 0.2 is not the float 0.3 rounded from them."""
+    """Offsets are added as exact numbers, so 0.1 + 0.2 is not rounded to a float."""
     distribution = Laplace(scale=1).shift(0.1).shift(0.2)
     assert isinstance(distribution, Shifted)
     assert distribution.base == Laplace(scale=1)
@@ -77,8 +78,7 @@ def test_a_shift_of_a_shift_collapses_exactly() -> None:
 
 
 def test_arrays_that_cannot_be_added_exactly_stay_nested() -> None:
-    """Where the sum of two float arrays rounds, the distribution keeps both shifts, and its ball is still
-    exact."""
+    """If the sum of two float arrays rounds, both shifts are kept and the ball is exact."""
     distribution = Gaussian(sigma=1).shift(np.array([0.1])).shift(np.array([0.2]))
     assert isinstance(distribution, Shifted)
     assert isinstance(distribution.base, Shifted)
@@ -91,9 +91,7 @@ def test_arrays_that_cannot_be_added_exactly_stay_nested() -> None:
 @example(-1.00001, -31)  # the difference rounds away from an integer, whose neighbour must not be chosen
 @given(st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_floats_and_balls_agree_on_what_is_on_the_lattice(offset: float, k: int) -> None:
-    """An outcome has a finite density under a shifted counting distribution exactly if outcome - offset is an
-    integer exactly.
-    """
+    """On a lattice, the density is finite if and only if outcome - offset is exactly an integer."""
     x = offset + k
     on_lattice = (Fraction(x) - Fraction(offset)).denominator == 1
     for distribution, outcome in ((NOISE.shift(offset), x), (NOISE.shift(np.array([offset])), [x])):
@@ -105,7 +103,7 @@ def test_floats_and_balls_agree_on_what_is_on_the_lattice(offset: float, k: int)
 @example(-1.00001, -31.0)
 @given(st.floats(-1e6, 1e6), st.floats(-100, 100))
 def test_cdf_on_a_shifted_lattice_steps_at_the_right_place(offset: float, distance: float) -> None:
-    """cdf(x) of X + c is the base's cdf at the exact floor of x - c, never at a rounded difference."""
+    """cdf(x) of X + c is the cdf of X at the exact floor of x - c, not at a rounded difference."""
     x = offset + distance
     exact = math.floor(Fraction(x) - Fraction(offset))
     assert float(NOISE.shift(offset).cdf(x)) == float(NOISE.cdf(exact))
@@ -113,12 +111,10 @@ def test_cdf_on_a_shifted_lattice_steps_at_the_right_place(offset: float, distan
 
 
 def test_a_lattice_sum_that_rounds_is_refused_in_sampling() -> None:
-    """0.1 + integers does not fit into floats: drawing raises and says to rescale; dyadic offsets draw
-    exactly.
-    """
+    """Sampling integers + 0.1 raises, because floats cannot represent it, and dyadic offsets are exact."""
     rng = np.random.default_rng(3)
     for offset in (0.1, np.array([0.5, 0.1]), Fraction(1, 3)):
-        with pytest.raises(InvalidParameterError, match="scale the data"):
+        with raises(InvalidParameterError, code="E-SUM-ROUNDS"):
             Skellam(variance=400).shift(offset).sample(rng, (50,))
     x = NOISE.shift(0.375).sample(rng, (50,))
     assert np.all(np.isfinite(NOISE.shift(0.375).logp(x)))
@@ -127,7 +123,8 @@ def test_a_lattice_sum_that_rounds_is_refused_in_sampling() -> None:
 
 
 def test_equality_is_of_values_dtype_and_shape() -> None:
-    """Scalars compare as exact numbers, arrays by dtype, shape and values; equal distributions hash alike."""
+    """Scalars compare as exact numbers, arrays by dtype, shape and values, and equal shifts have equal
+    hashes."""
     assert NOISE.shift(3) == NOISE.shift(3.0) == NOISE.shift(Fraction(3))
     assert NOISE.shift(3) != NOISE.shift(4)
     assert NOISE.shift(3) != DiscreteLaplace(scale=3).shift(3)
@@ -141,9 +138,7 @@ def test_equality_is_of_values_dtype_and_shape() -> None:
 
 
 def test_the_offset_is_a_copy() -> None:
-    """Changing the caller's array afterwards does not change the distribution, and the distribution's own
-    array is read-only.
-    """
+    """Changing the caller's array does not change the distribution, whose own array is read-only."""
     sums = np.array([1.0, 2.0])
     distribution = NOISE.shift(sums)
     sums += 10
@@ -165,9 +160,7 @@ def test_the_offset_is_a_copy() -> None:
     ids=repr,
 )
 def test_json_and_pickle_round_trip(distribution: Distribution, x: object) -> None:
-    """Reading back gives an equal distribution with the same ball and the same base measure, from JSON and
-    from pickle.
-    """
+    """JSON and pickle give back an equal distribution with the same ball and base measure."""
     for copy in (distribution_from_json(distribution.to_json()), pickle.loads(pickle.dumps(distribution))):
         assert copy == distribution
         assert copy.base_measure is distribution.base_measure
@@ -175,9 +168,7 @@ def test_json_and_pickle_round_trip(distribution: Distribution, x: object) -> No
 
 
 def test_shift_of_a_product_moves_each_coordinate() -> None:
-    """A product shifted by a vector, a matrix or a number has the coordinates' densities at the
-    differences.
-    """
+    """A shifted product has the coordinates' densities at the differences, for any shape of shift."""
     distributions = [Laplace(scale=1), Gaussian(sigma=2)]
     distribution = Product(distributions)
     assert distribution.base_measure is BaseMeasure.LEBESGUE
@@ -189,26 +180,24 @@ def test_shift_of_a_product_moves_each_coordinate() -> None:
     assert stacked.sample(np.random.default_rng(0), (7,)).shape == (7, 2, 2)
     total = stacked.logp_ball([[1.0, 2.0], [1.0, 2.0]])
     assert float(total.mid()) == pytest.approx(sum(by_hand) + distribution.logp(x).sum(), rel=1e-14)
-    with pytest.raises(InvalidParameterError, match="shape"):
+    with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
         distribution.shift(np.array([1.0, 2.0, 3.0]))
 
 
 def test_atoms_of_shifted_distributions() -> None:
-    """Atoms move with the offset; copies give the product of their atoms; infinite supports leave a bounded
-    tail.
-    """
+    """Atoms are shifted, copies have products of atoms, and infinite supports leave out a bounded tail."""
     assert [(v, float(p)) for v, p in Bernoulli(p="1/4").shift(3).atoms()] == [(3, 0.75), (4, 0.25)]
     assert [v for v, _ in Bernoulli(p="1/4").shift(0.5).atoms()] == [0.5, 1.5]
     joint = {tuple(v.tolist()): float(p) for v, p in Bernoulli(p="1/4").shift(np.array([0, 10])).atoms()}
     assert joint == {(0, 10): 0.5625, (0, 11): 0.1875, (1, 10): 0.1875, (1, 11): 0.0625}
     mass = sum(float(p) for _, p in NOISE.shift(np.array([0, 10])).atoms(tail=1e-3))
     assert 1 - 1e-3 <= mass <= 1
-    with pytest.raises(NotTractableError):
+    with raises(NotTractableError, code="E-OUTCOMES-NOT-FINITE"):
         NOISE.shift(1).atoms()
 
 
 def test_support_and_log_concavity_follow_the_base() -> None:
-    """The ends move; on a half-integer lattice the support is no longer one of integers."""
+    """The ends are shifted, and a half-integer lattice has no integer support."""
     ends = Polya(shape=2, ratio="1/2").shift(-4).support
     assert (ends.lower, ends.upper, ends.integer) == (-4, None, True)
     assert not NOISE.shift(0.5).support.integer
@@ -233,33 +222,31 @@ def test_support_and_log_concavity_follow_the_base() -> None:
     ids=repr,
 )
 def test_offsets_that_are_no_numbers_are_refused(offset: object) -> None:
-    """NaN, infinities, text, lists and integers beyond 2^62 raise InvalidParameterError at construction."""
+    """NaN, infinities, texts, lists and integers beyond 2^62 are refused as offsets."""
     with pytest.raises(InvalidParameterError):
         NOISE.shift(offset)
 
 
 def test_outcomes_of_the_wrong_shape_are_refused() -> None:
-    """An outcome without the copies' axes is an error, never broadcast; so is NaN."""
+    """NaN and outcomes without the axes of the copies are refused and never broadcast."""
     distribution = NOISE.shift(np.array([1, 2]))
     for x in (0, [1, 2, 3], [[1], [2]]):
-        with pytest.raises(InvalidParameterError, match="shape"):
+        with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
             distribution.logp(x)
-    with pytest.raises(InvalidParameterError, match="shape"):
+    with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
         distribution.logp_ball([[1, 2]])
-    with pytest.raises(InvalidParameterError, match="NaN"):
+    with raises(InvalidParameterError, code="E-OUTCOME-NAN"):
         distribution.logp([math.nan, 0.0])
-    with pytest.raises(NotTractableError):
+    with raises(NotTractableError, code="E-DISTRIBUTION-NOT-SCALAR"):
         distribution.mean()
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-OUTCOME-SHAPE"):
         PointMass("a").logp_ball([1])
 
 
 def test_arrays_are_never_turned_into_fractions_for_sampling_and_logp(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """sample, logp, cdf and ppf of a million copies run with exact arithmetic switched off; only the ball
-    needs it.
-    """
+    """sample, logp, cdf and ppf of a million copies use no exact arithmetic."""
     distributions = [
         base.shift(np.arange(1_000_000) % 50) for base in (NOISE, Laplace(scale=1), Skellam(variance=3))
     ]

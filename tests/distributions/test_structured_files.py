@@ -1,6 +1,4 @@
-"""Proves that a malformed file of a structured distribution, an image or a kernel is refused with an error of
-dpaudit, never with a stray one.
-"""
+"""Check that malformed files of distributions, images and kernels raise an error of dpaudit."""
 
 from __future__ import annotations
 
@@ -52,9 +50,8 @@ FILES = [
 
 @pytest.mark.parametrize(("read", "value"), FILES, ids=[type(value).__name__ for _, value in FILES])
 def test_every_field_is_checked(read, value):
-    """Dropping any field, adding one, or replacing one by something absurd raises a dpaudit error; the file
-    itself reads back equal.
-    """
+    """Dropping, adding or replacing any field raises a dpaudit error, and the file itself is read back
+    equal."""
     data = value.to_json()
     assert read(copy.deepcopy(data)) == value
     for key in data:

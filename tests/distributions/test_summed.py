@@ -1,4 +1,4 @@
-"""Distributions summed up from their masses agree with another library and with closed forms by hand."""
+"""Check distributions summed from their masses against scipy and closed forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.rates import FALSE_FAILURE_RATE
 
 @pytest.mark.parametrize("scale", ["1/2", "3"])
 def test_masses_and_moments_are_those_of_scipy_s_discrete_laplace_distribution(scale: str) -> None:
-    """The mass at -3, and the sum of all masses, and the variance."""
+    """The mass at -3, the total mass and the variance agree with scipy."""
     b = Fraction(scale)
     distribution = stats.dlaplace(1 / float(b))
     assert float(summed.laplace_mass(b, -3)) == pytest.approx(distribution.pmf(3), rel=1e-12)
@@ -27,7 +27,7 @@ def test_masses_and_moments_are_those_of_scipy_s_discrete_laplace_distribution(s
 
 @pytest.mark.parametrize("k", [0, 4])
 def test_poisson_differences_are_scipy_s_skellam_distribution(k: int) -> None:
-    """Difference of two Poisson variables, and the sum of two such differences, mass by mass."""
+    """Differences of Poisson variables, and sums of two of them, agree with scipy."""
     assert float(summed.poisson_difference(3, k)) == pytest.approx(stats.skellam(1.5, 1.5).pmf(k), rel=1e-9)
     pair = float(summed.skellam_pair(Fraction(1, 2), 3, k))
     assert pair == pytest.approx(stats.skellam(1.75, 1.75).pmf(k), rel=1e-9)
@@ -53,7 +53,7 @@ def test_polya_sums_match_another_library() -> None:
 
 
 def test_a_gamma_mixture_with_a_rate_is_rejected() -> None:
-    """Negative control: read with a rate, the sampler is caught at the suite's error rate."""
+    """Negative control: a sampler that reads the parameter as a rate is rejected."""
     rng = np.random.default_rng(3)
     distribution = Polya(shape=Fraction(1, 8), log_ratio=Fraction(1, 16))
     odds = 1 / math.expm1(1 / 16)

@@ -1,4 +1,4 @@
-"""Distribution functions: against brute-force sums, far in the tails, and as inverses of each other."""
+"""Check distribution functions against brute-force sums, far in the tails, and as inverses."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.distributions.tails import SymmetricLattice
 from dpaudit.kernel.ball import ball, exceeds, precision
 from tests.distributions.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name, real
+from tests.errors import raises
 
 
 @cache
 def _masses(case: Case) -> tuple[range, list[mp.mpf]]:
     """Outcomes around the mean that hold all but about 1e-60 of the mass, with their independent
-    probabilities.
-    """
+    probabilities."""
     centre, reach = round(case.distribution.mean()), 40
     ends = case.distribution.support
     while ends.upper is None and case.density(Fraction(centre + reach)) > mp.mpf(10) ** -62:
@@ -52,8 +52,7 @@ SMALL = tuple(case for case in INTEGER_CASES if case.distribution.variance() < 3
 @pytest.mark.parametrize("case", SMALL, ids=name)
 def test_cdf_and_sf_of_integer_distributions_are_the_sums_of_the_density(case: Case) -> None:
     """cdf and sf, in floats and in balls, equal term-by-term sums of the independent density on both
-    sides.
-    """
+    sides."""
     window, pmf = _masses(case)
     at = [math.floor(case.distribution.mean()) + d for d in (-20, -3, -1, 0, 1, 4, 25)]
     for k in at:
@@ -69,7 +68,7 @@ def test_cdf_and_sf_of_integer_distributions_are_the_sums_of_the_density(case: C
 
 
 def _nearly_inside(value: mp.mpf, ball: object) -> bool:
-    """Containment up to what the truncated brute-force sum leaves out."""
+    """Return whether a value is in a ball, up to what the truncated sum leaves out."""
     return (
         inside(value, ball)
         or inside(value + mp.mpf(10) ** -58, ball)
@@ -115,9 +114,7 @@ def test_cdf_balls_of_densities_agree_with_floats(case: Case) -> None:
     ids=repr,
 )
 def test_tails_keep_their_digits_down_to_1e_300(distribution: Distribution, x: float, upper: bool) -> None:
-    """Where the tail is between 1e-305 and 1e-100 the float is right to ten digits, and the ball to 60
-    bits.
-    """
+    """For tails from 1e-305 to 1e-100, floats have ten right digits and balls 60 bits."""
     with precision(100):
         ball = distribution.sf_ball(x) if upper else distribution.cdf_ball(x)
     got = float(distribution.sf(x) if upper else distribution.cdf(x))
@@ -151,9 +148,7 @@ def test_agreement_with_scipy(distribution: Distribution, reference: stats.rv_co
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_ppf_of_integer_distributions_is_the_smallest_outcome_that_reaches_the_level(case: Case) -> None:
-    """ppf(q) reaches q and its predecessor does not, at random and at extreme levels; above 1/2 judged by
-    sf.
-    """
+    """ppf(q) reaches q and its predecessor does not, judged by sf above 1/2."""
     distribution = case.distribution
     q = np.concatenate([np.random.default_rng(3).random(300), [2.0**-53, 1e-100, 0.5, 1 - 2.0**-53]])
     k = distribution.ppf(q)
@@ -168,9 +163,7 @@ def test_ppf_of_integer_distributions_is_the_smallest_outcome_that_reaches_the_l
 
 @pytest.mark.parametrize("case", INTEGER_CASES, ids=name)
 def test_ppf_inverts_the_cdf_at_its_own_values(case: Case) -> None:
-    """Fed the cdf of an outcome of the lower half, ppf gives the outcome back: a draw replays from its
-    level.
-    """
+    """ppf inverts the cdf at outcomes of the lower half, so a draw is replayed from its level."""
     distribution = case.distribution
     k = np.arange(round(distribution.mean()) - 30, round(distribution.mean()) + 30)
     k = k[(distribution.logp(k) > -600) & (distribution.cdf(k) <= 0.5)]
@@ -188,12 +181,10 @@ def test_ppf_inverts_cdf_of_densities(case: Case) -> None:
 
 
 def test_ppf_refuses_the_levels_0_and_1_at_infinite_ends() -> None:
-    """An integer type has no infinity: levels 0 and 1 are refused where the support has no end, and mean the
-    end where it has.
-    """
-    with pytest.raises(InvalidParameterError, match="strictly inside"):
+    """Levels 0 and 1 are refused at infinite ends, and give the end of a finite support."""
+    with raises(InvalidParameterError, code="E-LEVEL-RANGE"):
         Skellam(variance=2).ppf([0.5, 0.0])
-    with pytest.raises(InvalidParameterError, match="strictly inside"):
+    with raises(InvalidParameterError, code="E-LEVEL-RANGE"):
         Polya(shape=1, ratio="1/2").ppf(1.0)
     assert Polya(shape=1, ratio="1/2").ppf(0.0) == 0
     np.testing.assert_array_equal(Binomial(trials=5000, p="1/1000").ppf([0.0, 1.0]), [0, 5000])
@@ -213,11 +204,9 @@ def test_cdf_at_infinities_and_between_outcomes(case: Case) -> None:
 
 
 def test_a_table_too_long_is_refused_with_a_way_out() -> None:
-    """A standard deviation of a million has no float cdf table here: the error names what works, and that
-    works.
-    """
+    """A standard deviation of a million has no float cdf, but sf_ball works."""
     distribution = DiscreteGaussian(sigma2=10**12)
-    with pytest.raises(NotTractableError, match="sample"):
+    with raises(NotTractableError, code="E-TERMS-TOO-MANY"):
         distribution.cdf(0)
     assert distribution.logp(0) == pytest.approx(-0.5 * math.log(2 * math.pi * 1e12), rel=1e-12)
 
@@ -256,7 +245,7 @@ def test_log_mgf_ball_of_densities_agrees_with_quadrature(
 
 
 def test_log_mgf_is_infinite_from_the_pole_on() -> None:
-    """At and beyond its pole the expectation is +inf, for numbers and for balls; just inside it is finite."""
+    """From its pole on, the log-mgf is +inf, for numbers and balls, and it is finite just inside."""
     for distribution in (Laplace(scale=10), DiscreteLaplace(scale=10)):
         for t in ("1/10", "-1/10", 3):
             assert exceeds(distribution.log_mgf_ball(t), 10**9)
@@ -275,9 +264,7 @@ def test_log_mgf_is_infinite_from_the_pole_on() -> None:
 def test_a_sum_cut_too_early_is_wide_but_still_true(
     distribution: SymmetricLattice, stop: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the tail sum stopped after a few terms the ball is wide, and contains the well-summed value all
-    the same.
-    """
+    """A tail sum stopped after a few terms is a wide ball that contains the value."""
     with precision(100):
         good = distribution.sf_ball(3)
         monkeypatch.setattr(SymmetricLattice, "_reach", lambda self, k, *, bits: k + stop)
@@ -291,7 +278,7 @@ def test_a_sum_cut_too_early_is_wide_but_still_true(
 def test_a_theta_series_cut_too_early_is_wide_but_still_true(
     rate: str, centre: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both forms of the theta series agree with a direct sum, and with one term only still contain it."""
+    """Both forms of the theta series contain a direct sum, also with one term only."""
     exact = mp.fsum(mp.exp(-real(rate) * (k - real(centre)) ** 2) for k in range(-60, 61))
     with precision(128):
         arguments = ball(Fraction(rate)), ball(Fraction(centre))

@@ -1,6 +1,4 @@
-"""Proves that the tree counter releases the right blocks with the right joint distribution, against a hand
-enumeration and Gaussian algebra.
-"""
+"""Check the blocks and the joint distribution of the tree counter against hand enumeration."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ from scipy import stats
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions import BinaryTree, DiscreteLaplace, Gaussian, Laplace, kernel_from_json
 from dpaudit.kernel.ball import lower, upper
+from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
 
 #: Leaf i completes the block of these leaves: written down by hand for eight leaves.
@@ -31,15 +30,13 @@ def block_sum(node):
 
 
 def test_each_answer_is_the_sum_of_its_block():
-    """With noise of scale 2^-400 the answers are the p-sums of the hand-written blocks."""
+    """With noise of scale 2^-400, the answers are the p-sums of the blocks written by hand."""
     kernel = BinaryTree(leaves=8, noise=Laplace(scale=f"1/{2**400}"))
     assert answers(kernel, LEAVES, np.random.default_rng(0)) == [block_sum(i) for i in range(1, 9)]
 
 
 def test_prefix_sums_come_from_the_binary_expansion():
-    """The nodes of a prefix partition it, and their answers add to its sum; a leaf's nodes are those whose
-    block holds it.
-    """
+    """The nodes of a prefix partition it, their answers add up, and the nodes of a leaf contain it."""
     exact = [block_sum(i) for i in range(1, 9)]
     for length in range(9):
         nodes = BinaryTree.prefix_nodes(length)
@@ -53,7 +50,7 @@ def test_prefix_sums_come_from_the_binary_expansion():
 
 
 def test_answers_are_equivalent_to_the_prefix_sums():
-    """Every answer is a difference of noisy prefix sums: releasing either is post-processing of the other."""
+    """Every answer is a difference of noisy prefix sums."""
     noisy = answers(BinaryTree(leaves=8, noise=Laplace(scale=3)), LEAVES, np.random.default_rng(1))
     sums = [BinaryTree.prefix(noisy, length) for length in range(9)]
     for node in range(1, 9):
@@ -62,9 +59,7 @@ def test_answers_are_equivalent_to_the_prefix_sums():
 
 
 def test_the_joint_density_is_the_product_over_nodes():
-    """Floats and balls equal the product of single densities at the hand-written block sums, with one
-    distribution for each level.
-    """
+    """Floats and balls equal the product of the densities at the block sums, with noise by level."""
     distributions = (Laplace(scale=1), Laplace(scale=2), Gaussian(sigma=3), Gaussian(sigma=5))
     kernel = BinaryTree(leaves=8, noise_by_level=distributions)
     levels = {1: 0, 2: 1, 3: 0, 4: 2, 5: 0, 6: 1, 7: 0, 8: 3}
@@ -81,9 +76,7 @@ def test_the_joint_density_is_the_product_over_nodes():
 
 
 def test_prefix_sums_have_the_covariance_of_shared_nodes():
-    """Gaussian nodes: the covariance of two noisy prefix sums is σ² times the number of nodes that they
-    share.
-    """
+    """The covariance of two noisy prefix sums is σ² times the number of shared nodes."""
     kernel, runs = BinaryTree(leaves=8, noise=Gaussian(sigma=2)), 40_000
     noisy = answers(kernel, LEAVES, np.random.default_rng(2), runs)
     sums = np.stack([BinaryTree.prefix(noisy, t) - sum(LEAVES[:t]) for t in range(1, 9)])
@@ -102,9 +95,7 @@ def test_prefix_sums_have_the_covariance_of_shared_nodes():
 
 
 def test_one_changed_leaf_moves_exactly_its_nodes():
-    """The loss of a changed leaf is the sum over its nodes, at most levels · change / scale, and that is
-    attained.
-    """
+    """The loss of a changed leaf is the sum over its nodes, at most levels · change / scale, attained."""
     kernel = BinaryTree(leaves=8, noise=Laplace(scale=2))
     neighbour = [*LEAVES[:2], LEAVES[2] + 1, *LEAVES[3:]]
     low = [-1e3] * 8
@@ -119,7 +110,7 @@ def test_one_changed_leaf_moves_exactly_its_nodes():
 
 
 def test_integer_streams_stay_integers():
-    """Discrete noise on integer leaves: integer answers, counting densities, and -inf off the lattice."""
+    """With discrete noise, integer leaves give integer answers, and other answers have density -inf."""
     kernel = BinaryTree(leaves=5, noise=DiscreteLaplace(scale=2))
     stream = [1, 0, 1, 1, 1]
     outcome = answers(kernel, stream, np.random.default_rng(0))
@@ -133,9 +124,7 @@ def test_integer_streams_stay_integers():
 
 
 def test_vectors_and_replicates():
-    """Vector leaves get independent noise by coordinate; replicates add a leading axis; densities keep one
-    number for each copy.
-    """
+    """Vector leaves get independent noise, and replicates add a leading axis."""
     kernel = BinaryTree(leaves=4, noise=Gaussian(sigma=1))
     vectors = [np.array([1.0, 2.0]), np.array([0.0, 4.0]), np.array([8.0, 0.0])]
     outcome = answers(kernel, vectors, np.random.default_rng(0))
@@ -150,12 +139,12 @@ def test_vectors_and_replicates():
     assert kernel.log_joint([1.0, 2.0], shared).shape == (6,)
     own = answers(kernel, [np.arange(6.0)[:, None] * np.ones(3)], np.random.default_rng(1), 6)
     assert own[0].shape == (6, 3)
-    with pytest.raises(InvalidParameterError, match="leading axis"):
+    with raises(InvalidParameterError, code="E-REPLICATES-SHAPE"):
         answers(kernel, [np.zeros(3)], np.random.default_rng(0), 6)
 
 
 def test_json_round_trip():
-    """Kernels come back equal, levels included."""
+    """Kernels are read back equal, including the levels."""
     for kernel in (
         BinaryTree(leaves=6, noise=Laplace(scale="1/3")),
         BinaryTree(leaves=2, noise_by_level=[Laplace(scale=1), Gaussian(sigma=2)]),
@@ -165,24 +154,24 @@ def test_json_round_trip():
 
 
 def test_refusals_say_why():
-    """Closed trees, wrong level counts, no noise or two, bad prefixes and queries."""
+    """Closed trees, wrong level counts, missing or double noise, bad prefixes and queries are refused."""
     kernel, rng = BinaryTree(leaves=2, noise=Laplace(scale=1)), np.random.default_rng(0)
     state = kernel.open()
     for _ in range(2):
         kernel.respond(state, 1.0, rng)
-    with pytest.raises(InvalidParameterError, match="all 2 leaves have come"):
+    with raises(InvalidParameterError, code="E-CHANNEL-CLOSED", match="all 2 leaves"):
         kernel.respond(state, 1.0, rng)
-    with pytest.raises(InvalidParameterError, match="at most 2 queries"):
+    with raises(InvalidParameterError, code="E-SESSION-LENGTH", match="at most 2"):
         kernel.log_joint([1.0] * 3, [1.0] * 3)
-    with pytest.raises(InvalidParameterError, match="each of the 3 levels"):
+    with raises(InvalidParameterError, code="E-LEVELS-COUNT", match="3 levels"):
         BinaryTree(leaves=4, noise_by_level=[Laplace(scale=1)])
-    with pytest.raises(InvalidParameterError, match="both or neither"):
+    with raises(InvalidParameterError, code="E-PARAMETER-CHOICE"):
         BinaryTree(leaves=4)
-    with pytest.raises(InvalidParameterError, match="scalar distribution"):
+    with raises(InvalidParameterError, code="E-DISTRIBUTION-NOT-SCALAR"):
         BinaryTree(leaves=4, noise=Laplace(scale=1).shift(np.zeros(2)))
-    with pytest.raises(InvalidParameterError, match="from 1 up"):
+    with raises(InvalidParameterError, code="E-LEAVES-RANGE"):
         BinaryTree(leaves=0, noise=Laplace(scale=1))
-    with pytest.raises(InvalidParameterError, match="from 0 to the 2 answers"):
+    with raises(InvalidParameterError, code="E-LENGTH-RANGE", match="from 0 to 2"):
         BinaryTree.prefix([1.0, 2.0], 3)
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with raises(InvalidParameterError, code="E-QUERY-NOT-FINITE"):
         kernel.respond(kernel.open(), float("inf"), rng)

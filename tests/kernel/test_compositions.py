@@ -20,6 +20,7 @@ from dpaudit.kernel.t1.certpld import Grid, power
 from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
 from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair
+from tests.errors import raises
 
 GRID = Grid(step=Fraction(1, 100), bits=96, tail=60)
 HALF = Fraction(1, 2)
@@ -224,5 +225,5 @@ def test_many_users_compose_by_their_profile() -> None:
     for epsilon in (Fraction(0), Fraction(3, 1000), Fraction(7, 2000)):
         exact = float(clones_delta(users=20_000, local=HALF, epsilon=epsilon).mid())
         assert exact * (1 - 1e-12) <= float(distribution.delta(epsilon).upper()) <= exact + 3e-5
-    with pytest.raises(InvalidParameterError, match="use clones"):
+    with raises(InvalidParameterError, code="E-USERS-TOO-MANY"):
         exact_response_pair(1001, HALF, GRID)

@@ -248,7 +248,7 @@ def test_tie_at_the_threshold_is_enclosed() -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"family": "skellam", "sensitivity": "1/2", "variance": 4}, "integer sensitivity"),
     ({"family": "skellam", "sensitivity": 1, "variance": 0}, "greater than 0"),
-    ({"family": "binomial", "sensitivity": 1, "trials": 10, "probability": 1}, "without noise"),
+    ({"family": "binomial", "sensitivity": 1, "trials": 10, "probability": 1}, "probability must be in"),
     ({"family": "binomial", "sensitivity": 1, "trials": 10**16, "probability": "1/2"}, "integer from"),
     ({"family": "discrete-gaussian-sum", "sensitivity": 1, "variance": 1, "count": 0}, "integer from"),
     ({"family": "poisson", "sensitivity": 1, "variance": 1}, "one of"),

@@ -217,7 +217,7 @@ WEIGHTS_REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", WEIGHTS_REFUSED)
 def test_weights_that_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     make, why = WEIGHTS_REFUSED[name]
     with pytest.raises(CertificateError, match=why):
         make()
@@ -228,18 +228,18 @@ def flat(rows: int, outcomes: int) -> list[list[str]]:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "lie in each row"),
-    "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "lie in each row"),
-    "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "lie in each row"),
-    "no distribution above": (lambda: proof([["3/4", "1/2"], HALF]), "lie in each row"),
-    "no distribution below": (lambda: proof([["1/4", "1/2"], HALF]), "lie in each row"),
+    "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "each row"),
+    "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "each row"),
+    "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "each row"),
+    "no distribution above": (lambda: proof([["3/4", "1/2"], HALF]), "each row"),
+    "no distribution below": (lambda: proof([["1/4", "1/2"], HALF]), "each row"),
     "other shapes": (lambda: proof([HALF, HALF], [HALF]), "one shape"),
     "ragged rows": (lambda: proof([HALF, ["1"]]), "one shape"),
     "rows that are no lists": (lambda: proof(["1/2", "1/2"]), "rows of"),
     "no rows": (lambda: proof([]), "rows of"),
     "an empty row": (lambda: proof([[], []]), "rows of"),
     "no neighbours": (lambda: proof([HALF, HALF], neighbours=()), "list a pair"),
-    "an input beside itself": (lambda: proof([HALF, HALF], neighbours=(("1", "1"),)), "two data sets"),
+    "an input beside itself": (lambda: proof([HALF, HALF], neighbours=(("1", "1"),)), "two datasets"),
     "an input that is none": (lambda: proof([HALF, HALF], neighbours=(("0", "2"),)), "from 0 to 1"),
     "an input below none": (lambda: proof([HALF, HALF], neighbours=(("-1", "1"),)), "from 0 to 1"),
     "three neighbours": (lambda: proof([HALF] * 3, neighbours=(("0", "1", "2"),)), "pairs of rows"),
@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_tables_that_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     make, why = REFUSED[name]
     with pytest.raises(CertificateError, match=why):
         make()

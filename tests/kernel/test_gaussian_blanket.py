@@ -19,6 +19,7 @@ from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.kernel.t2.gaussian_blanket import _covered, gaussian_blanket_delta
+from tests.errors import raises
 
 VIEW = View.of(SHUFFLER_OUTPUT)
 FINE = Grid(step=Fraction(1, 200), bits=128, tail=70)
@@ -114,7 +115,7 @@ def test_what_is_not_covered_has_to_be_paid() -> None:
 
 def test_no_noise_and_other_settings_are_refused() -> None:
     """No noise has no bound; users' events, single messages and a missing split are refused."""
-    with pytest.raises(InvalidParameterError, match="variance"):
+    with raises(InvalidParameterError, code="E-VARIANCE-RANGE"):
         build.shuffled_gaussian(users=10, sensitivity_squared=1, variance=0)
     with pytest.raises(CertificateError, match="split"):
         build.shuffled_gaussian(users=10, sensitivity_squared=1, variance=1, splits=[])

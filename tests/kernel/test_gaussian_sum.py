@@ -69,7 +69,7 @@ def test_one_part_is_the_discrete_gaussian_itself() -> None:
 
 def test_too_little_noise_in_each_part_is_refused() -> None:
     """Where the rule's series is not below 1/2 there is no bound, and the reason says what to change."""
-    with pytest.raises(CertificateError, match="give each more noise"):
+    with pytest.raises(CertificateError, match="larger variance"):
         discrete_gaussian_sum(sensitivity=1, variance="1/10", count=50)
     with pytest.raises(CertificateError, match="integer sensitivity"):
         discrete_gaussian_sum(sensitivity="1/2", variance=1, count=2)

@@ -110,7 +110,7 @@ def test_another_accountant_agrees() -> None:
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        (PureDP(epsilon=1, **ADDED), "does not"),
+        (PureDP(epsilon=1, **ADDED), "must bound epsilon"),
         (ApproxDP(epsilon=1, delta=1), "must be added, removed"),
         (ApproxDP(epsilon=1, delta=1, unit=Unit.USER, **ADDED), "per event"),
         (ApproxDP(epsilon=1, delta=1, view=View.of(user(1)), **ADDED), "no user may be in view"),
@@ -118,7 +118,7 @@ def test_another_accountant_agrees() -> None:
     ],
 )
 def test_settings_that_are_refused(claim: Any, words: str) -> None:
-    """Replaced records, users, users in view, a pure bound."""
+    """Replaced records, users, users in view and claims of a pure bound are refused."""
     with pytest.raises(CertificateError, match=words):
         STEP.certify(claim)
 

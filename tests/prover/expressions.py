@@ -1,7 +1,7 @@
-"""Random statements, evaluated on symbols and on the numbers that the symbols stand for.
+"""Evaluate random statements on symbols and on the numbers that the symbols represent.
 
-A ``Valued`` follower answers every comparison as these numbers do, so that one evaluation on symbols is one
-path of a proof, and what comes out of it must be what the numbers give.
+A ``Valued`` follower answers every comparison as these numbers do. One evaluation on symbols is therefore one
+path of a proof, and its result must equal the result on numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpaudit.prover.symbols import Private, Public, RefusedError
 
 __all__ = ["Difference", "differences", "statements"]
 
-#: What the names stand for: two private values and an outcome, as integers, floats or fractions.
+#: The values of the names: two private values and an outcome, as integers, floats or fractions.
 VALUES: tuple[dict[str, Any], ...] = (
     {"x": 3, "y": -2, "o": 5},
     {"x": 0.5, "y": 0.5, "o": -1.0},
@@ -116,17 +116,20 @@ FORMS = (
 
 
 def same(value: Any) -> Any:
-    """A function of the program."""
+    """Return the value unchanged. The programs call this function."""
     return value
 
 
 def larger(one: Any, other: Any) -> Any:
-    """Another one, which compares."""
+    """Return the larger value by a comparison."""
     return one if one > other else other
 
 
 def expression(rng: random.Random, depth: int) -> str:
-    """A random expression; powers and shifts only of leaves, since their results can be huge."""
+    """Return a random expression.
+
+    Powers and shifts have only leaves as operands, because results can be huge.
+    """
     if depth == 0 or rng.random() < 0.25:
         return rng.choice(SYMBOLS if rng.random() < 0.6 else PLAIN)
     one, other = expression(rng, depth - 1), expression(rng, depth - 1)
@@ -145,7 +148,7 @@ def expression(rng: random.Random, depth: int) -> str:
 
 
 def statements(count: int, seed: int) -> Iterator[str]:
-    """``count`` random pieces of code that leave their result in ``r``."""
+    """Yield ``count`` random pieces of code that leave their result in ``r``."""
     rng = random.Random(seed)
     for _ in range(count):
         parts = {name: expression(rng, rng.randrange(3)) for name in "abc"}
@@ -153,7 +156,7 @@ def statements(count: int, seed: int) -> Iterator[str]:
 
 
 class Valued:
-    """Answers questions about symbols by the numbers they stand for."""
+    """A follower that answers questions about symbols by the numbers they represent."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = {name: Fraction(value) for name, value in values.items()}
@@ -238,7 +241,7 @@ class _Key:
 
 @dataclass(frozen=True)
 class Difference:
-    """A statement that symbols accept and numbers do not, or with another result."""
+    """A statement that symbols accept, and that numbers reject or evaluate to another result."""
 
     statement: str
     on_symbols: Any
@@ -246,7 +249,7 @@ class Difference:
 
 
 def _equal(found: Any, number: Any, follower: Valued) -> bool:
-    """Whether the result on symbols, at their numbers, is the result on numbers."""
+    """Return whether the result on symbols, at their numbers, is the result on numbers."""
     if type(found) is Private:
         return _is_near(follower.of_form(Private.form_of(found)), number)
     if type(found) is Public:
@@ -266,7 +269,7 @@ def _equal(found: Any, number: Any, follower: Valued) -> bool:
 
 
 def _is_near(exact: Fraction, number: Any) -> bool:
-    """Equal, up to the rounding of floats, which a proof does not follow."""
+    """Return whether two numbers are equal up to the rounding of floats, which a proof does not follow."""
     if type(number) is float:
         return math.isclose(exact, number, rel_tol=1e-9, abs_tol=1e-9)
     return type(number) in (int, bool, Fraction) and exact == number
@@ -283,8 +286,10 @@ def _run(code: CodeType, names: dict[str, Any]) -> Any:
 
 
 def differences(pieces: Iterator[str], *, enough: int = 100) -> tuple[int, int, list[Difference]]:
-    """How many statements were run, how many with a symbol were accepted, and which of all accepted differ:
-    ``enough`` of them end the search."""
+    """Return the number of statements run, the number with a symbol that were accepted, and the differences.
+
+    The search ends after ``enough`` differences.
+    """
     count = accepted = 0
     found = []
     with warnings.catch_warnings():
@@ -297,7 +302,7 @@ def differences(pieces: Iterator[str], *, enough: int = 100) -> tuple[int, int, 
             private = {name: Private(symbol(name), follower) for name in ("x", "y")}
             try:
                 result = _run(code, {**private, "o": Public("o", follower)})
-            except Exception:  # inconclusive, whatever it is
+            except Exception:  # any exception is inconclusive
                 continue
             if follower.refused is not None:
                 continue

@@ -1,4 +1,4 @@
-"""Proofs for data of every size are made on CPython 3.11 alone, and checked by any version."""
+"""Skip tests of proofs for every size unless this is CPython 3.11. Any version can check such proofs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Random small programs, proved, and each bound held against what the program really loses.
+"""Prove random small programs and compare each bound with the largest loss that an oracle finds.
 
-``python -m tests.prover.fuzz --programs 10000 --seed 0``. A third of the programs are nested comparisons of
-random forms, the others are the field's own shapes (sparse vector, noisy maximum, prefix sums, hidden coins,
+Run ``python -m tests.prover.fuzz --programs 10000 --seed 0``. A third of the programs are nested comparisons
+of random forms. The others are common shapes (sparse vector, noisy maximum, prefix sums, hidden coins,
 clamps) with random scales, so that many are private and proved. A bound is false if an event of the oracle,
-at corner or random data, loses more.
+at corner or random data, has a larger loss.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from tests.prover.random_programs import Generated, generate
 
 __all__ = ["Result", "examine", "losses", "main", "on_the_ray", "run"]
 
-#: What integration may be off by, in ln P.
+#: The largest error of the integration, in ln P.
 SLACK = 1e-5
-#: Events of smaller probability are left aside.
+#: Events of smaller probability are ignored.
 LEAST = 1e-60
-#: What the oracle leaves out of integer draws, at most: added to the smaller probability.
+#: The largest mass of integer draws that the oracle leaves out. It is added to the smaller probability.
 LEFT_OUT = 1e-11
 
 
 def neighbours(made: Generated, rng: random.Random, count: int) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Corners first (all at one far place, alternating), then random data."""
+    """Yield neighbouring inputs: first corners (all far out in one place, or alternating), then random
+    data."""
     size, steps = made.size, (Fraction(1), Fraction(1), Fraction(1, 2))
     for turn in range(count):
         if made.unit:
@@ -62,12 +63,12 @@ def neighbours(made: Generated, rng: random.Random, count: int) -> Iterator[tupl
 
 
 def kinds(path: oracle.Path) -> tuple[Any, ...]:
-    """What a path shows, numbers open."""
+    """Return the kinds of the output of a path, with numbers left open."""
     return tuple(oracle.ANY if isinstance(s, oracle.Form | Fraction) else s for s in path.shown)
 
 
 def events(found: Sequence[oracle.Path], rng: random.Random) -> Iterator[tuple[Any, ...]]:
-    """Every list of shown things, its numbers in half lines, intervals and points."""
+    """Yield events: every list of shown things, with its numbers in half lines, intervals and points."""
     patterns: dict[str, tuple[Any, ...]] = {}
     for path in found:
         patterns[repr(kinds(path))] = kinds(path)
@@ -92,7 +93,7 @@ def events(found: Sequence[oracle.Path], rng: random.Random) -> Iterator[tuple[A
 
 
 def interval(rng: random.Random) -> oracle.Within:
-    """A half line, or an interval of some width."""
+    """Return a half line, or an interval of some width."""
     low = Fraction(rng.randint(-24, 24), 2)
     which = rng.random()
     if which < 0.35:
@@ -103,7 +104,7 @@ def interval(rng: random.Random) -> oracle.Within:
 
 
 def losses(made: Generated, rng: random.Random, count: int) -> Iterator[tuple[float, Any]]:
-    """Lower bounds of the loss, each with its inputs and event; events of tiny probability are left out."""
+    """Yield lower bounds of the loss with their inputs and event. Events of tiny probability are left out."""
     program = made.program()
     for left, right in neighbours(made, rng, count):
         try:
@@ -116,12 +117,12 @@ def losses(made: Generated, rng: random.Random, count: int) -> Iterator[tuple[fl
 
 
 def on_the_ray(made: Generated, witness: dict[str, Any], rng: random.Random, claim: float) -> float:
-    """The largest loss that is found along a refutation's data, up to the first one above the claim."""
+    """Return the largest loss found along a refutation's data, up to the first loss above the claim."""
     start, change = (
         [Fraction(witness[key].get(f"x{i}", "0")) for i in range(made.size)] for key in ("start", "change")
     )
     program, worst = made.program(), -math.inf
-    for step in (20, 19, 0, 21, 5, 39, 40, 1, 2, 3, 4, 6, 7, 8):  # an outcome that ends does so early
+    for step in (20, 19, 0, 21, 5, 39, 40, 1, 2, 3, 4, 6, 7, 8):  # outcomes end early
         left = [x + step * d for x, d in zip(start, change, strict=True)]
         right = [x + d for x, d in zip(left, change, strict=True)]
         one, two = oracle.paths(program, left), oracle.paths(program, right)
@@ -135,7 +136,7 @@ def on_the_ray(made: Generated, witness: dict[str, Any], rng: random.Random, cla
 
 
 def lost(p: float, q: float, integers: bool) -> float:
-    """The larger ln ratio of two probabilities, less what the oracle may have left out."""
+    """Return the larger ln ratio of two probabilities, reduced by the mass that the oracle may leave out."""
     more, less = max(p, q), min(p, q) + (LEFT_OUT if integers else 0)
     if more <= LEAST:
         return -math.inf
@@ -144,9 +145,9 @@ def lost(p: float, q: float, integers: bool) -> float:
 
 @dataclass(frozen=True)
 class Result:
-    """One program: what was said of it, and the largest loss that was found, with its event."""
+    """The verdict and bound of one program, and the largest loss that was found, with its event."""
 
-    said: str
+    verdict: str
     bound: Any
     loss: float
     where: Any
@@ -157,7 +158,7 @@ class Result:
         return self.bound is not None and self.loss > float(self.bound) * (1 + SLACK) + SLACK
 
 
-def asked(made: Generated, claim: str) -> Any:
+def proof_of(made: Generated, claim: str) -> Any:
     import dpaudit.prover as prover
 
     ends = {"low": 0, "high": 1} if made.unit else {}
@@ -167,10 +168,10 @@ def asked(made: Generated, claim: str) -> Any:
 
 
 def examine(seed: int, *, pairs: int = 4, claim: str = "1") -> Result:
-    """Prove program ``seed`` and look for a larger loss."""
+    """Prove program ``seed`` and search for a larger loss."""
     made = generate(seed)
     try:
-        proof = asked(made, claim)
+        proof = proof_of(made, claim)
     except DpauditError as error:
         return Result("refusal", None, 0.0, None, str(error))
     if proof.bound is None or proof.bound == math.inf:
@@ -182,21 +183,21 @@ def examine(seed: int, *, pairs: int = 4, claim: str = "1") -> Result:
 
 
 def run(programs: int, seed: int) -> tuple[Counter[str], list[int]]:
-    """Counts by what was said, and the seeds of programs with a false bound."""
-    said: Counter[str] = Counter()
+    """Return counts by verdict, and the seeds of programs with a false bound."""
+    counts: Counter[str] = Counter()
     false = []
     for number in range(seed * 1_000_000, seed * 1_000_000 + programs):
         result = examine(number)
-        said[result.said] += 1
-        said["with a bound"] += result.bound is not None
-        said["bound attained within 10 %"] += result.bound is not None and result.loss > 0.9 * float(
+        counts[result.verdict] += 1
+        counts["with a bound"] += result.bound is not None
+        counts["bound attained within 10%"] += result.bound is not None and result.loss > 0.9 * float(
             result.bound
         )
         if result.false:
             false.append(number)
-            said_of_it = f"bound {result.bound}, loss {result.loss} at {result.where}"
-            sys.stdout.write(f"FALSE: program {number}: {said_of_it}\n{generate(number).source}\n")
-    return said, false
+            text = f"bound {result.bound}, loss {result.loss} at {result.where}"
+            sys.stdout.write(f"FALSE: program {number}: {text}\n{generate(number).source}\n")
+    return counts, false
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -207,9 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     np.seterr(all="ignore")
     begun = time.perf_counter()
-    said, false = run(options.programs, options.seed)
+    counts, false = run(options.programs, options.seed)
     sys.stdout.write(
-        f"{options.programs} programs, {time.perf_counter() - begun:.0f} s: {dict(said)}; "
+        f"{options.programs} programs, {time.perf_counter() - begun:.0f} s: {dict(counts)}; "
         f"false: {len(false)}\n"
     )
     return 1 if false else 0

@@ -1,9 +1,10 @@
-"""Probabilities of polytopes under independent noise, by integration, for the tests of the prover.
+"""Integrate probabilities of polytopes under independent noise, for the tests of the prover.
 
-One draw: the closed form of its distribution function. More draws: one of them is integrated by
+For one draw, use the closed form of its distribution function. For more draws, integrate one of them by
 Gauss-Legendre between all kinks of the integrand (the vertices of the arrangement of the rows and of the
-planes n = 0, where densities have their kink), on meshes graded towards both ends; what is left falls into
-independent groups, each treated alike. ``test_oracle.py`` holds it against closed forms, to a relative 1e-7.
+planes n = 0, where densities have their kink), on meshes graded towards both ends. The other draws fall into
+independent groups, which are integrated in the same way. ``test_oracle.py`` compares the results with closed
+forms, to a relative 1e-7.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TAIL = 60.0
 
 
 class TooWideError(Exception):
-    """More draws hang together than can be integrated in a moment."""
+    """More draws depend on each other than can be integrated quickly."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Noise:
         return np.exp(-np.abs(t) / self.scale) / (2 * self.scale)
 
     def between(self, low: Floats, high: Floats) -> Floats:
-        """P(low < n < high), with relative accuracy in both tails; 0 where low >= high."""
+        """Return P(low < n < high) with relative accuracy in both tails, or 0 if low >= high."""
         high = np.maximum(low, high)
         if self.kind == "exponential":
             return _decay(np.maximum(low, 0), np.maximum(high, 0), self.scale)
@@ -61,18 +62,18 @@ class Noise:
 
 
 def _decay(low: Floats, high: Floats, scale: float) -> Floats:
-    """The integral of exp(-t/scale)/scale over [low, high], both >= 0, high possibly infinite."""
+    """Return the integral of exp(-t/scale)/scale over [low, high], both >= 0, high possibly infinite."""
     width = np.where(np.isinf(low), 0.0, high - np.where(np.isinf(low), 0.0, low))
     return np.exp(-low / scale) * -np.expm1(-np.maximum(width, 0) / scale)
 
 
 def polytope_mass(noise: Sequence[Noise], rows: Floats, constants: Floats) -> float:
-    """P(rows @ n + constants <= 0) for independent ``noise``; shapes (m, k) and (m,)."""
+    """Return P(rows @ n + constants <= 0) for independent ``noise``, with shapes (m, k) and (m,)."""
     return float(_mass(tuple(noise), rows, constants[:, None])[0])
 
 
 def _mass(noise: tuple[Noise, ...], rows: Floats, constants: Floats) -> Floats:
-    """The same for a batch of constants, shape (m, B): rows without a draw, then group by group."""
+    """Return the masses for a batch of constants, shape (m, B): rows without a draw, then group by group."""
     empty = ~rows.any(axis=1)
     total = np.where((constants[empty] <= 0).all(axis=0), 1.0, 0.0)
     rows, constants = rows[~empty], constants[~empty]
@@ -87,7 +88,7 @@ def _mass(noise: tuple[Noise, ...], rows: Floats, constants: Floats) -> Floats:
 
 
 def _groups(rows: Floats, size: int) -> list[list[int]]:
-    """Draws that rows tie together; draws in no row are left out (their mass is 1)."""
+    """Return groups of draws that rows connect. Draws in no row are left out (their mass is 1)."""
     groups: list[set[int]] = []
     for row in rows:
         tied = {int(i) for i in np.flatnonzero(row)}
@@ -140,7 +141,7 @@ def _integral(distribution: tuple[Noise, ...], rows: Floats, constants: Floats, 
 
 
 def _kinks(rows: Floats, constants: Floats, pivot: int, distribution: tuple[Noise, ...]) -> list[float]:
-    """Where the mass of the other draws, as a function of the pivot's value, can have a kink."""
+    """Return the values of the pivot at which the mass of the other draws can have a kink."""
     found = {0.0}
     others = [i for i in range(len(distribution)) if i != pivot]
     for group in _groups(rows[:, others], len(others)):
@@ -159,7 +160,7 @@ def _kinks(rows: Floats, constants: Floats, pivot: int, distribution: tuple[Nois
 def _mesh(
     kinks: list[float], low: float, high: float, distribution: tuple[Noise, ...], rows: Floats, pivot: int
 ) -> tuple[Floats, Floats]:
-    """Nodes and weights on (low, high), cut at the kinks, each piece graded towards both ends."""
+    """Return nodes and weights on (low, high), cut at the kinks, each piece graded towards both ends."""
     reach = _TAIL * distribution[pivot].scale
     marks = [k for k in kinks if low < k < high]
     first = low if np.isfinite(low) else min([*marks, min(high, 0.0)]) - reach

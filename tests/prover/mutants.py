@@ -1,4 +1,4 @@
-"""Certificates of programs with one thing changed, and the program that a certificate's tree describes."""
+"""Change one thing in a certificate, and run the program that a certificate's tree describes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[Any, Any]
 
 
 def tree_program(nodes: list[Any]) -> Callable[[Coins, Any], None]:
-    """The program that walks a certificate's tree; where the tree was cut off it says so."""
+    """Return the program that walks a certificate's tree. It says so if it reaches a cut branch."""
 
     def program(coins: Coins, data: Any) -> None:
         noise: list[Any] = []
@@ -66,7 +66,7 @@ def tree_program(nodes: list[Any]) -> Callable[[Coins, Any], None]:
 
 
 def numbers(record: Any) -> Iterator[Place]:
-    """Every place of a nested record that holds an exact number as text."""
+    """Yield every place of a nested record that holds an exact number as text."""
     items = (
         record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
     )
@@ -78,14 +78,14 @@ def numbers(record: Any) -> Iterator[Place]:
 
 
 def another(number: str, rng: random.Random) -> str:
-    """Another number: negated, halved, doubled, nought, or one more or less."""
+    """Return another number: negated, halved, doubled, zero, or changed by 1 or 1/1000."""
     old = Fraction(number)
     new = rng.choice((-old, old / 2, 2 * old, Fraction(0), old + 1, old - 1, old + Fraction(1, 1000)))
     return str(new if new != old else old + 1)
 
 
 def in_the_tree(tree: list[Any], rng: random.Random) -> str:
-    """Change one node of the tree in place; says what."""
+    """Change one node of the tree in place. Return a description."""
     at = rng.randrange(len(tree))
     node = tree[at]
     places = list(numbers(node[1:2] if node[0] in ("compare", "form", "release", "finite", "empty") else []))
@@ -119,7 +119,7 @@ def in_the_tree(tree: list[Any], rng: random.Random) -> str:
 
 
 def in_the_cells(cells: list[Any], rng: random.Random) -> str:
-    """Change one cell in place; says what."""
+    """Change one cell in place. Return a description."""
     cell = rng.choice(cells)
     what = rng.random()
     if what < 0.15:
@@ -151,7 +151,7 @@ def in_the_cells(cells: list[Any], rng: random.Random) -> str:
 
 
 def mutated(certificate: dict[str, Any], rng: random.Random) -> tuple[dict[str, Any], str]:
-    """A copy with one thing changed, and what that is."""
+    """Return a copy with one change, and a description of the change."""
     forged = copy.deepcopy(certificate)
     if rng.random() < 0.45:
         return forged, in_the_tree(forged["tree"], rng)

@@ -1,12 +1,10 @@
-"""What a program really leaks between two inputs: an oracle for the tests of the prover, no code shared.
-
-The program runs on numbers: data are fractions, each hidden draw and each noise of a release is a variable,
-and what is computed from them is a linear form in these variables. Comparisons fork; every path is a polytope
-of noise with the list of what it shows. An *event* fixes texts, truth values and integers that are shown and
-puts shown numbers into intervals; its probability is a sum of masses of polytopes (``masses.py``), so that
-ln(P(event | left) / P(event | right)) is a lower bound of the program's epsilon, for any event. Draws
-on the integers are summed over a window whose tail is below 1e-12.
-"""
+"""Compute a lower bound on the privacy loss between two inputs, as an oracle that shares no code with the
+prover. The program runs on numbers. Data are fractions, each hidden draw and each noise of a release is a
+variable, and computed values are linear forms in these variables. Comparisons fork. Every path is a polytope
+of noise with the list of its shown values. An *event* fixes shown texts, truth values and integers, and puts
+shown numbers into intervals. Its probability is a sum of masses of polytopes (``masses.py``), so that
+ln(P(event | left) / P(event | right)) is a lower bound of the program's epsilon, for any event. Draws on the
+integers are summed over a window whose tail is below 1e-12."""
 
 from __future__ import annotations
 
@@ -32,17 +30,17 @@ from tests.prover.masses import Floats, Noise, TooWideError, polytope_mass
 
 __all__ = ["ANY", "Form", "OracleCoins", "Path", "UnfollowedError", "Within", "loss", "paths", "probability"]
 
-#: Longest path, in decisions, and the largest number of paths.
+#: The largest numbers of decisions on a path, and of paths.
 _DEPTH, _PATHS = 60, 20_000
 
 
 class UnfollowedError(Exception):
-    """The oracle cannot follow this program: its loss needs another derivation."""
+    """The oracle cannot follow this program, so that its loss needs another derivation."""
 
 
 @dataclass(frozen=True)
 class Within:
-    """A shown number between two ends (or equal to one, where they coincide)."""
+    """An interval that contains a shown number. It may be a single point."""
 
     low: Fraction | float | str = -math.inf
     high: Fraction | float | str = math.inf
@@ -57,7 +55,7 @@ ANY = Within()
 
 
 def exact(value: Any) -> Fraction:
-    """A number as a fraction; a float is the decimal that it prints as."""
+    """Return a number as a fraction. A float is the decimal that it prints as."""
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
@@ -76,7 +74,7 @@ class Form:
             return other
         if isinstance(other, int | float | Fraction):
             return Form(self.run, {}, exact(other))
-        raise UnfollowedError(f"a form met {other!r}")
+        raise UnfollowedError(f"a form was combined with {other!r}")
 
     def _plus(self, other: Any, sign: int) -> Form:
         that = self._lift(other)
@@ -155,7 +153,8 @@ class Form:
 
 @dataclass
 class Path:
-    """One path: the weight of its finite draws, its rows (``form < 0`` or ``form <= 0``), what it shows."""
+    """One path: the weight of its finite draws, its rows (``form < 0`` or ``form <= 0``) and its shown
+    values."""
 
     weight: Fraction
     noise: list[Any]
@@ -185,7 +184,7 @@ class OracleCoins:
         return answer
 
     def decide(self, form: Form, *, strict: bool) -> bool:
-        """Whether ``form < 0`` (or <= 0): known, or both ways."""
+        """Return whether ``form < 0`` (or <= 0). A constant is decided, and any other form forks."""
         if not form.coefficients:
             return form.constant < 0 if strict else form.constant <= 0
         yes = self.choose(2) == 0
@@ -224,7 +223,7 @@ class OracleCoins:
 
 
 def flattened(value: Any) -> Iterator[Any]:
-    """What is shown, in order; a container shows its type and length before its elements."""
+    """Yield the shown values in order. A container yields its type and length before its elements."""
     if isinstance(value, list | tuple):
         yield f"{type(value).__name__} of {len(value)}"
         for item in value:
@@ -236,7 +235,7 @@ def flattened(value: Any) -> Iterator[Any]:
 
 
 def paths(program: Callable[..., Any], data: Sequence[Any]) -> list[Path]:
-    """Every path of the program on ``data``, possible or not; a returned value is shown last."""
+    """Return every path of the program on ``data``, possible or not. A returned value is shown last."""
     found: list[Path] = []
     waiting: list[list[int]] = [[]]
     while waiting:
@@ -257,14 +256,14 @@ def paths(program: Callable[..., Any], data: Sequence[Any]) -> list[Path]:
 
 
 def probability(found: Sequence[Path], event: Sequence[Any]) -> float:
-    """P(what is shown is in the event)."""
+    """Return P(the output is in the event)."""
     return math.fsum(float(path.weight) * _mass(path, event) for path in found)
 
 
 def loss(
     program: Callable[..., Any], left: Sequence[Any], right: Sequence[Any], event: Sequence[Any]
 ) -> float:
-    """ln(P(event | left) / P(event | right)): infinite where the right side is impossible."""
+    """Return ln(P(event | left) / P(event | right)), which is infinite if the right side is impossible."""
     above, below = probability(paths(program, left), event), probability(paths(program, right), event)
     if above == 0:
         return -math.inf
@@ -287,7 +286,7 @@ def _mass(path: Path, event: Sequence[Any]) -> float:
 
 
 def _inside(shown: Any, wanted: Any) -> list[tuple[Form, bool]] | None:
-    """The rows that put a shown value where the event wants it; None if it cannot be there."""
+    """Return the rows that put a shown value into the event, or None if that is impossible."""
     if not isinstance(wanted, Within):
         same = type(shown) is type(wanted) and repr(shown) == repr(wanted)  # 0.0 and -0.0 differ
         return [] if same else None
@@ -304,7 +303,7 @@ def _inside(shown: Any, wanted: Any) -> list[tuple[Form, bool]] | None:
 
 
 def _polytope(noise: Sequence[Any], rows: Sequence[tuple[Form, bool]]) -> float:
-    """The mass of a polytope: the draws on the integers are summed, the others integrated."""
+    """Return the mass of a polytope. Draws on the integers are summed, the others integrated."""
     used = sorted({i for form, _ in rows for i in form.coefficients})
     whole = [i for i in used if isinstance(noise[i], DiscreteLaplace)]
     smooth = [i for i in used if i not in whole]
@@ -337,7 +336,7 @@ def _window(distribution: DiscreteLaplace) -> tuple[Any, Floats]:
 
 
 def _grid(noise: Sequence[Any], rows: Sequence[tuple[Form, bool]], whole: Sequence[int]) -> float:
-    """Exact membership in integers, masses in floats."""
+    """Return the mass of integer draws, with exact membership and masses in floats."""
     windows = [_window(noise[i]) for i in whole]
     if math.prod(len(values) for values, _ in windows) > 5_000_000:
         raise TooWideError("too many draws on the integers")
@@ -363,7 +362,7 @@ def _grid(noise: Sequence[Any], rows: Sequence[tuple[Form, bool]], whole: Sequen
 def _mixed(
     noise: Sequence[Any], rows: Sequence[tuple[Form, bool]], whole: Sequence[int], smooth: Sequence[int]
 ) -> float:
-    """Every value of the integer draws in turn, the others integrated."""
+    """Return the mass of a mixed polytope: enumerate the integer draws and integrate the others."""
     windows = [_window(noise[i]) for i in whole]
     total = 0.0
     for combination in itertools.product(*(range(len(v)) for v, _ in windows)):

@@ -1,4 +1,5 @@
-"""Random loops over data of any length, as text: like sparse vector, with memory, redraws, releases."""
+"""Generate random loops over data of any length as text: like sparse vector, with memory, redraws,
+releases."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ SCALES = ("1", "2", "4", "8")
 
 
 def loop_program(source: str) -> Callable[..., Any]:
-    """The function ``program`` of a text."""
+    """Return the function ``program`` that a text defines."""
     names: dict[str, Any] = {
         distribution.__name__: distribution for distribution in (Bernoulli, Exponential, Laplace)
     }
@@ -25,8 +26,11 @@ def loop_program(source: str) -> Callable[..., Any]:
 
 
 def random_loop(rng: random.Random, *, outcomes: float = 0.0) -> str:
-    """One program: what is kept, what is compared, and what is shown on either side; with the probability
-    ``outcomes`` an outcome enters the threshold, and later ones follow (only proofs for every size do)."""
+    """Return one program with random kept, compared and shown values.
+
+    With the probability ``outcomes``, an outcome enters the threshold, and later outcomes follow. Only proofs
+    for every size support that.
+    """
     lines = ["def program(coins, data):"]
 
     def line(depth: int, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Random small programs as text, for the fuzz: nested comparisons, and the shapes of the field."""
+"""Generate random small programs as text for the fuzz: nested comparisons, and common shapes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Writer:
         )
 
     def block(self, depth: int, left: int) -> int:
-        """Statements at a depth; ``left`` comparisons may still be made. Returns how many are left then."""
+        """Write statements at a depth with at most ``left`` comparisons. Return the number that remain."""
         for _ in range(self.rng.randint(1, 2)):
             kind = self.rng.random()
             if kind < 0.55 and left > 0 and depth < 5:
@@ -114,7 +114,7 @@ class Writer:
 
 
 def tree(writer: Writer) -> None:
-    """Nested comparisons of random forms."""
+    """Write nested comparisons of random forms."""
     rng = writer.rng
     for _ in range(rng.randint(1, 3)):
         writer.draw(1)
@@ -127,7 +127,7 @@ def tree(writer: Writer) -> None:
 
 
 def sparse_vector(writer: Writer) -> None:
-    """Sparse vector and its mistakes: scales, cut-off, gaps, redrawn thresholds."""
+    """Write sparse vector or a wrong variant: scales, cut-off, gaps, redrawn thresholds."""
     rng = writer.rng
     distribution = writer.noise
     threshold, query = rng.choice(SCALES[1:5]), rng.choice(SCALES[1:])
@@ -155,7 +155,7 @@ def sparse_vector(writer: Writer) -> None:
 
 
 def noisy_maximum(writer: Writer) -> None:
-    """The position of the noisy maximum, with ties, gaps and other distributions."""
+    """Write the position of the noisy maximum, with ties, gaps and other distributions."""
     rng = writer.rng
     distribution = (
         rng.choice((writer.noise, writer.noise, "Exponential")) if writer.noise == "Laplace" else writer.noise
@@ -173,7 +173,7 @@ def noisy_maximum(writer: Writer) -> None:
 
 
 def sums(writer: Writer) -> None:
-    """Prefix sums, released or compared with fresh noise."""
+    """Write prefix sums, released or compared with fresh noise."""
     rng = writer.rng
     distribution = writer.noise
     writer.line(1, "s = 0")
@@ -190,7 +190,7 @@ def sums(writer: Writer) -> None:
 
 
 def clamped(writer: Writer) -> None:
-    """Branches that only data decide, then noise."""
+    """Write branches on data alone, then noise."""
     rng = writer.rng
     low, high = sorted(rng.sample(range(-2, 4), 2))
     writer.line(1, f"x = {writer.record()}")
@@ -206,7 +206,7 @@ def clamped(writer: Writer) -> None:
 
 
 def hidden_coins(writer: Writer) -> None:
-    """A hidden coin, finite or by noise, between two mechanisms."""
+    """Write a hidden coin, finite or by noise, that chooses between two mechanisms."""
     rng = writer.rng
     if rng.random() < 0.5:
         writer.line(1, f'coin = coins.draw(Bernoulli(p="{rng.choice(("1/2", "1/4"))}"), site="coin") == 1')
@@ -229,7 +229,7 @@ SHAPES = (tree, tree, tree, sparse_vector, sparse_vector, noisy_maximum, sums, c
 
 
 def generate(seed: int) -> Generated:
-    """Program number ``seed``."""
+    """Return program number ``seed``."""
     rng = random.Random(seed)
     integers = rng.random() < 0.2
     size = rng.randint(1, 2 if integers else 3)

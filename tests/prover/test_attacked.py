@@ -1,4 +1,4 @@
-"""Programs and certificates by which the prover was once made to say something false."""
+"""Test programs and certificates for which the prover once gave a false result."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def no_number(coins: Any, data: Any) -> Any:
     ids=lambda value: getattr(value, "__name__", None) or f"{value.size}",
 )
 def test_state_identity_and_no_number_are_refused(program: Any, data: Symbols) -> None:
-    """Each shows a record as it is: state in a helper's cell, identity after a jump, infinity times 0."""
+    """Programs that show a record by state in a cell, identity after a jump, or NaN are not proved."""
     found = prove(program, PureDP(epsilon=1), data=data, adjacency=EachMoves())
     assert found.verdict == "inconclusive"
     assert found.bound is None
 
 
 def test_an_empty_range_of_data_proves_nothing() -> None:
-    """Data between 1 and 0 contradict themselves, and would prove every tree."""
+    """The checkers reject data between 1 and 0, whose contradiction would prove every tree."""
     replaced = {"kind": "one-replaced", "by": "1", "at_most": False}
     nothing = [["empty", {"x0>": "1", "x0<": "1"}]]
     data = {"size": "every", "width": None, "low": "1", "high": "0", "integers": False}
@@ -150,7 +150,7 @@ def test_an_empty_range_of_data_proves_nothing() -> None:
 
 @pytest.mark.parametrize("data", [Symbols(2001), Symbols(EVERY, width=65), Symbols(EVERY, width=13)])
 def test_what_the_checker_does_not_read_is_inconclusive(data: Symbols) -> None:
-    """More numbers than the checker takes: no verdict, and no exception."""
+    """More numbers than the checker reads give no verdict and no exception."""
 
     def one(coins: Any, data: Any) -> int:
         return 1

@@ -1,4 +1,4 @@
-"""A loss attained at one list of outcomes: by two runs, as by densities, and never by what proves nothing."""
+"""Test losses attained at one list of outcomes against densities, and runs that prove nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNIT = Symbols(1, low=0, high=1)
 
 
 def asks(coins: Any, data: Any) -> None:
-    """A second release of the record follows on a positive outcome."""
+    """Release the record a second time after a positive outcome."""
     shown = coins.release(data[0], Laplace(scale=1), site="one")
     if shown > 0:
         coins.release(data[0], Laplace(scale=1), site="two")
@@ -38,7 +38,7 @@ def density(outcome: float, value: float) -> float:
 
 
 def test_the_loss_is_that_of_the_densities() -> None:
-    """1/4 and -3: 1/2 and 1, as the quotient of the densities says."""
+    """The loss at the outcomes 1/4 and -3 is 1/2 + 1, the logarithm of the ratio of the densities."""
     found = at("1/4", "-3").loss(asks, UNIT)
     assert found == Fraction(3, 2)
     left, right = (density(0.25, x) * density(-3, x) for x in (0, 1))
@@ -47,12 +47,12 @@ def test_the_loss_is_that_of_the_densities() -> None:
 
 @pytest.mark.parametrize("outcomes", [("0", "-3"), ("-1", "-3"), ("1/4",)])
 def test_ties_and_other_outcomes_prove_nothing(outcomes: tuple[str, ...]) -> None:
-    """A single point has probability 0; after -1 there is one release, after 1/4 there are two."""
+    """A tie, or another number of outcomes than releases, proves nothing."""
     assert at(*outcomes).loss(asks, UNIT) is None
 
 
 def test_what_is_not_followed_proves_nothing() -> None:
-    """Hidden draws, shown numbers of outcomes, other constants on both sides, and a crash."""
+    """Hidden draws, shown outcomes, different constants, a crash and an equality test prove nothing."""
 
     def hidden(coins: Any, data: Any) -> None:
         coins.release(data[0] + coins.draw(Laplace(scale=1), site="n"), Laplace(scale=1), site="one")
@@ -76,7 +76,8 @@ def test_what_is_not_followed_proves_nothing() -> None:
 
 
 def test_a_bandit_that_keeps_its_sums_is_refuted() -> None:
-    """Loss 2 of one reward in two releases, at the witness's outcomes; the claim 2 is not refuted."""
+    """One reward in two releases has loss 2: the claim 1 is refuted at the outcomes, the claim 2 is
+    verified."""
     program, data = lazy_ucb(arms=2, scale=1, forgets=False), Symbols(6, low=0, high=1, width=2)
     proof = prove(program, PureDP(epsilon=1), data=data, adjacency=OneReplaced())
     assert (proof.verdict, proof.bound, proof.witness["kind"]) == ("refuted", 2, "attained")
@@ -89,8 +90,7 @@ def test_a_bandit_that_keeps_its_sums_is_refuted() -> None:
 
 
 def test_the_refutation_stands_in_a_report() -> None:
-    """As a transcript that is computed again from its distributions and values; more than its loss is
-    refused."""
+    """The refutation is recomputed as a transcript, and a bound above its loss is refused."""
     program, data = lazy_ucb(arms=2, scale=1, forgets=False), Symbols(6, low=0, high=1, width=2)
     proving = Proving(program=program, epsilon=1, data=data, adjacency=OneReplaced())
     [witness] = [item for item in proving.outcome().evidence if isinstance(item, Witness)]

@@ -1,4 +1,4 @@
-"""The field's programs: right ones are verified at their known bound, wrong ones never."""
+"""Test known programs: correct ones are verified at their known bound, wrong ones are never verified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLACK = 1e-6
 
 @pytest.mark.parametrize("row", PROVED_PROGRAMS, ids=lambda row: row.name)
 def test_the_known_verdict_and_bound(row: ProvedProgram) -> None:
-    """As in the programs' own papers, or as the optimum of the alignment is known."""
+    """Each program has the verdict and bound of its paper, or the known optimum of the alignment."""
     found = benchmark.measure(row)
     assert found.as_expected, found
 
@@ -32,7 +32,7 @@ def test_the_known_verdict_and_bound(row: ProvedProgram) -> None:
 @needs_frames
 @pytest.mark.parametrize("row", PROVED_AT_EVERY_SIZE, ids=lambda row: row.name)
 def test_the_known_verdict_at_every_size(row: ProvedProgram) -> None:
-    """Right programs are verified at their bound; wrong ones have a larger one, or none."""
+    """Correct programs are verified at their bound. Wrong ones have a larger bound or none."""
     found = benchmark.measure(row)
     assert found.as_expected, found
 
@@ -40,7 +40,7 @@ def test_the_known_verdict_at_every_size(row: ProvedProgram) -> None:
 @needs_frames
 @pytest.mark.parametrize("row", NOT_PROVED_AT_EVERY_SIZE, ids=lambda row: row.name)
 def test_what_is_not_proved_at_every_size(row: ProvedProgram) -> None:
-    """A hidden running maximum: no bound, in one sentence."""
+    """A hidden running maximum has no bound, and the proof states a reason."""
     found = prove(row.program, PureDP(epsilon=row.claim), data=row.data, adjacency=row.adjacency)
     assert found.verdict == "inconclusive"
     assert found.bound == math.inf
@@ -48,13 +48,13 @@ def test_what_is_not_proved_at_every_size(row: ProvedProgram) -> None:
 
 
 def test_right_and_wrong_programs_are_in_the_set() -> None:
-    """Both kinds, and no name twice."""
+    """The set has at least 12 programs of both kinds, and no name twice."""
     kinds = Counter(row.right for row in PROVED_PROGRAMS)
     assert min(kinds.values()) >= 12
     assert len({row.name for row in PROVED_PROGRAMS}) == len(PROVED_PROGRAMS)
 
 
-#: Events that show a loss: the name of a program, two inputs, what is shown, and the loss at least.
+#: Events with a loss: the name of a program, two inputs, the output, and a lower bound of the loss.
 EVENTS: tuple[tuple[str, list[Any], list[Any], list[Any], float], ...] = (
     ("SVT", [40] * 3 + [-40], [41] * 3 + [-41], [False] * 3 + [True], 0.97),
     ("SVT, scales 4 and 4/3", [20] * 3 + [-20], [21] * 3 + [-21], [False] * 3 + [True], 1.7499),
@@ -86,7 +86,7 @@ EVENTS: tuple[tuple[str, list[Any], list[Any], list[Any], float], ...] = (
 def test_bounds_are_attained(
     name: str, left: list[Any], right: list[Any], event: list[Any], least: float
 ) -> None:
-    """By exact integration at far-out data: the table's bound is neither too small nor much too large."""
+    """The exact loss at far-out data is at least the stated loss and at most the bound."""
     row = next(row for row in PROVED_PROGRAMS if row.name == name)
     falls = [abs(a) > abs(b) for a, b in zip(left, right, strict=True)]
     assert not any(falls)
@@ -96,7 +96,7 @@ def test_bounds_are_attained(
 
 
 def test_a_wrong_program_is_not_verified_at_any_size() -> None:
-    """Scales 4 and 4/3 for one to five queries: (1 + 6c)/4 at most, never 1."""
+    """Sparse vector with scales 4 and 4/3 is refuted for two to five queries."""
     row = next(row for row in PROVED_PROGRAMS if row.name == "SVT, scales 4 and 4/3")
     for size in range(2, 6):
         proof = prove(row.program, PureDP(epsilon=1), data=type(row.data)(size), adjacency=row.adjacency)
@@ -104,7 +104,7 @@ def test_a_wrong_program_is_not_verified_at_any_size() -> None:
 
 
 def test_the_benchmark_writes_its_results(tmp_path: Path) -> None:
-    """One record a program, with the fields of the page."""
+    """The benchmark writes one record per program with the documented fields."""
     file = tmp_path / "prover.json"
     assert benchmark.main(["--json", str(file), "--only", "partial sum"]) == 0
     results = json.loads(file.read_text())["results"]

@@ -1,4 +1,4 @@
-"""Programs that branch on their data: bounds by pairs of paths, held against runs on numbers."""
+"""Test bounds of programs that branch on their data by pairs of paths against runs on numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clamped_sum(coins: Any, data: Any) -> None:
 
 
 def counts(coins: Any, data: Any) -> None:
-    """A histogram: one record moves from one count to another."""
+    """Release a histogram, in which one record moves from one count to another."""
     found = [0, 0, 0]
     for x in data:
         if x < 1:
@@ -52,7 +52,7 @@ def a_step(coins: Any, data: Any) -> None:
 
 
 def asks_after_a_branch(coins: Any, data: Any) -> None:
-    """The question is public, and what follows it is clipped again."""
+    """Branch on an outcome after a branch on data, and release the clipped value again."""
     clipped = data[0] if data[0] < 1 else 1
     if coins.release(clipped, Laplace(scale=2), site="first") > 0:
         coins.release(clipped, Laplace(scale=2), site="second")
@@ -61,7 +61,7 @@ def asks_after_a_branch(coins: Any, data: Any) -> None:
 
 
 def question_before_a_branch(coins: Any, data: Any) -> None:
-    """At one node two answers exclude one another: the two scales are not compared."""
+    """Branch on an outcome before a branch on data, so that the two scales are not compared."""
     if coins.release(data[0], Laplace(scale=2), site="first") > 0:
         coins.release(max(data[1], 0), Laplace(scale=1), site="second")
     else:
@@ -85,7 +85,7 @@ KNOWN: dict[str, tuple[Callable[..., Any], Symbols, Any, str]] = {
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_figures(name: str) -> None:
-    """Verified at the exact epsilon, and not just below it."""
+    """Each program is verified at its exact epsilon and not just below it."""
     program, data, adjacency, known = KNOWN[name]
     exact = Fraction(known)
     found = prove(program, PureDP(epsilon=exact or 1), data=data, adjacency=adjacency)
@@ -96,7 +96,7 @@ def test_known_figures(name: str) -> None:
 
 
 def test_gaussian_noise_on_branches_has_a_rho_and_a_delta() -> None:
-    """The same pairs of paths; mu^2 is 2 rho here too."""
+    """Gaussian noise gives rho, delta and mu (mu^2 is 2 rho) by the same pairs of paths."""
 
     def clipped(coins: Any, data: Any) -> None:
         coins.release(max(data[0], 0), Gaussian(sigma=2), site="a")
@@ -107,12 +107,12 @@ def test_gaussian_noise_on_branches_has_a_rho_and_a_delta() -> None:
     delta = prove(clipped, ApproxDP(epsilon=1, delta="1/10"), data=data, adjacency=OneReplaced())
     assert delta.verdict == "verified"
     for mu, verdict in ((Fraction(1, 2), "verified"), (Fraction(49, 100), "inconclusive")):
-        asked = prove(clipped, GaussianDP(mu=mu), data=data, adjacency=OneReplaced())
-        assert (asked.verdict, float(asked.bound or 0)) == (verdict, pytest.approx(1 / 2))
+        other = prove(clipped, GaussianDP(mu=mu), data=data, adjacency=OneReplaced())
+        assert (other.verdict, float(other.bound or 0)) == (verdict, pytest.approx(1 / 2))
 
 
-def test_what_pairs_do_not_bound_is_said() -> None:
-    """Too many paths, and neighbours that release something else."""
+def test_pairs_without_a_bound_are_inconclusive() -> None:
+    """Too many paths and different releases are inconclusive with a reason."""
 
     def scale(coins: Any, data: Any) -> None:
         coins.release(0, Laplace(scale=2 if data[0] > 0 else 1), site="a")
@@ -120,14 +120,14 @@ def test_what_pairs_do_not_bound_is_said() -> None:
     many = prove(clamped_sum, PureDP(epsilon=1), data=Symbols(5), adjacency=OneReplaced(by=9))
     assert (many.verdict, "too many" in many.reason) == ("inconclusive", True)
     other = prove(scale, PureDP(epsilon=1), data=Symbols(1), adjacency=EACH)
-    assert (other.verdict, "something else" in other.reason) == ("inconclusive", True)
+    assert (other.verdict, "different" in other.reason) == ("inconclusive", True)
 
 
 # Random programs.
 
 
 def made(tree: Any, distribution: Any) -> Callable[..., Any]:
-    """The program of a nested tuple: it branches on data, asks about outcomes, and releases."""
+    """Return the program of a nested tuple: it branches on data and on outcomes, and releases."""
 
     def program(coins: Any, data: Any) -> None:
         node, seen, kept = tree, [], 0
@@ -159,7 +159,10 @@ def gaussian(variance: Any) -> Any:
 
 
 def random_tree(rng: random.Random, size: int, left: int, ifs: int) -> Any:
-    """At most ``ifs`` branches on a path; the same releases on both sides of most of them."""
+    """Return a random tree with at most ``ifs`` branches per path.
+
+    Most branches have the same releases on both sides.
+    """
     kind = rng.choices(("if", "keep", "release", "ask"), (4 if ifs else 0, 2, 3, 1))[0]
     if left == 0 or (kind == "release" and rng.random() < 0.1):
         return ()
@@ -183,7 +186,7 @@ class LaplaceRuns(Runs):
 
 
 def lost(program: Any, pure: bool, left: Any, right: Any, outcomes: Any) -> Fraction | None:
-    """The loss of one list of outcomes, or None where the two sides show something else."""
+    """Return the loss of one list of outcomes, or None if the two inputs have different releases."""
     one, two = ((LaplaceRuns if pure else Runs)(outcomes) for _ in range(2))
     program(one, left)
     program(two, right)
@@ -196,15 +199,17 @@ def lost(program: Any, pure: bool, left: Any, right: Any, outcomes: Any) -> Frac
 
 @pytest.mark.parametrize("block", range(5))
 def test_random_programs_lose_no_more_than_is_derived(block: int) -> None:
-    """Data at and around the ends of the branches, changes at and inside the box, both answers of each
-    question: no loss above the bound, and none where the two sides could be told apart with certainty. Some
-    bounds are attained, so that they are not idle."""
+    """No loss exceeds the bound, and some losses attain it.
+
+    Data are at and around the ends of the branches, changes at and inside the box, and outcomes give both
+    answers of each question.
+    """
     attained = [is_attained(random.Random(seed)) for seed in range(12 * block, 12 * block + 12)]
     assert sum(attained) >= 2
 
 
 def is_attained(rng: random.Random) -> bool:
-    """Whether a loss found of a random program is its bound; fails if one is above."""
+    """Return whether the largest loss found of a random program equals its bound. Fail if it is larger."""
     size, pure = rng.randint(1, 2), rng.random() < 0.5
     program = made(random_tree(rng, size, 5, 2), laplace if pure else gaussian)
     data = Symbols(size, low=-2, high=2)
@@ -226,7 +231,7 @@ def is_attained(rng: random.Random) -> bool:
 
 
 def neighbours(rng: random.Random, data: Symbols, adjacency: Any) -> tuple[list[Fraction], list[Fraction]]:
-    """Multiples of 1/4 in [-2, 2], and a change to a corner, the middle or elsewhere."""
+    """Return multiples of 1/4 in [-2, 2], and a change to a corner, the middle or elsewhere."""
     box = rng.choice(adjacency.pieces(data))
     left = [Fraction(rng.randint(-8, 8), 4) for _ in data.names]
     right = []

@@ -1,4 +1,5 @@
-"""The checker of releases that data choose: what it derives alone, and every forged certificate refused."""
+"""Test the checker of programs that branch on data: its derived bound, and refusals of forged
+certificates."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ DATA = Symbols(2, low=-2, high=3)
 
 
 def asks_and_clips(coins: Any, data: Any) -> None:
-    """The first value moves by 3, then one moves by 2, or its double by 4, as the outcome says."""
+    """Release a value that changes by 3, then by an outcome a value that changes by 2 or its double."""
     seen = coins.release(max(data[0], 0), Laplace(scale=6), site="first")
     if seen > 1:
         coins.reveal("above", site="shown")
@@ -50,7 +51,7 @@ def certificate() -> dict[str, Any]:
 
 
 def test_what_is_derived() -> None:
-    """The steepest pair: both releases at their largest distance, though no change reaches both."""
+    """The bound is the cost of the most expensive pair, with each release at its largest distance."""
     checked = branches_t0.check(certificate())
     assert (checked.quantity, checked.epsilon, checked.rho) == ("epsilon", Fraction(3, 6) + 1, None)
     found = prove(clips, ZeroConcentratedDP(rho=1), data=DATA, adjacency=OneReplaced())
@@ -64,7 +65,7 @@ def nodes(written: dict[str, Any], kind: str) -> list[Any]:
 
 
 def bounded(written: dict[str, Any]) -> list[str]:
-    """The pairs whose releases are bounded."""
+    """Return the pairs whose releases are bounded."""
     return [key for key, pair in written["pairs"].items() if isinstance(pair, list)]
 
 
@@ -73,7 +74,7 @@ def apart(written: dict[str, Any]) -> list[str]:
 
 
 def _cheaper(written: dict[str, Any]) -> None:
-    """Each multiplier halved: a smaller constant, and symbols left over."""
+    """Halve each multiplier, which gives a smaller constant and leaves symbols."""
     for key in bounded(written):
         for one in written["pairs"][key]:
             for weights in one:
@@ -81,7 +82,7 @@ def _cheaper(written: dict[str, Any]) -> None:
 
 
 def _weights(written: dict[str, Any]) -> dict[str, str]:
-    """Multipliers that are not none, of a bounded pair."""
+    """Return nonempty multipliers of a bounded pair."""
     each = (weights for key in bounded(written) for one in written["pairs"][key] for weights in one)
     return next(weights for weights in each if weights)
 
@@ -92,7 +93,7 @@ def _negative(written: dict[str, Any]) -> None:
 
 
 def _insert(written: dict[str, Any], node: list[Any]) -> None:
-    """A new first node above the old root, which is node 1 then."""
+    """Insert a first node above the old root, which becomes node 1."""
     moved = written["tree"]
     for old in moved:
         if old[0] == "fork":
@@ -105,21 +106,21 @@ def _insert(written: dict[str, Any], node: list[Any]) -> None:
 
 
 def _all_apart(written: dict[str, Any]) -> None:
-    """Every pair as if no data followed it, by the multipliers of one of which that is true."""
+    """Mark every pair as excluded, by the multipliers of a pair that is excluded."""
     true = written["pairs"][apart(written)[0]]
     written["pairs"] = dict.fromkeys(written["pairs"], true)
 
 
 def _one_question(written: dict[str, Any]) -> None:
-    """The answers of one node change places: then its pairs show something else."""
+    """Exchange the answers of one node, so that its pairs show different things."""
     nodes(written, "fork")[0][2].reverse()
 
 
 FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "another kind": lambda c: c.update(proof="program, own regions"),
-    "asked for rho": lambda c: c.update(claim={"rho": "9"}),
-    "asked for mu": lambda c: c.update(claim={"mu": "9"}),
-    "asked for both": lambda c: c.update(claim={"epsilon": "9", "rho": "9"}),
+    "claims rho": lambda c: c.update(claim={"rho": "9"}),
+    "claims mu": lambda c: c.update(claim={"mu": "9"}),
+    "claims both": lambda c: c.update(claim={"epsilon": "9", "rho": "9"}),
     "a float claim": lambda c: c.update(claim={"epsilon": 9.0}),
     "a pair left out": lambda c: c["pairs"].pop(bounded(c)[0]),
     "a pair apart left out": lambda c: c["pairs"].pop(apart(c)[0]),
@@ -157,7 +158,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_certificate_is_refused(name: str) -> None:
-    """Each edit is refused with a reason, and never by another error."""
+    """The checker refuses each edit with its own error."""
     forged = certificate()
     FORGED[name](forged)
     assert json.dumps(forged) != written(), "nothing was forged"
@@ -166,7 +167,7 @@ def test_a_forged_certificate_is_refused(name: str) -> None:
 
 
 def test_random_edits_never_make_it_cheaper() -> None:
-    """Three hundred edits of multipliers: refused, or a bound that is no smaller than the true one."""
+    """Of 300 edits of multipliers, each is refused or derives at least the true bound."""
     rng, refused = random.Random(3), 0
     for _ in range(300):
         forged = certificate()
@@ -183,7 +184,7 @@ def test_random_edits_never_make_it_cheaper() -> None:
 
 
 def test_no_certificate_passes_as_one_of_another_kind() -> None:
-    """The checkers of programs refuse one another's certificates, whatever kind these say they are."""
+    """The checkers of programs refuse certificates of other kinds, whatever kind they state."""
     checkers: list[tuple[Any, type[Exception], str]] = [
         (program_t0.check, ProgramProofError, "program, own regions"),
         (finite_t0.check, finite_t0.FiniteProofError, "program, exact distributions"),
@@ -202,7 +203,7 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
 
 
 def test_the_checker_runs_alone(tmp_path: Path) -> None:
-    """With the other files beside it: 0 for a proof, 1 for a smaller claim, 2 for what is no file of JSON."""
+    """The standalone checker exits with 0 for a proof, 1 for a smaller claim, 2 for invalid JSON."""
     for module in (branches_t0, program_t0, claim_t0, kernel_t0):
         source = Path(str(module.__file__))
         (tmp_path / source.name).write_text(source.read_text())
@@ -219,7 +220,7 @@ def test_the_checker_runs_alone(tmp_path: Path) -> None:
 
 
 def test_no_branch_no_pairs() -> None:
-    """A program without branches keeps its certificate of own regions."""
+    """A program without branches keeps its randomness alignment certificate."""
 
     def plain(coins: Any, data: Any) -> None:
         coins.release(data[0], Laplace(scale=1), site="a")

@@ -1,5 +1,5 @@
-"""Builtins, distributions and ``math`` are recognised as objects; what interrupts a proof is not the
-program's."""
+"""Test that builtins, distributions and ``math`` are recognised as objects, and that interrupts pass
+through."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpaudit.distributions import Bernoulli, Categorical, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.reading import BUILTINS, require_readable
 from dpaudit.prover.symbols import RefusedError
+from tests.errors import raises
 
 
 def proved(program: Callable[..., Any], *, bits: bool = False, size: Any = 2) -> Any:
@@ -33,7 +34,7 @@ def rounds_down(coins: Any, data: Any) -> None:
 
 
 def test_ordinary_builtins_are_read() -> None:
-    """Each allowed name is the interpreter's own builtin here, and honest programs that use them pass."""
+    """Each allowed name is the interpreter's builtin, and programs that use builtins are verified."""
     for name in BUILTINS:
         scope: dict[str, Any] = {"__builtins__": vars(builtins)}
         exec(f"def program(coins, data):\n    return {name}\n", scope)
@@ -56,25 +57,25 @@ FakeMax = type("max", (), {"__module__": "builtins", "__new__": lambda cls, *val
     ids=["function", "another builtin", "class", "partial", "None"],
 )
 def test_a_replaced_builtin_is_refused(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    """Whatever it is named, and wherever it comes from."""
+    """A replaced builtin is refused, whatever its name and origin."""
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "max", other)
-        with pytest.raises(RefusedError, match="max"):
+        with raises(RefusedError, code="E-CODE-BUILTIN", match="max"):
             require_readable(takes_the_maximum)
     require_readable(takes_the_maximum)
 
 
 def test_a_replaced_function_of_math_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module is the same object, and its contents are not."""
+    """A replaced function of ``math`` is refused."""
     with monkeypatch.context() as patched:
         patched.setattr(math, "floor", lambda value: 0)
-        with pytest.raises(RefusedError, match="math"):
+        with raises(RefusedError, code="E-CODE-MODULE", match="math"):
             require_readable(rounds_down)
     require_readable(rounds_down)
 
 
 def test_an_empty_cell_is_refused() -> None:
-    """A name of the enclosing function without a value: no verdict, and a reason."""
+    """A name of the enclosing function without a value gives no verdict and a reason."""
 
     def program(coins: Any, data: Any) -> None:
         coins.release(data[0] * later, Laplace(scale=1), site="shown")
@@ -136,7 +137,7 @@ LOOPS = (
 def test_a_loop_without_a_bound_is_refused_soon(
     monkeypatch: pytest.MonkeyPatch, program: Any, bits: bool
 ) -> None:
-    """After a few runs of the program, not after hundreds: counted, not timed."""
+    """An unbounded loop is refused after at most 30 runs of the program."""
     from dpaudit.prover import explore
 
     runs = []
@@ -153,12 +154,12 @@ def test_a_loop_without_a_bound_is_refused_soon(
 
 
 def test_a_loop_without_a_bound_in_a_step_is_refused() -> None:
-    """For every size too."""
+    """An unbounded loop in a step is refused for every size."""
     assert proved(while_at_each_record, size=EVERY).verdict == "inconclusive"
 
 
 class LateError(Exception):
-    """What a timer raises."""
+    """The exception of a timer."""
 
 
 def late(signum: int, frame: Any) -> None:
@@ -180,7 +181,7 @@ class Timer:
 
 @pytest.fixture
 def alarm() -> Iterator[Callable[[Any], None]]:
-    """Install a handler and let it be called soon; both are undone."""
+    """Install a handler and trigger it soon. Undo both afterwards."""
     before = signal.getsignal(signal.SIGALRM)
 
     def soon(handler: Any) -> None:
@@ -208,14 +209,14 @@ def takes_long(coins: Any, data: Any) -> None:
 )
 @pytest.mark.parametrize("bits", [False, True])
 def test_a_timer_is_not_the_program(alarm: Callable[[Any], None], handler: Any, bits: bool) -> None:
-    """The handler's own exception comes out of ``prove``, where the program would be called a crash."""
+    """An exception of a signal handler leaves ``prove`` unchanged."""
     alarm(handler)
     with pytest.raises(LateError):
         proved(takes_long, bits=bits)
 
 
 def test_a_crash_of_the_program_is_its_own() -> None:
-    """The same exception raised by the program is an outcome, and no verdict."""
+    """An exception of the program gives no verdict."""
 
     def program(coins: Any, data: Any) -> None:
         coins.reveal("end", site="shown")

@@ -1,5 +1,5 @@
-"""Programs without an end, changes without number, endless digits and, for every size, other versions of
-Python are refused, and soon."""
+"""Test that endless programs, millions of changes, long numbers and other Python versions are refused
+quickly."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpaudit.prover import EVERY, EachMoves, Symbols, opcodes, prove
 from dpaudit.prover.step_limit import of_limited_length
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
+from tests.errors import raises
 from tests.prover.frames import needs_frames
 
 
@@ -46,7 +47,7 @@ def spread(coins: Any, data: Any) -> bool:
 @pytest.mark.parametrize(
     ("program", "data", "adjacency", "why"),
     [
-        (idle, Symbols(2), EachMoves(), "does nothing"),
+        (idle, Symbols(2), EachMoves(), "endless loop"),
         (counts, Symbols(2), EachMoves(), "more than 1000000 lines"),
         pytest.param(
             counts_in_its_loop, Symbols(EVERY), EachMoves(), "more than 1000000 lines", marks=needs_frames
@@ -56,23 +57,23 @@ def spread(coins: Any, data: Any) -> bool:
     ids=["idle", "counts", "counts in its loop", "digits"],
 )
 def test_it_is_refused_with_the_reason(program: Any, data: Symbols, adjacency: EachMoves, why: str) -> None:
-    """No verdict, no bound, no hang."""
+    """An endless or too long program gives no verdict, no bound and a reason."""
     proof = prove(program, PureDP(epsilon=1), data=data, adjacency=adjacency)
     assert (proof.verdict, proof.bound) == ("inconclusive", None)
     assert why in proof.reason
 
 
 def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames differ from version to version: what was not tested is not believed."""
+    """A proof for every size under an untested Python version gives no verdict."""
     monkeypatch.setattr(opcodes, "TESTED", ("cpython", (3, 99)))
     program = sparse_vector(threshold=2, query=4)
-    said = prove(program, PureDP(epsilon=1), data=Symbols(EVERY), adjacency=EachMoves())
-    assert (said.verdict, said.bound) == ("inconclusive", None)
-    assert "CPython 3.11" in said.reason
+    proof = prove(program, PureDP(epsilon=1), data=Symbols(EVERY), adjacency=EachMoves())
+    assert (proof.verdict, proof.bound) == ("inconclusive", None)
+    assert "CPython 3.11" in proof.reason
 
 
 def test_millions_of_whole_changes_are_no_bound() -> None:
-    """Each whole change of a number of both signs would be a case: none of them is listed."""
+    """Millions of whole changes of both signs are not listed, and the claim is not verified."""
     data = Symbols(2, integers=True)
     proof = prove(spread, PureDP(epsilon=1), data=data, adjacency=EachMoves(10**7))
     assert proof.verdict != "verified"
@@ -80,7 +81,7 @@ def test_millions_of_whole_changes_are_no_bound() -> None:
 
 
 def test_what_traces_already_stays() -> None:
-    """A debugger's trace is neither replaced nor removed; without one, none is left behind."""
+    """The step limit keeps a debugger's trace function, and leaves none behind without one."""
 
     def tracer(*_: Any) -> None:
         return None
@@ -92,7 +93,7 @@ def test_what_traces_already_stays() -> None:
             sum([1, 2])
         assert sys.gettrace() is tracer
         sys.settrace(None)
-        with pytest.raises(RefusedError), of_limited_length(2):
+        with raises(RefusedError, code="E-RUN-TOO-LONG"), of_limited_length(2):
             counts(None, None)
         assert sys.gettrace() is None
     finally:

@@ -1,4 +1,4 @@
-"""Data of every size: what one generic step proves, at which bound, and what it refuses by name."""
+"""Test proofs for data of every size: bounds of one generic step, and refusals."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ BOUNDS = {
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_bound_is_known(name: str) -> None:
-    """The optimum over shifts that are the same for all histories; infinite where answers below cost."""
+    """The bound is the optimum over shifts that are the same for all histories, or infinite."""
     program, bound = BOUNDS[name]
     assert proved(program).bound == bound
 
 
 def test_bounds_are_not_below_exact_losses() -> None:
-    """By integration at far-out data: sparse vector loses nearly 1 with four queries."""
+    """The exact loss of sparse vector with four queries at far-out data is near 1 and within the bound."""
     program = sparse_vector(threshold=2, query=4)
     event = [False] * 3 + [True]
     lost = oracle.loss(program, [40] * 3 + [-40], [41] * 3 + [-41], event)
@@ -145,7 +145,7 @@ def test_bounds_are_not_below_exact_losses() -> None:
 
 @pytest.mark.parametrize(("arms", "states"), [(2, 8), (3, 12), (4, 16)])
 def test_lazy_ucb_at_every_horizon(arms: int, states: int) -> None:
-    """One round's rewards replaced, all sign patterns: 1, and 2 at half the noise. Pulls are generic."""
+    """Lazy UCB costs 1 for one replaced round, and 2 at half the noise. Pulls are widened."""
     data: dict[str, Any] = {"low": 0, "high": 1, "width": arms}
     assert proved(lazy_ucb(arms=arms, scale=1), OneReplaced(), **data).bound == 1
     assert proved(lazy_ucb(arms=arms, scale="1/2"), OneReplaced(), 2, **data).bound == 2
@@ -155,8 +155,11 @@ def test_lazy_ucb_at_every_horizon(arms: int, states: int) -> None:
 
 
 def test_the_printed_noisy_leader_loses_nearly_two() -> None:
-    """By the closed distribution of a difference of two Laplace draws: P(Z > x) = (2 + x) e^-x / 4 for x >=
-    0. After an epoch in which one action leads by 32 and one round is replaced, 2 + ln(32/34) is lost."""
+    """The noisy leader at scale 1 has a loss above 1.93 and the bound 2.
+
+    A difference of two Laplace draws has P(Z > x) = (2 + x) e^-x / 4 for x >= 0. After an epoch in which one
+    action leads by 32 and one round is replaced, the loss is 2 + ln(32/34).
+    """
 
     def beyond(x: float) -> float:
         return (2 + x) * math.exp(-x) / 4
@@ -169,7 +172,7 @@ def test_the_printed_noisy_leader_loses_nearly_two() -> None:
 
 
 def test_dead_values_have_no_difference() -> None:
-    """Of the locals of sparse vector only the noisy threshold is needed from one step to the next."""
+    """The only live local of sparse vector is the noisy threshold."""
     certificate = proved(sparse_vector(threshold=2, query=4)).certificate
     assert certificate is not None
     live = [[state["names"][int(name[1:])] for name in state["symbols"]] for state in certificate["states"]]
@@ -177,21 +180,21 @@ def test_dead_values_have_no_difference() -> None:
 
 
 def test_refusals_name_the_place() -> None:
-    """A sentence that says what and where."""
+    """A refusal states the reason and the line."""
 
     def hidden_position(coins: Coins, data: Any) -> None:
         for i, value in enumerate(data):
             coins.reveal(value if i > 5 else 0, site="shown")
 
-    said = proved(hidden_position)
-    assert said.verdict == "inconclusive"
-    assert said.bound is None
-    assert "something else than a loop of the program" in said.reason
-    assert str(hidden_position.__code__.co_firstlineno + 1) in said.reason
+    refused = proved(hidden_position)
+    assert refused.verdict == "inconclusive"
+    assert refused.bound is None
+    assert "not iterated by a loop" in refused.reason
+    assert str(hidden_position.__code__.co_firstlineno + 1) in refused.reason
 
 
 def test_a_tracer_changes_nothing() -> None:
-    """Tracing functions read and write back the locals of frames: states are installed all the same."""
+    """A trace function that reads the locals of frames does not change the bound."""
     lines = []
 
     def tracer(frame: Any, event: str, argument: Any) -> Any:
@@ -209,7 +212,7 @@ def test_a_tracer_changes_nothing() -> None:
 
 
 def test_a_released_threshold() -> None:
-    """An outcome that hidden noise is compared with: 1/4 for the query that was replaced, and not less."""
+    """A released threshold costs 1/4 for the replaced query, and the exact loss is near that."""
 
     def above(coins: Coins, data: Any) -> None:
         limit = coins.release(0, Laplace(scale=1), site="limit")
@@ -227,7 +230,7 @@ def test_a_released_threshold() -> None:
 
 
 def test_sizes_have_the_same_claims() -> None:
-    """One way, one replaced, any direction: a release of each record, once or twice."""
+    """Releases of one or all records have the known bounds for each adjacency."""
 
     def first(coins: Coins, data: Any) -> None:
         for value in data:
@@ -248,7 +251,7 @@ def test_sizes_have_the_same_claims() -> None:
 @pytest.mark.timeout(300)
 def test_random_loops() -> None:
     """No bound for every size is below the bounded optimum, a refuted bound, or an exact loss at N <= 2."""
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(40):
         rng = random.Random(seed)
         program = loop_program(random_loop(rng))
@@ -256,7 +259,7 @@ def test_random_loops() -> None:
         data: dict[str, Any] = {"low": 0, "high": 1} if way == 2 else {}
         adjacency = (EachMoves(), EachMoves(one_way=True), OneReplaced())[way]
         every = proved(program, adjacency, "1/1000", **data)
-        said[every.verdict if every.bound in (None, math.inf) else "bounded"] += 1
+        counts[every.verdict if every.bound in (None, math.inf) else "bounded"] += 1
         if every.bound is None or every.bound == math.inf:
             continue
         claim = PureDP(epsilon=every.bound or "1/1000")
@@ -265,12 +268,12 @@ def test_random_loops() -> None:
             assert fixed.verdict != "refuted", seed
             assert fixed.bound is None or fixed.bound <= every.bound, seed
         assert exact_loss(program, way, rng) <= float(every.bound) + 1e-5, seed
-    assert said["bounded"] >= 15
-    assert said["inconclusive"] >= 5
+    assert counts["bounded"] >= 15
+    assert counts["inconclusive"] >= 5
 
 
 def exact_loss(program: Any, way: int, rng: random.Random) -> float:
-    """The largest loss of a few events on two records, by the oracle."""
+    """Return the largest loss of a few events on two records, by the oracle."""
     worst = -math.inf
     for far in (0, 4):
         left = [0, 0] if way == 2 else [far, -far]

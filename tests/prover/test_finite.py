@@ -1,4 +1,4 @@
-"""Finite data and draws: exact ratios, known in closed form, and no verdict where something is not finite."""
+"""Test finite data and draws: exact ratios in closed form, and no verdict if something is not finite."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ BITS = {"low": 0, "high": 1, "integers": True}
 
 
 def bits(coins: Any, data: Any) -> list[int]:
-    """Each bit shown, kept with 3/4."""
+    """Show each bit, kept with probability 3/4."""
     return [bit if coins.draw(Bernoulli(p="3/4"), site="keep") else 1 - bit for bit in data]
 
 
 def majority(coins: Any, data: Any) -> bool:
-    """Only the majority of the noisy bits."""
+    """Show only the majority of the noisy bits."""
     noisy = [bit if coins.draw(Bernoulli(p="3/4"), site="keep") else 1 - bit for bit in data]
     return 2 * sum(noisy) > len(data)
 
 
 def symbols(coins: Any, data: Any) -> None:
-    """Three values, kept with 1/2, else one of the others with 1/4 each."""
+    """Show three values, each kept with probability 1/2, else replaced by one of the others with 1/4 each."""
     for value in data:
         coins.observe(RandomisedResponse(symbols=3, truth=value, keep="1/2"), site="sent")
 
 
 def equal(coins: Any, data: Any) -> bool:
-    """What no symbol could follow, and what leaks."""
+    """Show whether the first bit is 1, which no symbol can follow and which has no bound."""
     return data[0] == 1
 
 
@@ -54,7 +54,7 @@ def ratio(program: Any, data: Symbols) -> Any:
 
 
 def tail(count: int, need: int, p: Fraction) -> Fraction:
-    """P(Binomial(count, p) >= need)."""
+    """Return P(Binomial(count, p) >= need)."""
     return sum(
         (math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(max(need, 0), count + 1)),
         Fraction(0),
@@ -62,7 +62,8 @@ def tail(count: int, need: int, p: Fraction) -> Fraction:
 
 
 def majority_ratio() -> Fraction:
-    """By convolution: of the four others j are ones, the fifth is 1 or 0."""
+    """Return the ratio by convolution: j of the four other bits are shown as ones, and the fifth bit is 1 or
+    0."""
     keep, worst = Fraction(3, 4), Fraction(1)
     for j in range(5):
         distribution = [
@@ -82,7 +83,8 @@ def majority_ratio() -> Fraction:
 
 
 def test_the_ratios_are_exact() -> None:
-    """Bits 3; three values 2; a majority of five by enumeration as by convolution of binomials."""
+    """The ratio is 3 for bits, 2 for three values, and the convolution of binomials for a majority of
+    five."""
     assert ratio(bits, Symbols(3, **BITS)) == 3
     assert ratio(symbols, Symbols(2, low=0, high=2, integers=True)) == 2
     assert ratio(majority, Symbols(5, **BITS)) == majority_ratio() == Fraction(107, 53)
@@ -92,15 +94,15 @@ def test_the_ratios_are_exact() -> None:
     ("program", "epsilon", "verdict"),
     [(bits, "11/10", "verified"), (bits, "109/100", "refuted"), (equal, "9", "refuted")],
 )
-def test_a_claim_is_held_against_the_ratio(program: Any, epsilon: str, verdict: str) -> None:
-    """ln 3 = 1.0986; a program that shows a bit has no epsilon."""
+def test_a_claim_is_compared_with_the_ratio(program: Any, epsilon: str, verdict: str) -> None:
+    """Bits are verified above ln 3 = 1.0986 only, and a shown bit has no epsilon."""
     proof = prove(program, PureDP(epsilon=epsilon), data=Symbols(3, **BITS), adjacency=OneReplaced())
     assert proof.verdict == verdict
     assert proof.bound == math.inf or math.log(3) <= proof.bound <= math.log(3) + 1e-6
 
 
 def test_noise_without_atoms_goes_to_the_symbols() -> None:
-    """A Laplace release of bits is proved by shifts, and has no exact distribution here."""
+    """A Laplace release of bits is proved by shifts and has no exact distribution."""
 
     def program(coins: Any, data: Any) -> Any:
         return coins.release(data[0], Laplace(scale=1), site="r")
@@ -118,7 +120,7 @@ def certificate(program: Any, n: int = 2) -> dict[str, Any]:
 
 
 def test_the_file_that_checks_exact_distributions_runs_alone(tmp_path: Path) -> None:
-    """Copied elsewhere, in an isolated interpreter: it derives ratio 3 and the stated bound."""
+    """The standalone checker derives ratio 3 and the stated bound."""
     script, file = tmp_path / "finite_t0.py", tmp_path / "certificate.json"
     for module in (finite_t0, claim_t0, kernel_t0):
         (tmp_path / Path(str(module.__file__)).name).write_text(Path(str(module.__file__)).read_text())
@@ -131,7 +133,7 @@ def test_the_file_that_checks_exact_distributions_runs_alone(tmp_path: Path) -> 
 
 
 def forgeries() -> dict[str, Any]:
-    """One change each to the certificate of two noisy bits, whose ratio is 3."""
+    """Return forgeries of the certificate of two noisy bits, whose ratio is 3, with one change each."""
 
     def heavier(c: Any) -> None:
         next(node for node in c["trees"][0] if node[0] == "finite")[1][:] = ["1/2", "3/4"]
@@ -160,7 +162,7 @@ def forgeries() -> dict[str, Any]:
 
 @pytest.mark.parametrize("change", forgeries().values(), ids=list(forgeries()))
 def test_a_forged_certificate_is_refused(change: Any) -> None:
-    """Each is refused; the unchanged one is not."""
+    """The checker refuses each forgery and accepts the unchanged certificate."""
     forged = certificate(bits)
     assert finite_t0.check(forged).holds
     change(forged)
@@ -169,7 +171,7 @@ def test_a_forged_certificate_is_refused(change: Any) -> None:
 
 
 def test_exponentials_are_enclosed() -> None:
-    """Against balls, on both sides and closely."""
+    """The exponentials of the checker enclose balls closely on both sides."""
     for power in (Fraction(0), Fraction(1, 3), Fraction(11, 10), Fraction(20)):
         below, above = (finite_t0.exponential(power, above=side) for side in (False, True))
         assert below <= lower_exact(ball(power).exp()) * (1 + Fraction(1, 10**9))
@@ -177,7 +179,7 @@ def test_exponentials_are_enclosed() -> None:
 
 
 def test_both_verdicts_come_from_the_file() -> None:
-    """ln 3 = 1.0986...: 109/100 is refuted by the same certificate that proves 11/10."""
+    """One certificate proves epsilon 11/10 and refutes 109/100 (ln 3 = 1.0986...)."""
     held = certificate(bits)
     assert not finite_t0.check(held).refutes
     held["claim"]["epsilon"] = "109/100"

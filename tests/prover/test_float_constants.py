@@ -1,5 +1,7 @@
-"""Floats are the decimals that they print as, in proofs and witnesses, and nothing is proved or refuted that
-only rounding, a type or the sign of a zero decides."""
+"""Test that floats are the decimals that they print as, in proofs and witnesses.
+
+A decision that depends only on rounding, on a type or on the sign of a zero is neither proved nor refuted.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def largest(coins: Any, data: Any) -> int:
     ],
 )
 def test_what_rounding_decides_is_neither_proved_nor_refuted(program: Any) -> None:
-    """Over the reals, over floats and over decimals these programs say different things."""
+    """Programs that differ over reals, floats and decimals are inconclusive."""
     assert verdict(program) == "inconclusive"
 
 
@@ -114,7 +116,7 @@ def whole_noise_beside_data(coins: Any, data: Any) -> Any:
     ],
 )
 def test_no_type_and_no_sign_of_zero_of_the_data_is_shown(program: Any) -> None:
-    """0, 0.0 and -0.0 are three outputs, and which of them comes depends on the data."""
+    """Programs whose output is 0, 0.0 or -0.0 depending on data are inconclusive."""
     assert verdict(program) == "inconclusive"
 
 
@@ -133,7 +135,7 @@ def zero_as_a_float(coins: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("program", [float_by_division, float_released, zero_as_a_float])
 def test_integers_that_became_floats_are_no_integers(program: Any) -> None:
-    """A quotient is a float, which shows, and zero has a sign then."""
+    """A shown quotient of integers, which is a float with a signed zero, is inconclusive."""
     assert verdict(program, WHOLE) == "inconclusive"
 
 
@@ -143,7 +145,7 @@ def signed_zero_around_an_outcome(coins: Any, data: Any) -> Any:
 
 
 def test_a_zero_around_an_outcome_keeps_its_sign() -> None:
-    """-0.0 + -0.0 is -0.0, and -0.0 + 0.0 is 0.0."""
+    """A sum with an outcome whose zero keeps its sign (-0.0 + -0.0 is -0.0) is inconclusive."""
     assert verdict(signed_zero_around_an_outcome, claim=ZeroConcentratedDP(rho=1)) == "inconclusive"
 
 
@@ -175,7 +177,7 @@ def scaled_copies(coins: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("program", [last_difference, copies_are_compared, scaled_copies])
 def test_a_loop_hides_nothing_of_this(program: Any) -> None:
-    """What a loop keeps is a symbol at its head, which says nothing of how it was made."""
+    """A value that the loop keeps is inconclusive if its rounding may decide."""
     assert verdict(program, Symbols(EVERY)) == "inconclusive"
 
 
@@ -212,7 +214,7 @@ def clipped(coins: Any, data: Any) -> None:
 
 @pytest.mark.parametrize("program", [centred, noisy_threshold, shown_with_noise, weights, the_same, clipped])
 def test_honest_programs_with_floats_are_proved(program: Any) -> None:
-    """Noise is what decides here, or nothing does."""
+    """Programs in which noise decides, or nothing does, are verified."""
     assert verdict(program) == "verified"
 
 
@@ -226,25 +228,25 @@ def whole_sum(coins: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("program", [whole_difference, whole_sum])
 def test_integers_are_exact(program: Any) -> None:
-    """One type, one zero, no rounding."""
+    """Programs on integers, without type changes and rounding, are verified."""
     assert verdict(program, WHOLE) == "verified"
 
 
 def test_noise_of_before_a_loop_is_shown_after_it() -> None:
-    """At every size: a draw is a float other than 0, wherever it was made."""
+    """A draw before the loop is a float other than 0 after it, at every size."""
     found = prove(noise_before_the_loop, CLAIM, data=Symbols(EVERY, low=0, high=1), adjacency=OneReplaced())
     assert (found.verdict, found.bound) == ("verified", 1)
 
 
 def nothing(coins: Any, data: Any) -> None:
-    """Releases 0 of decimals, 5.6 of floats on the record 1."""
+    """Release 0 if computed with decimals, and 5.6 if computed with floats, on the record 1."""
     seen = coins.release((data[0] * 0.1 * 3 - data[0] * 0.3) * 10**17, Laplace(scale=1), site="one")
     if seen > 0:
         coins.release(data[0] * 0.1, Laplace(scale=1), site="two")
 
 
 def test_a_witness_reads_the_same_decimals() -> None:
-    """The loss at actual outcomes is that of exact decimals: no more than the proved bound."""
+    """The loss at actual outcomes uses exact decimals and does not exceed the proved bound."""
     found = prove(nothing, PureDP(epsilon="1/10"), data=ONE, adjacency=OneReplaced(by=1))
     assert (found.verdict, found.bound) == ("verified", Fraction(1, 10))
     loss = Attained((Fraction(0),), (Fraction(1),), (Fraction(50), Fraction(0))).loss(nothing, ONE)
@@ -267,20 +269,20 @@ def of_a_division(coins: Any, data: Any) -> Any:
 
 
 def test_exact_distributions_are_of_decimals() -> None:
-    """0.1 * 3 > 0.3 holds of floats alone: neither proved nor refuted; with a division neither."""
+    """Comparisons such as 0.1 * 3 > 0.3, which hold for floats only, have no exact distribution."""
     for program in (threefold, threefold_of_a_count, of_a_division):
         assert exact_distributions(program, BITS) is None, program.__name__
         assert verdict(program, BITS) == "inconclusive", program.__name__
 
 
 def half(coins: Any, data: Any) -> Any:
-    """Bits with floats that do not round; a float is shown as it is."""
+    """Show floats that do not round, for a noisy bit."""
     keep = coins.draw(Bernoulli(p=0.75), site="keep")
     return (0.5, -0.0) if (data[0] if keep else 1 - data[0]) * 0.5 > 0.25 else (0.1, 0.0)
 
 
 def test_exact_distributions_of_floats_that_do_not_round() -> None:
-    """Constants, halves and types are the program's own."""
+    """Exact distributions keep the program's constants, halves and types."""
     distributions = exact_distributions(half, Symbols(1, low=0, high=1, integers=True))
     assert distributions is not None
     assert set(distributions[(1,)].values()) == {Fraction(3, 4), Fraction(1, 4)}

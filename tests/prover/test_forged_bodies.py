@@ -1,4 +1,4 @@
-"""Certificates and witnesses made by hand that say something false are refused, each for its own reason."""
+"""Test that handmade certificates and witnesses with false statements are refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEVER = [
     ids=["data among the noise", "no data", "an integer", "no integer"],
 )
 def test_an_outcome_that_no_data_give_is_no_witness(start: dict[str, str], point: dict[str, str]) -> None:
-    """Wherever the ray is said to start: the outcome has probability 0 at all integers."""
+    """A ray from any start is refused if its outcome has probability 0 at all integers."""
     claim = PureDP(epsilon=1, domain=scope_in_words(DATA, MOVES))
     body = {
         "view": claim.to_json()["view"],
@@ -59,7 +59,7 @@ def test_an_outcome_that_no_data_give_is_no_witness(start: dict[str, str], point
 
 
 def test_a_branch_where_noise_meets_what_was_shown_is_no_null_set() -> None:
-    """A public value may be the number that was just shown: that it equals it is certain, not improbable."""
+    """Equality with a shown number is not a null set, because the public value may be that number."""
     step = [
         ["draw", "laplace", "1", 1],
         ["form", {"n0": "1", "x0": "1"}, 2],
@@ -85,13 +85,13 @@ def test_a_branch_where_noise_meets_what_was_shown_is_no_null_set() -> None:
         ["compare", {"x0": "1", "n0": "1"}, False, 3, 6],
         ["compare", {"x0": "-1", "n0": "-1"}, False, 4, 5],
     )
-    assert step_t0.check(certificate).epsilon == 1  # where noise meets a constant, it is one
+    assert step_t0.check(certificate).epsilon == 1  # with a constant, it is a null set
 
 
 def test_a_key_that_stands_twice_is_no_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two readers would take different ones."""
+    """A certificate with a key twice is refused, because two readers could read different values."""
     file = tmp_path / "ray.json"
     file.write_text('{"claim": {"epsilon": "3"}, "claim": {"epsilon": "1/2"}}', encoding="utf-8")
     assert ray_t0.main([str(file)]) == 1
@@ -99,7 +99,7 @@ def test_a_key_that_stands_twice_is_no_certificate(
 
 
 def test_a_report_without_a_proof_proves_nothing(tmp_path: Path) -> None:
-    """Exit code 1, not that of a proof."""
+    """A report without a proof has exit code 1."""
     file = tmp_path / "report.json"
     file.write_text(json.dumps({"results": []}), encoding="utf-8")
     assert program_t0.main([str(file)]) == 1

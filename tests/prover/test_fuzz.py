@@ -1,4 +1,4 @@
-"""Random programs: no bound is below a loss that was found, and many are proved, many tightly."""
+"""Test random programs: no bound is below a loss that was found, and many bounds are attained."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ FEW = 200
 
 @pytest.mark.timeout(600)
 def test_no_random_program_is_falsely_proved() -> None:
-    """Of 200 programs at least a quarter is verified, and a tenth of all bounds is attained."""
+    """Of 200 programs no bound is false, a quarter is verified, and a tenth of the bounds is attained."""
     pytest.importorskip("dpaudit.prover")
-    said, false = fuzz.run(FEW, 0)
+    counts, false = fuzz.run(FEW, 0)
     assert false == []
-    assert said["verified"] >= FEW // 4
-    assert said["bound attained within 10 %"] >= said["with a bound"] // 10
+    assert counts["verified"] >= FEW // 4
+    assert counts["bound attained within 10%"] >= counts["with a bound"] // 10
 
 
 @pytest.mark.timeout(600)
 def test_refuted_programs_lose_more_than_the_claim() -> None:
-    """Along the data of the refutation; an event that shows it is found for four of five, at least."""
-    said: Counter[bool] = Counter()
+    """For at least four of five refutations, an event along its data has a loss above the claim."""
+    counts: Counter[bool] = Counter()
     for seed in range(30):
         made = generate(seed)
         try:
-            proof = fuzz.asked(made, "1")
+            proof = fuzz.proof_of(made, "1")
             if proof.verdict == "refuted":
-                said[fuzz.on_the_ray(made, proof.witness, random.Random(seed), 1.0) > 1 - fuzz.SLACK] += 1
+                counts[fuzz.on_the_ray(made, proof.witness, random.Random(seed), 1.0) > 1 - fuzz.SLACK] += 1
         except (DpauditError, oracle.UnfollowedError, TooWideError):
             continue
-    assert said[True] >= 6
-    assert said[False] <= said[True] // 4, said
+    assert counts[True] >= 6
+    assert counts[False] <= counts[True] // 4, counts
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_random_program_of_many_is_falsely_proved() -> None:
-    """The same for 10,000 others."""
+    """No bound is false for 10,000 further programs."""
     pytest.importorskip("dpaudit.prover")
     assert fuzz.run(10_000, 1)[1] == []
 
 
 def test_a_false_bound_would_be_seen() -> None:
-    """Every second program with a loss at all, held against half of the loss that was found."""
+    """A bound of half the found loss is detected as false."""
     caught = 0
     for seed in range(40):
         made = generate(seed)
@@ -64,6 +64,6 @@ def test_a_false_bound_would_be_seen() -> None:
 
 
 def test_programs_are_the_same_again() -> None:
-    """A seed is a program."""
+    """A seed determines the program, and different seeds give different programs."""
     assert generate(7).source == generate(7).source
     assert len({generate(seed).source for seed in range(100)}) > 80

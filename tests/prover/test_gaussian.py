@@ -1,4 +1,4 @@
-"""Programs of Gaussian releases: rho, mu and delta for all data, held against runs on numbers."""
+"""Test programs of Gaussian releases: rho, mu and delta for all data, against runs on numbers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from scipy.special import ndtr
 from dpaudit.coins import Coins
 from dpaudit.coins.prover import GaussianCoins
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import SERVER
 from dpaudit.distributions import Gaussian
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols, explore, prove
 from dpaudit.prover.gaussian import GaussianWalk
 from dpaudit.prover.whole_program import explore_program
+from tests.errors import raises
 from tests.prover.hostile.gaussian import REFUSED
 
 UNIT = Symbols(2, low=0, high=1)
@@ -33,7 +34,7 @@ def of(program: Any, claim: Any = RHO, *, data: Symbols = UNIT, adjacency: Any =
 
 
 class Runs(Coins):
-    """Runs on numbers along given outcomes, and adds up: what is released, with which variance."""
+    """Coins that run on given outcomes and record each released value with its variance."""
 
     def __init__(self, outcomes: tuple[Fraction, ...]) -> None:
         self.outcomes, self.released = iter(outcomes), list[tuple[Fraction, Fraction]]()
@@ -49,7 +50,7 @@ class Runs(Coins):
 
 
 def cost(program: Any, left: Any, right: Any, outcomes: tuple[Fraction, ...]) -> Fraction:
-    """The sum of change^2 / (2 variance) of one run, exactly; both sides see the same outcomes."""
+    """Return the exact sum of change^2 / (2 variance) of one run with equal outcomes on both inputs."""
     one, two = Runs(outcomes), Runs(outcomes)
     program(one, left)
     program(two, right)
@@ -59,7 +60,7 @@ def cost(program: Any, left: Any, right: Any, outcomes: tuple[Fraction, ...]) ->
 
 
 def changes(data: Symbols, adjacency: Any) -> Iterator[list[Fraction]]:
-    """All corners, and a point inside each box."""
+    """Yield all corners, and a point inside each box."""
     for box in adjacency.pieces(data):
         ends = [box.get(name, (Fraction(0), Fraction(0))) for name in data.names]
         yield from map(list, product(*ends))
@@ -79,14 +80,14 @@ def twice_the_same(coins: Any, data: Any) -> None:
 
 
 def shown_again(coins: Any, data: Any) -> Any:
-    """What was released once may be shown as often as one likes."""
+    """Release a number once and show it several times."""
     seen = coins.release(data[0], Gaussian(sigma=2), site="once")
     coins.reveal([seen, 2 * seen], site="again")
     return 3 * seen - 1
 
 
 def outcome_chooses_the_noise(coins: Any, data: Any) -> None:
-    """1/8, then 1/2 or 2 by what was seen: the most expensive path is 17/8."""
+    """Cost 1/8, then 1/2 or 2 depending on the outcome, so that the most expensive path costs 17/8."""
     if coins.release(data[0], Gaussian(sigma=2), site="first") > 0:
         coins.release(data[0], Gaussian(sigma=1), site="second")
     else:
@@ -94,7 +95,7 @@ def outcome_chooses_the_noise(coins: Any, data: Any) -> None:
 
 
 def around_an_outcome(coins: Any, data: Any) -> None:
-    """An outcome inside a later value moves nothing."""
+    """Use an outcome inside a later value, where it adds no cost."""
     centre = coins.release(data[0], Gaussian(sigma=2), site="centre")
     coins.release(data[0] + data[1] - 2 * centre, Gaussian(sigma=2), site="around")
 
@@ -153,7 +154,7 @@ KNOWN: dict[str, tuple[Callable[..., Any], Symbols, Any, str]] = {
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_figures(name: str) -> None:
-    """rho is derived exactly: a claim of it is verified, and a claim just below it is not."""
+    """A claim of the exact rho is verified, and a claim just below it is not."""
     program, data, adjacency, rho = KNOWN[name]
     exact = Fraction(rho)
     above = of(program, ZeroConcentratedDP(rho=exact or 1), data=data, adjacency=adjacency)
@@ -166,7 +167,7 @@ def test_known_figures(name: str) -> None:
 
 
 def test_many_corners_are_bounded_release_by_release() -> None:
-    """Forty numbers have 2^40 corners: each release at its own worst corner is at least as much."""
+    """With 2^40 corners, each release is bounded at its worst corner. Few corners give the exact bound."""
     found = of(sum_and_differences, data=Symbols(40), adjacency=EachMoves())
     assert found.bound == 2 * Fraction(40**2, 2)
     exact = of(sum_and_differences, data=Symbols(4), adjacency=EachMoves())
@@ -179,13 +180,13 @@ def sum_and_differences(coins: Any, data: Any) -> None:
     coins.release(sum(data[:half]) - sum(data[half:]), Gaussian(sigma=1), site="difference")
 
 
-# What is not followed.
+# Programs that are not followed.
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_hostile_programs_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No bound for what the rule does not cover, and one sentence that says where."""
-    monkeypatch.setattr(explore, "MAX_DECISIONS", 60)  # the endless one ends soon
+    """Programs that the rule does not cover have no bound, and a reason that names the cause."""
+    monkeypatch.setattr(explore, "MAX_DECISIONS", 60)  # so that the endless program stops early
     program, words = REFUSED[name]
     found = of(program)
     assert (found.verdict, found.bound) == ("inconclusive", None)
@@ -193,29 +194,37 @@ def test_hostile_programs_are_refused(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_audience_other_than_the_public_is_refused() -> None:
-    """The claim is about what everybody sees."""
+    """A release to another audience than the public is refused."""
 
     def secret(coins: Any, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=1), site="a", to=SERVER)
 
-    with pytest.raises(RefusedError, match="'a' is shown to others"):
+    with raises(RefusedError, code="E-PROGRAM-NOT-FOLLOWED", match="'a'"):
         explore_program(secret, UNIT, coins=GaussianCoins, walk_class=GaussianWalk)
 
 
 def test_no_pure_claim_holds_and_no_other_kind_is_taken() -> None:
-    """A Gaussian has no epsilon alone; Rényi claims and data of every size have no proof of this kind."""
+    """Gaussian noise has no pure bound, and Rényi claims and data of every size are refused."""
     assert of(one_sum, PureDP(epsilon=50)).bound is None
-    with pytest.raises(InvalidParameterError, match="PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP"):
+    with raises(
+        InvalidParameterError,
+        code="E-CLAIM-NOT-PROVABLE",
+        match="PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP",
+    ):
         of(one_sum, RenyiDP(order=2, epsilon=1))
-    with pytest.raises(InvalidParameterError, match="every size"):
+    with raises(InvalidParameterError, code="E-CLAIM-EVERY-SIZE"):
         of(one_sum, data=Symbols(EVERY, low=0, high=1))
-    for change in ({"adjacency": "add-remove"}, {"unit": "user"}, {"model": "as_run"}):
-        with pytest.raises(DpauditError):
+    for change, code in (
+        ({"adjacency": "add-remove"}, "E-CLAIM-NOT-REPLACE-ONE"),
+        ({"unit": "user"}, "E-CLAIM-NOT-REPLACE-ONE"),
+        ({"model": "as_run"}, "E-CLAIM-NOT-PROVABLE"),
+    ):
+        with raises(InvalidParameterError, code=code):
             of(one_sum, ZeroConcentratedDP(rho=1, **change))
 
 
 def test_what_is_too_long_to_write_is_inconclusive() -> None:
-    """Numbers beyond the checker's digits end in one sentence, not in a crash."""
+    """Numbers with too many digits for the checker are inconclusive."""
 
     def huge(coins: Any, data: Any) -> None:
         value = data[0]
@@ -225,14 +234,14 @@ def test_what_is_too_long_to_write_is_inconclusive() -> None:
 
     found = of(huge)
     assert (found.verdict, found.bound) == ("inconclusive", None)
-    assert "checker refuses" in found.reason
+    assert "checker rejects" in found.reason
 
 
 # mu and delta.
 
 
 def test_mu_squared_is_twice_rho() -> None:
-    """Where all paths release alike, and where an outcome chooses among lists."""
+    """mu^2 is 2 rho for a single list of releases and for lists that an outcome chooses."""
     same = of(around_an_outcome, GaussianDP(mu="5/7"))  # 1/2 = mu^2 < 25/49
     assert (same.verdict, same.bound**2 >= Fraction(1, 2)) == ("verified", True)
     assert same.bound == pytest.approx(math.sqrt(0.5))
@@ -247,13 +256,12 @@ def test_mu_squared_is_twice_rho() -> None:
 
 
 def profile(mu: float, epsilon: float) -> float:
-    """The least delta at this epsilon of a Gaussian release that moves by mu deviations."""
+    """Return the least delta at this epsilon of a Gaussian release that changes by mu deviations."""
     return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
 
 
 def test_delta_follows_from_mu() -> None:
-    """One release: the exact profile of a Gaussian. An outcome that chooses: that of its most expensive
-    path."""
+    """delta is the exact Gaussian profile of one release, or of the most expensive path."""
     for epsilon, mu in ((1, 0.5), (2, 0.5)):
         true = profile(mu, epsilon)
         found = of(one_sum, ApproxDP(epsilon=epsilon, delta=true * 1.001))
@@ -268,10 +276,10 @@ def test_delta_follows_from_mu() -> None:
 
 @pytest.mark.parametrize("order", [2, 6])
 def test_the_divergence_of_a_program_that_chooses(order: int) -> None:
-    """By integration over both outcomes: at most order * rho, and more than the cheaper path has."""
+    """The integrated divergence is at most order * rho and above the cheaper path's divergence."""
 
     def factor(change: float, sigma: float, low: float, high: float) -> float:
-        """The integral of p^a q^(1-a) over one outcome: q at 0, p at ``change``."""
+        """Return the integral of p^a q^(1-a) over one outcome, with q at 0 and p at ``change``."""
 
         def density(z: float) -> float:
             logs = [-((z - m) ** 2) / (2 * sigma**2) for m in (change, 0)]
@@ -289,7 +297,7 @@ def test_the_divergence_of_a_program_that_chooses(order: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
 def test_the_delta_of_a_program_that_chooses(epsilon: float) -> None:
-    """By integration over the first outcome: at most the proved profile, more than the cheaper path's."""
+    """The integrated delta is at most the proved profile and above the cheaper path's profile."""
 
     def part(sigma: float, low: float, high: float) -> float:
         def weighed(z: float) -> float:
@@ -309,7 +317,7 @@ def test_the_delta_of_a_program_that_chooses(epsilon: float) -> None:
 
 
 def made(tree: Any) -> Callable[..., Any]:
-    """The program of a nested tuple: release, and go on as the outcome is below a number or not."""
+    """Return the program of a nested tuple, which releases and branches on outcomes."""
 
     def program(coins: Any, data: Any) -> Any:
         node, seen = tree, []
@@ -337,8 +345,8 @@ def random_tree(rng: random.Random, size: int, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_programs_have_exactly_their_dearest_run(seed: int) -> None:
-    """rho is the largest sum over all corners and all sequences of outcomes of runs on plain numbers."""
+def test_random_programs_cost_exactly_their_most_expensive_run(seed: int) -> None:
+    """rho is the largest cost over all corners and all sequences of outcomes."""
     rng = random.Random(seed)
     size, depth = rng.randint(1, 3), rng.randint(1, 4)
     program = made(random_tree(rng, size, depth))

@@ -1,4 +1,4 @@
-"""The checker of Gaussian releases: what it derives alone, and every forged certificate that it refuses."""
+"""Test the checker of Gaussian releases: its derived bound, and refusals of forged certificates."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def one_sum(coins: Any, data: Any) -> None:
 
 
 def certificate(program: Any = chooses, claim: Any = None, adjacency: Any = None) -> dict[str, Any]:
-    asked = claim or ZeroConcentratedDP(rho=19)
-    found = prove(program, asked, data=DATA, adjacency=adjacency or OneReplaced())
+    stated = claim or ZeroConcentratedDP(rho=19)
+    found = prove(program, stated, data=DATA, adjacency=adjacency or OneReplaced())
     assert found.verdict == "verified"
     assert found.certificate is not None
     return found.certificate
 
 
 def test_what_is_derived() -> None:
-    """1/8 and 2^2 / (2/4) = 8 on the most expensive path, by another list of releases than the other path."""
+    """The most expensive path costs 1/8 + 2^2 / (2/4), although the paths have different releases."""
     checked = gaussian_t0.check(certificate())
     assert (checked.rho, checked.mu_squared, checked.paths) == (Fraction(65, 8), Fraction(65, 4), 2)
     assert checked.holds
@@ -57,7 +57,7 @@ def nodes(written: dict[str, Any], kind: str) -> list[Any]:
 
 
 def _insert(written: dict[str, Any], node: list[Any]) -> None:
-    """A new first node above the old root, which is node 1 then."""
+    """Insert a first node above the old root, which becomes node 1."""
     moved = json.loads(json.dumps(written["tree"]))
     for old in moved:
         if old[0] == "fork":
@@ -68,7 +68,7 @@ def _insert(written: dict[str, Any], node: list[Any]) -> None:
 
 
 def _again(written: dict[str, Any]) -> None:
-    """Both answers lead to one node."""
+    """Let both answers lead to one node."""
     [fork] = nodes(written, "fork")
     fork[2][1] = fork[2][0]
 
@@ -79,9 +79,9 @@ def _circle(written: dict[str, Any]) -> None:
 
 FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "another kind": lambda c: c.update(proof="program, own regions"),
-    "asked for epsilon": lambda c: c.update(claim={"epsilon": "9"}),
-    "asked for two": lambda c: c.update(claim={"rho": "19", "mu": "9"}),
-    "asked for nothing": lambda c: c.update(claim={}),
+    "claims epsilon": lambda c: c.update(claim={"epsilon": "9"}),
+    "claims two": lambda c: c.update(claim={"rho": "19", "mu": "9"}),
+    "claims nothing": lambda c: c.update(claim={}),
     "a float claim": lambda c: c.update(claim={"rho": 9.0}),
     "a negative claim": lambda c: c.update(claim={"rho": "-1"}),
     "a Laplace release": lambda c: nodes(c, "release")[0].__setitem__(2, "laplace"),
@@ -131,7 +131,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_certificate_is_refused(name: str) -> None:
-    """Each edit is refused with a reason, and never by another error."""
+    """The checker refuses each edit with its own error."""
     written = copy.deepcopy(certificate())
     FORGED[name](written)
     assert json.dumps(written) != json.dumps(certificate()), "nothing was forged"
@@ -140,7 +140,7 @@ def test_a_forged_certificate_is_refused(name: str) -> None:
 
 
 def test_what_is_said_of_other_data_is_derived_again() -> None:
-    """Edits that leave a tree of another program, or other neighbours, change rho and not the refusal."""
+    """Edits that describe another program or other neighbours change rho."""
     other = certificate(adjacency=EachMoves())
     assert gaussian_t0.check(other).rho == Fraction(1, 8) + Fraction(3**2 * 4, 2)
     other["adjacency"]["one_way"] = True
@@ -152,7 +152,7 @@ def test_what_is_said_of_other_data_is_derived_again() -> None:
 
 
 def test_no_certificate_passes_as_one_of_another_kind() -> None:
-    """The four checkers of programs refuse one another's certificates, whatever kind these say they are."""
+    """The four checkers refuse certificates of other kinds, whatever kind they state."""
     written = certificate()
     checkers: list[tuple[Any, type[Exception]]] = [
         (program_t0.check, program_t0.ProgramProofError),
@@ -168,7 +168,7 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
 
 
 def test_random_edits_end_in_a_refusal_or_a_bound() -> None:
-    """Two hundred edits of one entry each: no other error, and both paths are still there."""
+    """Each of 200 random edits is refused, or both paths are still checked."""
     rng = random.Random(7)
     refused = 0
     for _ in range(200):
@@ -195,7 +195,7 @@ def certificate_once() -> dict[str, Any]:
 
 
 def alone(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """``python gaussian_t0.py FILE`` on a copy of the script, far from the package."""
+    """Run a copy of ``gaussian_t0.py`` on a file, outside the package."""
     script = tmp_path / "gaussian_t0.py"
     for module in (gaussian_t0, claim_t0, kernel_t0):
         (tmp_path / Path(str(module.__file__)).name).write_text(Path(str(module.__file__)).read_text())
@@ -205,7 +205,7 @@ def alone(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_checker_runs_alone(tmp_path: Path) -> None:
-    """Without the package: 0 for a proof, 1 for a smaller claim, 2 for what is no file of JSON."""
+    """The standalone checker exits with 0 for a proof, 1 for a smaller claim, 2 for invalid JSON."""
     file = tmp_path / "certificate.json"
     written = certificate()
     file.write_text(json.dumps(written))

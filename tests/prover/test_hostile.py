@@ -1,6 +1,6 @@
-"""Hostile programs: no bound below what the program really loses, and none refuted that keeps its claim.
+"""Test hostile programs: no bound is below the true loss, and no program that keeps its claim is refuted.
 
-The losses that the rows state are computed here, by an oracle that shares no code with the prover.
+An oracle that shares no code with the prover computes the losses that the rows state.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import pytest
 
 from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import DpauditError
-from tests.prover import asked, oracle
+from tests.prover import oracle, prove_row
 from tests.prover.hostile.every import ALL
 from tests.prover.hostile.row import EACH, ONE_REPLACED, ONE_WAY, Row
 
-#: What the oracle's integration may be off by.
+#: The largest error of the oracle's integration.
 SLACK = 1e-6
 
 
@@ -26,12 +26,12 @@ def named(row: Row) -> str:
 
 
 def numbers(data: Any) -> list[Fraction]:
-    """All coordinates of all records."""
+    """Return all coordinates of all records."""
     return [Fraction(x) for record in data for x in (record if isinstance(record, tuple) else (record,))]
 
 
 def test_every_rule_has_hostile_programs() -> None:
-    """Sections 1 to 8, A, E, G 1 to 15 and H 1 to 12; at least 120 in all."""
+    """Every rule A, E, G 1 to 15 and H 1 to 12 has a program, and there are at least 120."""
     counted = Counter(row.rule for row in ALL)
     rules = {"A", "E", *(f"G{i}" for i in range(1, 16) if i != 13), *(f"H{i}" for i in range(1, 13))}
     assert rules <= set(counted)
@@ -40,7 +40,7 @@ def test_every_rule_has_hostile_programs() -> None:
 
 @pytest.mark.parametrize("row", ALL, ids=named)
 def test_the_inputs_are_neighbours(row: Row) -> None:
-    """A loss between inputs that are no neighbours would accuse the prover of nothing."""
+    """The two inputs of each row are neighbours in the domain."""
     changes = [two - one for one, two in zip(numbers(row.left), numbers(row.right), strict=True)]
     assert any(changes)
     for value in (*numbers(row.left), *numbers(row.right)):
@@ -56,7 +56,7 @@ def test_the_inputs_are_neighbours(row: Row) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ALL if row.event is not None], ids=named)
 def test_the_stated_loss_is_there(row: Row) -> None:
-    """By exact enumeration and integration on the two inputs."""
+    """The oracle confirms the stated loss of each event."""
     assert row.event is not None
     found = oracle.loss(row.program, row.left, row.right, row.event)
     assert found >= row.loss * (1 - SLACK)
@@ -66,9 +66,9 @@ def test_the_stated_loss_is_there(row: Row) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("row", ALL, ids=named)
 def test_nothing_false_is_proved(row: Row) -> None:
-    """Inconclusive, refuted or a refusal by name, but no bound below the loss; a kept claim stands."""
+    """No bound is below the stated loss, and no claim that holds is refuted."""
     try:
-        proof = asked.of_row(row)
+        proof = prove_row.proof_of_row(row)
     except DpauditError:
         return
     if proof.bound is not None:
@@ -84,6 +84,6 @@ def test_nothing_false_is_proved(row: Row) -> None:
 
 
 def test_the_claims_are_pure() -> None:
-    """Every row's claim can be stated."""
+    """Every row has a valid claim."""
     for row in ALL:
         assert PureDP(epsilon=row.claim).epsilon == Fraction(row.claim)

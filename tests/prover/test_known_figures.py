@@ -1,4 +1,4 @@
-"""Programs whose epsilon is known: the prover finds it, for all data and outcomes, and the checker agrees."""
+"""Test programs of known epsilon: the prover finds it, and the checker agrees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANY, ONE_WAY = EachMoves(), EachMoves(one_way=True)
 
 
 def sparse_vector(threshold: Any, query: Any, *, stop_after: int | None = 1, show: str = "answer") -> Any:
-    """The sparse vector technique; ``query`` None: no noise on the queries."""
+    """Return the sparse vector technique. ``query`` None means no noise on the queries."""
 
     def program(coins: Any, data: Any) -> list[Any]:
         level = coins.draw(Laplace(scale=threshold), site="threshold")
@@ -42,7 +42,7 @@ def sparse_vector(threshold: Any, query: Any, *, stop_after: int | None = 1, sho
 
 
 def noisy_max(scale: Any, *, value: bool = False, one_sided: bool = False) -> Any:
-    """The position of the largest noisy query, and its value if ``value``."""
+    """Return the program that shows the position of the largest noisy query, and its value if ``value``."""
 
     def program(coins: Any, data: Any) -> Any:
         best, position = None, 0
@@ -57,7 +57,7 @@ def noisy_max(scale: Any, *, value: bool = False, one_sided: bool = False) -> An
 
 
 def prefix_sums(scale: Any) -> Any:
-    """Every prefix sum with fresh noise."""
+    """Release every prefix sum with fresh noise."""
 
     def program(coins: Any, data: Any) -> list[Any]:
         total, shown = 0, []
@@ -94,7 +94,7 @@ CASES: list[tuple[str, Callable[..., Any], int, Any, Any]] = [
     ("program", "size", "adjacency", "known"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
 )
 def test_the_known_epsilon_is_proved(program: Any, size: int, adjacency: Any, known: Any) -> None:
-    """The bound is the known one exactly; a claim is verified if and only if it is not below the bound."""
+    """The bound is exactly the known epsilon, and a claim is verified unless it is below."""
     for epsilon in (Fraction(1), Fraction(99, 100)):
         proof = prove(program, PureDP(epsilon=epsilon), data=Symbols(size), adjacency=adjacency)
         assert proof.bound == known
@@ -104,7 +104,7 @@ def test_the_known_epsilon_is_proved(program: Any, size: int, adjacency: Any, kn
 
 
 def test_the_checker_runs_alone(tmp_path: Path) -> None:
-    """A copy of the one file, isolated: 0 for a proof, 1 for a forged one, 2 for no file."""
+    """The standalone checker exits with 0 for a proof, 1 for a forged one, 2 without a file."""
     proof = prove(noisy_max(2), PureDP(epsilon=1), data=Symbols(3), adjacency=ANY)
     script, file = tmp_path / "program_t0.py", tmp_path / "certificate.json"
     for module in (program_t0, claim_t0, kernel_t0):

@@ -1,7 +1,8 @@
-"""Certificates with one random change: refused, or what they derive holds of the program that they describe.
+"""Test certificates with one random change: each is refused, or its bound holds for the program it describes.
 
-A change may leave a proof (a larger shift, a larger scale). So the tree of whatever is accepted is run as a
-program by the oracle, which shares no code with the checker, and must not lose more than was derived.
+A change may leave a valid proof, such as a larger shift or scale. The oracle, which shares no code with the
+checker, therefore runs the tree of every accepted certificate as a program. Its loss must not exceed the
+derived bound.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EACH = 80
 
 
 def hidden_coin(coins: Coins, data: Any) -> None:
-    """A finite draw beside a Laplace draw."""
+    """Draw a finite value and Laplace noise."""
     if coins.draw(Bernoulli(p="1/4"), site="coin") == 1:
         coins.reveal(data[0] + coins.draw(Laplace(scale=1), site="n") > 0, site="shown")
     else:
@@ -63,7 +64,7 @@ def certificate(name: str) -> dict[str, Any]:
 
 
 def largest_loss(nodes: list[Any], size: int, *, integers: bool) -> float:
-    """The largest loss that the oracle finds of the tree's program at a few corners."""
+    """Return the largest loss of the tree's program at a few corners, by the oracle."""
     rng, program = random.Random(0), tree_program(nodes)
     worst = -math.inf
     for far, turn in ((0, 1), (6, 1), (6, -1), (3, 1)):
@@ -84,25 +85,25 @@ def largest_loss(nodes: list[Any], size: int, *, integers: bool) -> float:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_changed_certificate_is_refused_or_true(name: str) -> None:
-    """Eighty changes each; 200 and more are refused in all, and none accepted derives less than is lost."""
-    whole, rng, said = certificate(name), random.Random(name), Counter[str]()
+    """At least a third of the changes is refused, and no accepted bound is below the loss."""
+    whole, rng, counts = certificate(name), random.Random(name), Counter[str]()
     size, integers = whole["data"]["size"], whole["data"]["integers"]
     for _ in range(EACH):
         forged, what = mutated(whole, rng)
         try:
             derived = program_t0.check(forged).epsilon
         except program_t0.ProgramProofError:
-            said["refused"] += 1
+            counts["refused"] += 1
             continue
         found = largest_loss(forged["tree"], size, integers=integers)
         assert found <= float(derived) * (1 + SLACK) + SLACK, (what, derived, found)
-        said["accepted"] += 1
-    assert said["refused"] >= EACH // 3, said
+        counts["accepted"] += 1
+    assert counts["refused"] >= EACH // 3, counts
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_tree_is_the_program(name: str) -> None:
-    """Both lose the same on the same events: the trees that the other tests run are read rightly."""
+    """The tree's program has the same losses as the original program."""
     program, data = CASES[name]
     nodes, size = certificate(name)["tree"], int(data.size)
     left, right = [2] * size, [3, *[1] * (size - 1)]
@@ -121,7 +122,7 @@ def test_the_tree_is_the_program(name: str) -> None:
 
 
 def patterns(paths: list[oracle.Path]) -> list[Any]:
-    """What paths show, numbers open, each list of them once, none that is impossible."""
+    """Return the distinct possible outputs of the paths, with numbers left open."""
     found = {repr(event): event for event in (event_of(path) for path in paths)}
     return [event for event in found.values() if oracle.probability(paths, event) > 0]
 
@@ -131,7 +132,7 @@ def event_of(path: oracle.Path) -> tuple[Any, ...]:
 
 
 def test_a_smaller_claim_does_not_hold() -> None:
-    """The claim stands in the certificate, and what is derived is held against it."""
+    """A certificate with a claim below its derived bound does not hold."""
     whole = certificate("sparse vector")
     assert program_t0.check(whole).holds
     whole["claim"]["epsilon"] = "499/1000"

@@ -1,4 +1,5 @@
-"""The prover's parts: exact forms, the reading of a program's code, ``post``, refutations, solved values."""
+"""Test parts of the prover: exact forms, the check of a program's code, ``post``, refutations, solved
+values."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from dpaudit.prover.explore import tightened
 from dpaudit.prover.forms import Form, Row, symbol
 from dpaudit.prover.linear import contradiction
 from dpaudit.prover.whole_program import explore_program
+from tests.errors import raises
 
 X, Y = symbol("x0"), symbol("n0")
 ONE = Fraction(1)
@@ -33,14 +35,14 @@ def test_comparisons_are_normalised_and_shown_forms_are_not() -> None:
 
 @pytest.mark.parametrize(("strict", "limit"), [(True, 1), (False, 1)])
 def test_integer_rows_are_whole(strict: bool, limit: int) -> None:
-    """2x < 3 and 2x <= 3 over integers are x <= 1; x < 1 is x <= 0 (G12)."""
+    """Over integers, 2x < 3 and 2x <= 3 become x <= 1, and x < 1 becomes x <= 0 (G12)."""
     row = tightened(Row(Form({"x0": 2 * ONE}, -3 * ONE), strict), {"x0"})
     assert row == Row(X.moved(-limit * ONE), strict=False)
     assert tightened(Row(X.moved(-ONE), strict=True), {"x0"}) == Row(X, strict=False)
 
 
 def test_a_point_is_empty_only_where_something_is_strict() -> None:
-    """x <= 0 and x >= 0 has a point; with either strict it has none; a sliver of 1e-10 is not empty (G5)."""
+    """x <= 0 and x >= 0 has a point unless one is strict, and a gap of 1e-10 is not empty (G5)."""
     both = {"a": X, "b": X.times(-ONE)}
     assert contradiction(both, set()) is None
     assert contradiction(both, {"a"}) is not None
@@ -74,7 +76,7 @@ def with_import(coins: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("program", [with_handler, with_identity, with_type, with_import])
 def test_code_that_could_hide_something_is_refused(program: Any) -> None:
-    """By name, before it runs; the same harness proves a plain release."""
+    """Handlers, identity and type tests and imports are refused by name before the program runs."""
     proof = prove(program, PureDP(epsilon=1), data=Symbols(1), adjacency=EachMoves())
     assert proof.bound is None
     assert program.__name__ in proof.reason
@@ -97,23 +99,23 @@ def picks_by_data(coins: Any, data: Any) -> Any:
 
 
 def test_post_explores_its_choices_and_refuses_private_values() -> None:
-    """Two releases and one of either: each costs 1/2, so 1; private arguments are refused."""
+    """`post` explores its choices, costs nothing, and refuses private arguments."""
     proof = prove(picks, PureDP(epsilon=1), data=Symbols(2), adjacency=OneReplaced(by=1))
     assert (proof.verdict, proof.bound, proof.paths) == ("verified", 1, 2)
     refused = prove(picks_by_data, PureDP(epsilon=1), data=Symbols(2), adjacency=OneReplaced(by=1))
     assert "private" in refused.reason
     assert post(larger, 3, 2, choices=(0, 1)) == 0
-    with pytest.raises(InvalidParameterError, match="choices"):
+    with raises(InvalidParameterError, code="E-POST-RESULT"):
         post(larger, 3, 2, choices=("0",))
 
 
 def above(coins: Any, data: Any) -> bool:
-    """Loses up to 2, far below the threshold: exactly 2 in the tail, by the closed form."""
+    """Have a loss that reaches 2 far below the threshold."""
     return bool(data[0] + coins.draw(Laplace(scale="1/2"), site="n") >= 0)
 
 
 def test_the_tree_of_a_declared_function_is_the_same_in_every_process() -> None:
-    """Made anew, its code is at another place in memory: the questions of the tree must not say where."""
+    """The questions of `post` do not depend on the address of the function's code."""
 
     def made() -> Any:
         names: dict[str, Any] = {"post": post, "Laplace": Laplace}
@@ -128,20 +130,20 @@ def test_the_tree_of_a_declared_function_is_the_same_in_every_process() -> None:
         exec("\n".join([*lines, *(f"    {line}" for line in body)]), names)
         return names["program"]
 
-    programs = [made(), made()]  # both alive, so at two places
+    programs = [made(), made()]  # both are alive, so that their addresses differ
     trees = [written_tree(explore_program(program, Symbols(1))) for program in programs]
     assert trees[0] == trees[1]
     assert sum(node[0] == "fork" for node in trees[0]) == 3  # the third question is the first one
 
 
 def test_a_ray_refutes_and_its_loss_is_the_closed_form() -> None:
-    """P(yes at -l) = exp(-2l)/2: each step loses 2. On [0, 1] there is no ray, and no refutation."""
+    """A ray refutes with loss 2 per step, the closed form of exp(-2l)/2. Bounded data have no ray."""
     proof = prove(above, PureDP(epsilon="19/10"), data=Symbols(1), adjacency=EachMoves())
     assert (proof.verdict, proof.witness["loss"]) == ("refuted", "2")
     ends = [float(Fraction(proof.witness["start"]["x0"])) * 2]
     ends.append(ends[0] + 2 * proof.witness["steps"] * float(proof.witness["change"]["x0"]))
-    said = proof.witness["outcome"][0] == "('bool:True',)"
-    first, last = (ss.laplace.logsf(0, loc=x) if said else ss.laplace.logcdf(0, loc=x) for x in ends)
+    yes = proof.witness["outcome"][0] == "('bool:True',)"
+    first, last = (ss.laplace.logsf(0, loc=x) if yes else ss.laplace.logcdf(0, loc=x) for x in ends)
     assert abs(first - last) > 1.9 * proof.witness["steps"]  # so one of the steps loses more than 1.9
     assert math.log(0.5 * math.exp(-2 * 3)) - math.log(0.5 * math.exp(-2 * 4)) == pytest.approx(2)
     inside = prove(above, PureDP(epsilon="19/10"), data=Symbols(1, low=0, high=1), adjacency=OneReplaced())
@@ -149,7 +151,7 @@ def test_a_ray_refutes_and_its_loss_is_the_closed_form() -> None:
 
 
 def coin_of_scales(coins: Any, data: Any) -> Any:
-    """Scale 2 or 2/3 by a hidden coin: between least and largest cell nothing is decided (G14 d)."""
+    """Choose the scale 2 or 2/3 by a hidden coin (G14 d)."""
     fair = coins.draw(Laplace(scale=1), site="coin")
     wide, narrow = Laplace(scale=2), Laplace(scale="2/3")
     noise = coins.draw(wide, site="n") if fair >= 0 else coins.draw(narrow, site="n")
@@ -157,7 +159,8 @@ def coin_of_scales(coins: Any, data: Any) -> Any:
 
 
 def test_between_least_and_largest_cell_nothing_is_refuted() -> None:
-    """The least cell loses 1/2, the largest 3/2, the truth is about 0.892: a claim of 1 stays open."""
+    """Claims between the least cell (1/2) and the largest (3/2) are inconclusive, where the true loss is
+    0.892."""
     found = {
         eps: prove(coin_of_scales, PureDP(epsilon=eps), data=Symbols(1), adjacency=EachMoves()).verdict
         for eps in ("2/5", "1", "3/2")
@@ -166,7 +169,7 @@ def test_between_least_and_largest_cell_nothing_is_refuted() -> None:
 
 
 def gap(coins: Any, data: Any) -> list[Any]:
-    """The winner and its lead over the second."""
+    """Show the winner and its lead over the second."""
     noise = Laplace(scale=2)
     values = [q + coins.draw(noise, site="q") for q in data]
     first = 0
@@ -181,7 +184,7 @@ def gap(coins: Any, data: Any) -> list[Any]:
 
 
 def test_a_shown_gap_is_solved_for_a_draw() -> None:
-    """Shifts alone prove 2 for four queries; solved for the winner's noise it is 1. Forgeries fail."""
+    """A change of variables proves 1 for four queries, where shifts alone prove 2. Forgeries are refused."""
     proof = prove(gap, PureDP(epsilon=1), data=Symbols(4), adjacency=EachMoves())
     assert (proof.verdict, proof.bound) == ("verified", 1)
     cells = [cell for cell in proof.certificate["cells"] if "solved" in cell]
@@ -193,17 +196,17 @@ def test_a_shown_gap_is_solved_for_a_draw() -> None:
 
 
 def test_wrong_questions_are_refused() -> None:
-    """Claims on another quantity, data of every size where a size is needed, backward bounds."""
-    with pytest.raises(InvalidParameterError):
+    """Reversed bounds, symbols of every size and unbounded replaced records are refused."""
+    with raises(InvalidParameterError, code="E-BOUNDS-ORDER"):
         Symbols(2, low=1, high=0)
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-SIZE-NOT-FIXED"):
         _ = Symbols(EVERY).numbers
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-DATA-UNBOUNDED"):
         OneReplaced().pieces(Symbols(2))
 
 
 def test_a_proof_prints_what_it_says_and_not_its_certificate() -> None:
-    """Verdict, scope and bound; an unbounded loss is no number."""
+    """A proof prints its verdict, scope and bound, but not its certificate."""
 
     def released(coins: Any, data: Any) -> Any:
         return coins.release(data[0], Laplace(scale=1), site="sum")
@@ -219,7 +222,7 @@ def test_a_proof_prints_what_it_says_and_not_its_certificate() -> None:
 
 
 def test_a_bound_that_misses_by_a_float_says_so() -> None:
-    """A third as a float is a little less than a third: three of them cost a little more than 1."""
+    """A bound that exceeds the claim by the rounding of 1 / 3 gives a hint."""
 
     def mean(coins: Any, data: Any) -> Any:
         return coins.release(sum(data) / 3, Laplace(scale=1 / 3), site="mean")

@@ -1,5 +1,4 @@
-"""The picture of a proof: what the page shows is what the code draws; its most expensive leaf costs the
-bound."""
+"""Test the picture of a proof: the page has it word for word, and its most expensive leaf costs the bound."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import pytest
 
 from dpaudit.core.claims import PureDP
 from dpaudit.prover import EachMoves, Symbols, prove
-from dpaudit.prover.picture import in_words, path_tree
+from dpaudit.prover.picture import form_text, path_tree
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prover.md").read_text(encoding="utf-8")
@@ -25,7 +24,7 @@ def certificate(program: Any, data: Symbols, adjacency: Any) -> tuple[dict[str, 
 
 
 def test_the_page_shows_what_is_drawn() -> None:
-    """The example's program on two records, drawn, stands on the page word for word."""
+    """The page has the picture of the example's program on two records word for word."""
     names: dict[str, Any] = {}
     exec(compile(re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)[0], "prover.md", "exec"), names)
     drawn = path_tree(certificate(names["above"], Symbols(2), EachMoves())[0])
@@ -37,8 +36,8 @@ def test_the_page_shows_what_is_drawn() -> None:
     [item for item in PROVED_PROGRAMS if isinstance(item.bound, Fraction) and item.bound < 5],
     ids=lambda item: item.name,
 )
-def test_the_dearest_leaf_costs_the_bound(item: ProvedProgram) -> None:
-    """Of all cells with shifts; one that is solved for a draw says so, and then none costs more."""
+def test_the_most_expensive_leaf_costs_the_bound(item: ProvedProgram) -> None:
+    """The largest cost of a leaf is the bound, or at most the bound if a number is solved for a draw."""
     written, bound = certificate(item.program, item.data, item.adjacency)
     drawn = path_tree(written)
     costs = [Fraction(cost) for cost in re.findall(r"costs (\S+)$", drawn, re.M)]
@@ -50,7 +49,7 @@ def test_the_dearest_leaf_costs_the_bound(item: ProvedProgram) -> None:
 
 
 def test_forms_read_as_sums() -> None:
-    """Signs, sizes and the constant, which stands at the key of no symbol."""
-    assert in_words({"n0": "1", "x1": "-3/2", "": "-2"}) == "n0 - 3/2 x1 - 2"
-    assert in_words({"x0": "-1"}) == "- x0"
-    assert in_words({}) == "0"
+    """Forms are written with their signs, coefficients and constant."""
+    assert form_text({"n0": "1", "x1": "-3/2", "": "-2"}) == "n0 - 3/2 x1 - 2"
+    assert form_text({"x0": "-1"}) == "- x0"
+    assert form_text({}) == "0"

@@ -1,4 +1,4 @@
-"""Refutations as certificates: checked from the tree alone, and every forgery refused or without force."""
+"""Test unbounded-loss certificates: they are checked from the tree alone, and forgeries are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def witness(row: ProvedProgram) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", WRONG, ids=lambda row: row.name)
 def test_each_ray_of_the_benchmark_is_checked(row: ProvedProgram) -> None:
-    """The file derives the witness's loss, which is above the claim and not above the proved bound."""
+    """The derived loss is the witness's loss, above the claim and within the proved bound."""
     found = witness(row)
     if found.get("kind") != "ray":
         return
@@ -43,7 +43,7 @@ def ray_of(name: str) -> dict[str, Any]:
 
 
 def test_the_file_runs_alone(tmp_path: Path) -> None:
-    """With the other files beside it, in an interpreter that knows neither."""
+    """The standalone checker accepts a certificate in an isolated interpreter."""
     for module in (ray_t0, program_t0, claim_t0, kernel_t0):
         source = Path(str(module.__file__))
         (tmp_path / source.name).write_text(source.read_text())
@@ -82,13 +82,13 @@ def forgeries() -> dict[str, Any]:
         "a path of the outcome left out": lost,
         "data that end": lambda c: c["data"].update(low="0", high="1"),
         "a point outside": lambda c: c["ray"]["point"].update(n0="1000000"),
-        "infinite said of noise that is left": lambda c: c["ray"].update(infinite=True),
+        "infinite with noise left": lambda c: c["ray"].update(infinite=True),
     }
 
 
 @pytest.mark.parametrize("change", forgeries().values(), ids=list(forgeries()))
 def test_a_forged_ray_is_refused(change: Any) -> None:
-    """Noisy max at scale 1, whose outcomes have several paths: each forgery is refused."""
+    """Each forgery of noisy max at scale 1, whose outcomes have several paths, is refused."""
     forged = ray_of("noisy max, scale 1")
     assert len(forged["ray"]["paths"]) > 1
     assert ray_t0.check(forged) == 2
@@ -98,5 +98,5 @@ def test_a_forged_ray_is_refused(change: Any) -> None:
 
 
 def test_an_infinite_loss_is_checked() -> None:
-    """Without query noise an outcome ends for good."""
+    """An outcome that becomes impossible has an infinite loss."""
     assert ray_t0.check(ray_of("SVT without query noise")) == math.inf

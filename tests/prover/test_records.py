@@ -1,4 +1,4 @@
-"""`prove` on declared data: the same proofs as on symbols, and nothing that the symbols do not say."""
+"""Test `prove` on declared data against proofs on symbols."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dpaudit.core.data import Domain
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions import DiscreteLaplace, Gaussian, Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 
@@ -76,7 +77,7 @@ CASES: list[tuple[Any, Any, Records, Symbols, str]] = [
 def test_a_declaration_is_proved_as_its_symbols_are(
     program: Any, claim: Any, data: Records, symbols: Symbols, verdict: str
 ) -> None:
-    """Verdict, bound, scope and certificate are those of the symbols with one record replaced."""
+    """Declared data have the verdict, bound, scope and certificate of their symbols."""
     found = prove(program, claim, data=data)
     same = prove(program, claim, data=symbols, adjacency=OneReplaced())
     assert found.verdict == verdict
@@ -84,31 +85,39 @@ def test_a_declaration_is_proved_as_its_symbols_are(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "code"),
     [
-        {"data": Records(Interval(0, 1), size=3)},
-        {"data": listed(Ball(1, 2), size=3)},
-        {"data": listed(Integers(0, 1, bits=True), size=3)},
-        {"data": listed(Interval(0, 1), size=3, group=2)},
-        {"data": listed(Anything(), size=3)},
-        {"data": Table({"x": Interval(0, 1)}, size=3)},
-        {"data": listed(Interval(0, 1), size=3), "adjacency": OneReplaced()},
-        {"data": listed(Interval(0, 1), size=3), "adjacency": EachMoves()},
-        {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="add-remove")},
-        {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="zero-out")},
-        {"data": listed(Interval(0, 1), size=3, group=2), "claim": PureDP(epsilon=1, unit="user")},
-        {"data": Symbols(3, low=0, high=1)},
-        {"data": [0, 1]},
+        ({"data": Records(Interval(0, 1), size=3)}, "E-DATA-NOT-A-LIST"),
+        ({"data": listed(Ball(1, 2), size=3)}, "E-DATA-NOT-A-LIST"),
+        ({"data": listed(Integers(0, 1, bits=True), size=3)}, "E-DATA-NOT-A-LIST"),
+        ({"data": listed(Interval(0, 1), size=3, group=2)}, "E-DATA-NOT-A-LIST"),
+        ({"data": listed(Anything(), size=3)}, "E-DATA-UNBOUNDED"),
+        ({"data": Table({"x": Interval(0, 1)}, size=3)}, "E-DATA-NOT-A-LIST"),
+        ({"data": listed(Interval(0, 1), size=3), "adjacency": OneReplaced()}, "E-ADJACENCY-TWICE"),
+        ({"data": listed(Interval(0, 1), size=3), "adjacency": EachMoves()}, "E-ADJACENCY-TWICE"),
+        (
+            {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="add-remove")},
+            "E-CLAIM-NOT-REPLACE-ONE",
+        ),
+        (
+            {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="zero-out")},
+            "E-CLAIM-NOT-REPLACE-ONE",
+        ),
+        (
+            {"data": listed(Interval(0, 1), size=3, group=2), "claim": PureDP(epsilon=1, unit="user")},
+            "E-DATA-NOT-A-LIST",
+        ),
+        ({"data": Symbols(3, low=0, high=1)}, "E-DATA-NOT-SYMBOLIC"),
+        ({"data": [0, 1]}, "E-DATA-NOT-SYMBOLIC"),
     ],
 )
-def test_what_the_symbols_cannot_say_is_refused(options: dict[str, Any]) -> None:
-    """Arrays, balls, truth values, groups, unbounded records, tables, and neighbours that the claim or the
-    caller says otherwise: a proof would be about other data."""
-    with pytest.raises(InvalidParameterError):
+def test_data_and_claims_that_symbols_cannot_express_are_refused(options: dict[str, Any], code: str) -> None:
+    """`prove` refuses data and neighbours for which a proof would be about other data."""
+    with raises(InvalidParameterError, code=code):
         prove(noisy_sum, **{"claim": ONE, **options})
 
 
 def test_a_list_of_rows_holds_tuples() -> None:
-    """As the prover hands them over, so that the sampled program gets what the proof is about."""
+    """Sampled rows are tuples, as in a proof."""
     pair = next(iter(listed(Interval(0, 1), size=2, width=2).pairs()))
     assert pair.left == [(0.0, 0.0), (0.0, 0.0)]

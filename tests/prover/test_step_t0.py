@@ -1,4 +1,5 @@
-"""The checker of proofs for every size: it stands alone, and forged certificates prove nothing false."""
+"""Test the checker of proofs for every size: it runs standalone, and forged certificates prove nothing
+false."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ CASES: dict[str, Callable[[], Certificate]] = {
 
 
 def test_it_runs_alone(tmp_path: Path) -> None:
-    """With the standard library only: exit code 0 for a proof, 1 for a smaller claim, 2 for no file."""
+    """The standalone checker exits with 0 for a proof, 1 for a smaller claim, 2 without a file."""
     whole = CASES["sparse vector"]()
     file = tmp_path / "proof.json"
     for epsilon, code in (("1", 0), ("99/100", 1)):
@@ -72,7 +73,7 @@ def test_it_runs_alone(tmp_path: Path) -> None:
 
 
 def test_floats_and_double_keys_are_refused(tmp_path: Path) -> None:
-    """Exact text only, and no key twice."""
+    """Floats, repeated keys, NaN and lists are refused."""
     file = tmp_path / "proof.json"
     for text in ('{"claim": {"epsilon": 1.0}}', '{"claim": {}, "claim": {}}', '{"claim": NaN}', "[]"):
         file.write_text(text)
@@ -81,8 +82,8 @@ def test_floats_and_double_keys_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_changed_numbers_prove_no_less(name: str) -> None:
-    """Each program's loss comes near 1 with many records: whatever is changed in its runs (shifts,
-    differences, potentials, targets), what is still accepted derives at least 1."""
+    """A random change of a run is refused or still derives at least 1, near which each program's loss
+    comes."""
     whole, rng, refused = CASES[name](), random.Random(name), 0
     assert step_t0.check(whole).epsilon == 1
     for _ in range(150):
@@ -96,7 +97,7 @@ def test_changed_numbers_prove_no_less(name: str) -> None:
 
 
 def _change(node: Any, rng: random.Random) -> None:
-    """One random leaf of a tree of lists and tables."""
+    """Change one random leaf of nested lists and dicts."""
     while True:
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         if not keys:
@@ -207,14 +208,14 @@ def _same_phase(whole: Certificate) -> None:
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries_are_refused(name: str) -> None:
-    """Each breaks one condition of the rule."""
+    """Each forgery breaks one condition of the rule and is refused."""
     case, change = FORGERIES[name]
     with pytest.raises(step_t0.StepProofError):
         step_t0.check(forged(case, change))
 
 
 def test_cycles_with_a_tiny_cost_have_no_potential() -> None:
-    """H10: 1e-9 a record; no number is a potential."""
+    """A cost of 1e-9 per record has no potential and no bound (H10)."""
 
     def tiny(coins: Any, data: Any) -> None:
         for value in data:
@@ -225,7 +226,7 @@ def test_cycles_with_a_tiny_cost_have_no_potential() -> None:
 
 
 def test_a_null_set_needs_a_draw_of_its_own_step() -> None:
-    """H8: s <= 0 and s >= 0 may hold for a value of the state; n <= 0 and n >= 0 holds almost never."""
+    """A tie of a state's value is possible, while a tie of this step's noise is a null set (H8)."""
 
     def tree(kind: str) -> list[list[Any]]:
         start: list[list[Any]] = [["draw", "laplace", "1", 1]]
@@ -244,7 +245,7 @@ def test_a_null_set_needs_a_draw_of_its_own_step() -> None:
 
 
 def test_forms_agree_with_those_of_the_prover() -> None:
-    """Sums and changes, by both arithmetics."""
+    """Sums and changes of forms agree between the checker and the prover."""
     rng = random.Random(0)
     for _ in range(50):
         terms = {f"s{i}": Fraction(rng.randint(-3, 3), rng.randint(1, 4)) for i in range(3)}

@@ -1,4 +1,4 @@
-"""Whatever symbols accept, numbers accept too, and with the same result."""
+"""Test that numbers accept every operation that symbols accept, with the same result."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from dpaudit.prover.symbols import Private, Public, Symbolic
 from tests.prover.expressions import differences, statements
 
-#: Special methods of Python's own machinery, which no operation on a value looks for.
+#: Special methods of Python that no operation on a value uses.
 MACHINERY = {"__module__", "__doc__", "__slots__", "__init__", "__copy__", "__deepcopy__"}
 MACHINERY |= {"__annotations__", "__getattr__", "__setattr__", "__delattr__"}
 
 
 @pytest.mark.timeout(120)
 def test_symbols_and_numbers_agree() -> None:
-    """Of 45,000 random statements: none that symbols accept crashes or differs on numbers."""
+    """None of 45,000 random statements that symbols accept crashes or differs on numbers."""
     count, accepted, found = differences(statements(45_000, seed=1))
     assert count == 45_000
     assert accepted > 3_000
@@ -26,7 +26,7 @@ def test_symbols_and_numbers_agree() -> None:
 
 @pytest.mark.parametrize("kind", [Symbolic, Private, Public])
 def test_a_symbol_has_only_the_methods_of_numbers(kind: type) -> None:
-    """No method of a container, a function or a buffer, not even one that refuses."""
+    """A symbol has no method of a container, a function or a buffer, not even one that refuses."""
     own = {name for base in kind.__mro__[:-1] for name in vars(base) if name.startswith("__")}
     of_numbers = {name for number in (int, float, Fraction, complex) for name in dir(number)}
     assert own - of_numbers - MACHINERY == set()

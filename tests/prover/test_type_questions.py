@@ -1,4 +1,4 @@
-"""Programs that would learn that a record is a symbol, without a method that refuses, are not followed."""
+"""Test that programs which detect that a record is a symbol, without a refusing method, are not proved."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ PROGRAMS = (
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_it_is_not_proved(program: Any) -> None:
-    """Each shows its record, or something of it, without noise: no verdict, no bound."""
+    """Each program shows its record, or a part of it, without noise, and has no verdict and no bound."""
     proof = prove(program, PureDP(epsilon=1), data=Symbols(2), adjacency=EachMoves())
     assert (proof.verdict, proof.bound) == ("inconclusive", None)
     assert proof.reason
@@ -92,13 +92,13 @@ def test_it_is_not_proved(program: Any) -> None:
 
 @pytest.mark.parametrize("kind", [[], {}, None, 3, "program, other"], ids=repr)
 def test_a_proof_of_no_kind_is_refused(kind: Any) -> None:
-    """Whatever stands where a proof says which it is."""
+    """A proof with an invalid kind is refused."""
     with pytest.raises(CertificateError, match="one of"):
         examine_program({"body": {"proof": kind}}, PureDP(epsilon=1))
 
 
 def test_integers_without_a_whole_number_are_refused() -> None:
-    """Data that cannot be: a proof about them would say nothing, and name a range."""
+    """Integer data between 1/4 and 3/4 are refused, because no data exist."""
 
     def shows(coins: Any, data: Any) -> None:
         coins.release(data[0], Laplace(scale=1), site="value")

@@ -71,7 +71,7 @@ def audits_of(output: str) -> dict[str, str]:
 
 @WORKERS
 def test_each_audit_has_one_line_and_its_warnings(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    """Claim, runs and power of what was audited, the reason of what was not, and warnings; without -v."""
+    """Each audit has one line with claim, runs and power or a reason, and its warnings, without -v."""
     (tmp_path / "test_it.py").write_text(FILE, encoding="utf-8")
     code, output = session(tmp_path, *workers)
     assert code == 1
@@ -112,8 +112,7 @@ def blind(run):
 
 @WORKERS
 def test_rows_of_suites_have_one_line_each(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    """Verified, refuted, open and crashed rows: verdict, claim, runs, bounds or power, and unmet
-    conditions."""
+    """Rows of suites have one line with verdict, claim, runs, bounds or power, and unmet conditions."""
     write_suite(tmp_path / "audits" / "suite.py", VERIFIED, UNEXPECTED, OPEN, UNAUDITED)
     code, output = session(tmp_path, "-o", "dpaudit_suites=audits/suite.py", "--dpaudit-suites", *workers)
     assert code == 1

@@ -202,4 +202,4 @@ def test_all_outcomes_of_a_distribution_that_moved_are_replayed() -> None:
     assert len(result.open) == 1
     assert [item.open for item in found] == [(), ()]
     assert {item.hidden["bit", 0] for item in found} == {0, 1}
-    assert not any("hidden draw moved" in text for item in found for text in item.unmet)
+    assert not any("hidden draw differs" in text for item in found for text in item.unmet)

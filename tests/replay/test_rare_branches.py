@@ -118,7 +118,7 @@ def test_a_witness_that_claims_too_much_or_hides_a_density_is_refused() -> None:
     _, witnesses = decide(behind(1, "9/1000", Gaussian(sigma="1/100")))
     (item,) = (one for one in witnesses if one.form == "prefix-release")
     assert item.bound is not None
-    with pytest.raises(CertificateError, match="stated bound"):
+    with pytest.raises(CertificateError, match="claims too much"):
         recompute(replace(item, bound=item.bound * 2), CLAIM)
     shown = item.body["site"]
     density = {**shown, "law_neighbour": shown["law"], "value": item.body["sites"][0]["value"]}

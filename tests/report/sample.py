@@ -181,7 +181,7 @@ def _array_sums() -> dict[str, Any]:
         quantity="epsilon",
         bound=Fraction(1, 2),
         tree=tree,
-        assumptions=("the program touches what is declared: releases per record: array sum at most 1",),
+        assumptions=("a record affects declared sites only: releases per record: array sum at most 1",),
     )
     worst = transcript(
         Fraction(499_999, 1_000_000),

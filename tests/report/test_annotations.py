@@ -54,8 +54,7 @@ def test_a_run_writes_them_on_github_only(
 
 
 def test_the_first_words_say_what_is_not_as_expected() -> None:
-    """Of a row that came out as expected with a cell that did not, and of one that --require refuses, neither
-    an annotation nor SARIF begins with "as expected"."""
+    """An annotation and SARIF name the unexpected cells of a row, and a refusal by --require."""
     report = sample_report()
     row = next(row for row in report["results"] if row["cells"] and row["accepted"])
     cell = row["cells"][0]
@@ -66,7 +65,7 @@ def test_the_first_words_say_what_is_not_as_expected() -> None:
         "cells": [cell | {"expect": other}, *row["cells"][1:]],
     }
     weak = row | {"accepted": False}
-    for given, words in ((wrong, "cells are not as expected"), (weak, "but by less than --require asks")):
+    for given, words in ((wrong, "cells are not as expected"), (weak, "but weaker than --require")):
         (line,) = github_annotations(report | {"results": [given]})
         first = line.partition("::error")[2].partition("::")[2].partition(": ")[0]
         assert words in first

@@ -85,8 +85,7 @@ def test_violation_is_the_attack_beyond_the_claim() -> None:
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("lower", [2.0, math.inf])
 def test_an_attack_beyond_the_certificate_is_not_painted_over(lower: float, small: bool) -> None:
-    """Both bars keep half of the height where they share the line, and the picture says that they cross; a
-    tight row has whole bars."""
+    """Crossing bars each have half of the height, and the picture describes the crossing."""
     dom = draw(lower, 1.0, 1.0, small=small)
     rows: dict[str, set[tuple[float, float]]] = {}
     for kind in ("attack", "certificate"):

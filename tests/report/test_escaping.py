@@ -1,4 +1,4 @@
-"""What a suite writes is text and stays text, wherever it stands in a report."""
+"""Text of a suite stays text everywhere in a report."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def only_text(dom: Node) -> None:
 @pytest.mark.parametrize("everything", [False, True], ids=["words", "choices too"])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> None:
-    """With hostile text in every field the page has the very elements that it has with a harmless word (with
-    a slash where the text has one: there an id's claim ends)."""
+    """Hostile text in every field gives the same elements as a harmless word."""
     page = render_html(two_papers(text, everything=everything))
     harmless = render_html(two_papers("wo/rd" if "/" in text else "word", everything=everything))
     dom = parse(page)

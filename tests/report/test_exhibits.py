@@ -1,4 +1,4 @@
-"""Evidence of every form is laid out to be read; what is too long is cut, and the cut is counted."""
+"""Evidence of every form is shown, and long evidence is cut with a count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def certificate(tree: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def test_rules_keep_their_order_and_numbers() -> None:
-    """A certificate's tree shows rules, parameters and premises as the kernel reads them."""
+    """A certificate's tree shows rules, parameters and premises in the kernel's order."""
     tree = {
         "rule": "sequential",
         "parameters": {"times": ["2", "1"]},
@@ -45,7 +45,7 @@ def test_rules_keep_their_order_and_numbers() -> None:
     assert shown.trees[0].premises[0].parameters == (("s", "1/3"),)
 
 
-def test_proved_and_accounted_are_told_apart() -> None:
+def test_proved_and_accounted_differ() -> None:
     """A certificate without assumptions is called proved, one with assumptions is not."""
     assert exhibit(certificate(leaf("a"))).description.startswith("Proved")
     assumed = exhibit(certificate(leaf("a"), assumptions=["one release per record"]))
@@ -54,7 +54,7 @@ def test_proved_and_accounted_are_told_apart() -> None:
 
 
 def test_wide_and_deep_trees_are_cut_with_a_count() -> None:
-    """However wide or deep a tree, the page shows a bounded part and says how many premises it left out."""
+    """The page shows a bounded part of any tree, with the number of premises left out."""
     wide = exhibit(certificate(leaf("top") | {"premises": [leaf("a")] * 5000})).trees[0]
     assert len(list(nodes(wide))) == MAX_NODES
     assert wide.left_out + len(wide.premises) == 5000
@@ -71,7 +71,7 @@ def witness_of(sites: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_long_witnesses_show_the_sites_that_count() -> None:
-    """Of 200 sites the 40 with the largest losses are shown, in the run's order, and the cut is counted."""
+    """The 40 of 200 sites with the largest losses are shown in the run's order, and the rest is counted."""
     one, other = Laplace(scale=1).to_json(), Laplace(scale=2).to_json()
     sites = [site(f"s{i}", one, other, float(i % 7)) for i in range(200)]
     shown = exhibit(witness_of(sites))
@@ -85,7 +85,7 @@ def test_long_witnesses_show_the_sites_that_count() -> None:
 
 @pytest.mark.parametrize("value", [0.25, -3.0, 40.0])
 def test_losses_are_recomputed(value: float) -> None:
-    """The loss beside a site is the log-ratio of its two distributions at its value."""
+    """The loss of a site is the log-ratio of its two distributions at its value."""
     (line,) = exhibit(
         witness_of([site("s", Laplace(scale=1).to_json(), Laplace(scale=2).to_json(), value)])
     ).sites
@@ -120,7 +120,7 @@ def test_sessions_of_a_channel_are_one_line() -> None:
 
 
 def test_mixtures_show_hidden_draws_and_what_follows() -> None:
-    """A mixture's events are trees: what was drawn in hiding, what was shown, whether it is the event."""
+    """A mixture's events are trees of hidden draws, output values, and whether the path is in the event."""
     distribution = Laplace(scale=2)
     seen = See(site="answer", to=frozenset([PUBLIC]), distribution=distribution, then=End(reached=True))
     drawn = Draw(site="rounding", distribution=distribution, branches=[(0, seen), (1, End(reached=False))])
@@ -135,18 +135,18 @@ def test_mixtures_show_hidden_draws_and_what_follows() -> None:
         "on the recorded input",
         "hidden draw: rounding",
         "drawn",
-        "shown: answer",
-        "shows the event",
+        "output: answer",
+        "in the event",
         "drawn",
-        "shows something else",
+        "not in the event",
         "on the neighbour",
-        "shown: answer",
-        "shows the event",
+        "output: answer",
+        "in the event",
     ]
 
 
-def test_leaks_say_what_either_side_shows() -> None:
-    """A leak has an infinite loss; the two things shown stand side by side."""
+def test_leaks_show_both_inputs() -> None:
+    """A leak has an infinite loss, and the values on both inputs are shown."""
     leak = {"what": "value", "recorded": encode_value(3), "neighbour": encode_value(None)}
     body = {"view": {"principals": ["public"], "complement": False}, "sites": [], "leak": leak}
     found = Witness(
@@ -154,11 +154,11 @@ def test_leaks_say_what_either_side_shows() -> None:
     )
     shown = exhibit(found.to_json())
     assert shown.headline == "ε ≥ ∞"
-    assert shown.details == (("leak of", "value"), ("one input shows", "3"), ("its neighbour shows", "–"))
+    assert shown.details == (("leak of", "value"), ("on one input", "3"), ("on its neighbour", "–"))
 
 
 def test_every_form_is_rendered() -> None:
-    """All of these together make a page of balanced tags."""
+    """Evidence of every form gives a page of balanced tags."""
     deep = certificate(leaf("top") | {"premises": [leaf("a")] * 500})
     long = witness_of(
         [site(f"s{i}", Laplace(scale=1).to_json(), Laplace(scale=2).to_json(), 1.0) for i in range(60)]
@@ -167,12 +167,12 @@ def test_every_form_is_rendered() -> None:
         render_html({"results": [{"id": "x", "evidence": [deep, long, {"evidence": "oath"}, None]}]})
     )
     assert len(page.find("div", "exhibit")) == 4
-    assert "201 more, in the JSON report" in page.words()
+    assert "201 more in the JSON report" in page.words()
     assert "20 more sites in the JSON report." in page.words()
 
 
 def _mixture(outcomes: int) -> dict[str, Any]:
-    """A witness whose adversary sees 'sum' = 1 after one of so many hidden draws."""
+    """Return a witness with output 'sum' = 1 after one of ``outcomes`` hidden draws."""
     end: dict[str, Any] = {"see": "sum", "law": {"law": "laplace", "scale": "1"}, "then": {"end": True}}
     branches = [{"value": {"int": str(i)}, "then": end} for i in range(outcomes)]
     tree = {"draw": "coin", "law": {"law": "bernoulli", "p": "1/2"}, "branches": branches}
@@ -187,7 +187,7 @@ def _page_of(evidence: dict[str, Any]) -> Node:
 
 
 def test_a_tree_is_folded_at_ten_lines() -> None:
-    """Ten lines of a tree stand open, the others one click away, all of them there, each at its depth."""
+    """Ten lines of a tree are open and the others folded, each at its depth."""
     found = exhibit(_mixture(6))
     assert len(found.tree) == len(list(nodes(found.trees[0]))) == 41
     (shown,) = _page_of(_mixture(6)).find("div", "exhibit")
@@ -212,21 +212,20 @@ def _chain(length: int) -> dict[str, Any]:
     return tree
 
 
-def test_the_event_is_said_in_words() -> None:
-    """A mixture's event names the sites that show it, a transcript what came out, a leak both inputs; of
-    divergences, and of events without a value, nothing is said."""
-    assert exhibit(_mixture(2)).event == "what is seen is sum = 1"
-    (said,) = _page_of(_mixture(2)).find("p", "event")
-    assert "what is seen is sum = 1" in said.words()
+def test_events_are_described() -> None:
+    """A mixture's event names its sites, a transcript the values, and a leak both inputs."""
+    assert exhibit(_mixture(2)).event == "the output is sum = 1"
+    (shown,) = _page_of(_mixture(2)).find("p", "event")
+    assert "the output is sum = 1" in shown.words()
     bare = _mixture(1)
     bare["body"]["events"][0]["values"] = []
     assert exhibit(bare).event == ""
     sites = [{"site": f"s{i}", "value": {"int": str(i)}} for i in range(5)]
-    told = exhibit(bare | {"form": "transcript", "body": {"sites": sites}}).event
-    assert told == "what comes out: s0 = 0; s1 = 1; s2 = 2 and 2 more"
+    event = exhibit(bare | {"form": "transcript", "body": {"sites": sites}}).event
+    assert event == "the values are s0 = 0, s1 = 1, s2 = 2 and 2 more"
     leak = {"what": "value", "site": "sum", "recorded": {"int": "3"}, "neighbour": {"int": "4"}}
-    told = exhibit(bare | {"form": "leak", "body": {"leak": leak}}).event
-    assert told == "value at sum is 3, which the neighbour never shows: there it is 4"
+    event = exhibit(bare | {"form": "leak", "body": {"leak": leak}}).event
+    assert event == "value at sum is 3, which never occurs on the neighbour: there it is 4"
     assert exhibit(bare | {"form": "divergence", "body": {"a": 1}}).event == ""
     for odd in (7, [3], [{"values": 3, "recorded": {"branches": [4]}}], [{"values": [1], "recorded": "x"}]):
         assert isinstance(exhibit(bare | {"body": {"events": odd}}).event, str)

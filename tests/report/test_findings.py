@@ -1,7 +1,8 @@
-"""Findings: of each paper what is false, by how much, and how it is repaired, the same in every format."""
+"""The findings of each paper, false claims with bounds and repairs, are the same in every format."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from dpaudit.core.claims import Controls, LowerBound, PureDP
 from dpaudit.report.findings import by_how_much, counted, findings, first_reason
 from dpaudit.report.html import render_html
 from dpaudit.report.markdown import markdown_table
-from dpaudit.report.terminal import summary
+from dpaudit.report.roles import unchecked_of
+from dpaudit.report.terminal import details, result_line, summary
 from tests.report.dom import parse
 from tests.report.sample import sample_report
 
@@ -25,7 +27,7 @@ def part(lower: float | None, claimed: float | None, upper: float | None, **chan
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "text"),
     [
         (part(1.499, 1.0, 1.5), "ε ≥ 1.499, claimed ≤ 1"),
         (part(3.0, 2.0, None), "ε ≥ 3, claimed ≤ 2 (1.5 times)"),
@@ -41,14 +43,13 @@ def part(lower: float | None, claimed: float | None, upper: float | None, **chan
     ],
     ids=range(11),
 )
-def test_by_how_much(row: dict[str, Any], told: str) -> None:
-    """The bound that contradicts the claim, the claim, and the factor where the claim is not 1; a bound on
-    the right side of the claim is never told as a violation."""
-    assert by_how_much(row) == told
+def test_by_how_much(row: dict[str, Any], text: str) -> None:
+    """The text has the contradicting bound, the claim, and the factor, and is empty without a violation."""
+    assert by_how_much(row) == text
 
 
-def test_a_cell_speaks_for_a_row_without_bounds() -> None:
-    """The first refuted cell that decides, by its name; one that stands under the row does not."""
+def test_a_cell_stands_for_a_row_without_bounds() -> None:
+    """The text names the first refuted deciding cell, and never a cell that does not decide."""
     under = part(9.0, 1.0, None, name="under", deciding=False)
     open_cell = part(None, 1.0, 3.0, name="open", verdict="inconclusive")
     false = part(1.25, 1.0, None, name="n = 2", deciding=True)
@@ -60,8 +61,7 @@ def test_a_cell_speaks_for_a_row_without_bounds() -> None:
 
 
 def test_every_format_begins_with_the_same_findings() -> None:
-    """The page, the terminal and the Markdown table name the same false rows, numbers and repairs, in one
-    order, before any count."""
+    """The page, ``dpaudit report`` and Markdown name the same false rows, numbers and repairs in order."""
     report = sample_report()
     suites = {suite["paper"]: suite["suite"] for suite in report["suites"]}
     for row in report["results"]:
@@ -73,7 +73,7 @@ def test_every_format_begins_with_the_same_findings() -> None:
         for item in group
     ]
     assert [name for name, _, _ in expected] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
-    end, table = summary(report).plain, markdown_table(report).replace("\\", "")
+    end, table = (details(report) + summary(report)).plain, markdown_table(report).replace("\\", "")
     page = parse(render_html(report))
     lines = [line for line in end.splitlines() if line.startswith("  false ")]
     false = [row for part in page.find("table", "false") for row in part.find("tbody")[0].children]
@@ -85,17 +85,17 @@ def test_every_format_begins_with_the_same_findings() -> None:
         expected, lines, false, cells, strict=True
     ):
         wanted = ", ".join(repairs) or "no repair here"
-        assert line == f"  false {name}  {much}; {'holds as ' if repairs else ''}{wanted}"
+        assert line == f"  false {name}  {much}, {'holds as ' if repairs else ''}{wanted}"
         assert row.find("a")[0].words() == name
         assert row.find("td", "much")[0].words() == much
         assert [a.find("a")[0].words() for a in row.find("span", "holds")] == repairs
         assert (first, number, holds) == (f"| {name}", much, f"{wanted} |")
-    assert end.index("  false ") < end.index("Printed claims:")
-    assert table.index("false as printed") < table.index("Printed claims:")
+    assert end.index("  false ") < end.index("Stated claims:")
+    assert table.index("false as printed") < table.index("Stated claims:")
 
 
 def test_files_of_one_paper_are_named_together() -> None:
-    """Rows of two files that name one paper stand under both titles, each once and in their order."""
+    """Rows of two files of one paper are shown under both titles, each once and in order."""
     report = sample_report()
     first = report["suites"][0]
     for title in ("Another part", first["title"]):
@@ -105,25 +105,76 @@ def test_files_of_one_paper_are_named_together() -> None:
 
 
 def test_of_a_selection_only_its_own_papers_are_counted() -> None:
-    """A run of one paper's rows does not speak of claims that cannot be checked in another."""
+    """The terminal, the page and Markdown count the same uncheckable claims: those of papers with rows."""
     report = sample_report()
+    suites = {suite["paper"]: suite["suite"] for suite in report["suites"]}
+    for row in report["results"]:
+        row["suite"] = suites[row["paper"]]
+
+    def require_one_count(count: int) -> None:
+        assert len(unchecked_of(report)) == count
+        page = parse(render_html(report))
+        assert page.find("li", "plain")[0].find("b")[0].words() == str(count)
+        assert len(page.find("section", "unchecked")[0].find("li")) == count
+        assert markdown_table(report).count("- not checkable: ") == count
+
+    require_one_count(2)
     assert "2 claims cannot be checked by computation" in summary(report).plain
     paper = report["unchecked"][0]["paper"]
     report["results"] = [row for row in report["results"] if row["paper"] == paper]
     assert "1 claim cannot be checked by computation" in summary(report).plain
+    require_one_count(1)
 
 
 def test_what_needs_somebody_is_at_the_end_of_a_run() -> None:
-    """The last line of the terminal counts the rows that were not accepted, and names them."""
+    """The last line of the terminal counts and names the rows that are not as expected."""
     report = sample_report()
     refused = [row["id"] for row in report["results"] if not row["accepted"]]
     assert refused
     last = summary(report).plain.splitlines()[-1]
-    assert last.endswith(f", {len(refused)} not: {', '.join(refused)}")
+    assert last.startswith(f"{len(report['results']) - len(refused)} of {len(report['results'])} rows")
+    assert last.endswith(f"Not as expected: {', '.join(refused)}.")
+
+
+def test_own_suites_have_no_words_of_papers() -> None:
+    """Without roles of a paper, headings say claims, and no output mentions printed or stated claims."""
+    report = sample_report()
+    rows = [row for row in report["results"] if row["role"] in ("printed", "control")]
+    suite = report["suites"][0] | {"paper": "mine", "title": "Mechanisms", "reference": "", "symbols": {}}
+    rows = [row | {"paper": "mine", "suite": suite["suite"]} for row in rows]
+    report |= {"results": rows, "suites": [suite], "unchecked": []}
+    page = parse(render_html(report))
+    assert page.find("h2", "headline")[0].words() == "Claims: 15"
+    shown = "".join(node.words() for node in (*page.find("header"), *page.find("section", "findings")))
+    for text in (shown, (details(report) + summary(report)).plain, markdown_table(report)):
+        assert "laims" in text
+        for word in ("printed claim", "stated claim", "paper", "repair"):
+            assert word not in text.lower(), word
+
+
+def test_a_run_ends_with_few_lines() -> None:
+    """The summary has one line per role, at most three remarks, and one line of totals and files."""
+    report = sample_report()
+    roles = {row["role"] for row in report["results"]}
+    lines = summary(report, written=[Path("r.json"), Path("r.html")]).plain.splitlines()
+    assert len(lines) <= len(roles) + 4
+    assert lines[-1].endswith(" Reports: r.json, r.html")
+
+
+def test_an_expected_refutation_has_no_green_tick() -> None:
+    """Its line reads refuted, as expected, and only the ticks of claims that hold are green."""
+    row = next(row for row in sample_report()["results"] if row["verdict"] == "refuted" and row["accepted"])
+    line = result_line(row)
+    assert line.plain.startswith("✓ refuted, as expected / ")
+    assert not any(span.start == 0 and "green" in str(span.style) for span in line.spans)
+    unexpected = result_line(row | {"expect": "verified", "accepted": False, "as_expected": False})
+    assert unexpected.plain.startswith("✗ refuted / ")
+    held = next(row for row in sample_report()["results"] if row["verdict"] == "verified" and row["accepted"])
+    assert any(span.start == 0 and "green" in str(span.style) for span in result_line(held).spans)
 
 
 def test_counts_and_reasons() -> None:
-    """Strengths from the strongest; why a row is open is its reason, or that of its open cell."""
+    """Counts start with the strongest rows, and an open row shows its reason or that of its open cell."""
     rows = [{"verdict": "verified", "strength": s} for s in ("tested", "proved", "tested")]
     assert counted(rows, "verified") == "3 (1 proved, 2 tested)"
     assert counted(rows, "refuted") == "0"

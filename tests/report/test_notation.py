@@ -82,8 +82,7 @@ def test_float_noise_is_not_rounded_away_from() -> None:
 
 
 def test_a_lower_bound_below_one_on_a_probability_is_not_one() -> None:
-    """1 <= delta says that an event is certain on one side and impossible on the other: a bound a float below
-    that is not shown so, in any form. An upper bound may be; of other quantities two floats are one."""
+    """A lower bound just below 1 on a probability is never shown as 1."""
     for number in (1 - 2.0**-53, 0.9999999999998):
         for quantity in ("delta", "probability"):
             assert distinct(number, 1e-6, 1.0, quantity=quantity) == ("0.9999", "10⁻⁶", "1")

@@ -78,8 +78,7 @@ def levels(report: dict[str, Any]) -> dict[str, str]:
 
 
 def test_which_rows_are_findings() -> None:
-    """Errors are the rows that were not accepted, warnings the claims that are false as expected; a what-if
-    that is refuted as expected is none."""
+    """Rows not accepted are errors, expected refutations are warnings, refuted what-ifs are no findings."""
     report = sample_report()
     found = levels(report)
     refused = {row["id"] for row in report["results"] if not row["accepted"]}
@@ -113,8 +112,7 @@ def test_the_level_of_what_is_false_as_expected(role: str, level: str | None) ->
     ids=["relative", "special characters", "absolute", "a drive", "ships with dpaudit"],
 )
 def test_where_a_finding_is(suite: str, uri: str, base: str | None) -> None:
-    """A path below the run's folder is a relative reference, a bundled suite one to another base that the log
-    describes; each is a file with a line, as GitHub's code scanning asks."""
+    """Paths are relative to the run's folder, to the bundled suites, or absolute."""
     report = sample_report()
     row = next(row for row in report["results"] if not row["accepted"]) | {"suite": suite}
     run = read(report | {"results": [row]})

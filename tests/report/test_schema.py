@@ -15,6 +15,7 @@ from jsonschema.exceptions import best_match
 from dpaudit.core.errors import BrokenReportError
 from dpaudit.report.file.document import check_result, to_text
 from dpaudit.report.file.strict import require_ascii_numbers
+from tests.errors import raises
 from tests.report.sample import sample_report
 
 #: In the place of any field.
@@ -52,8 +53,7 @@ def small_report() -> dict[str, Any]:
 
 
 def test_every_edit_is_judged_as_the_schema_judges_it() -> None:
-    """With each field missing or wrong, the check refuses what the schema with its references refuses, and
-    says the same place."""
+    """The check refuses each missing or wrong field exactly as the schema does."""
     plain = Draft202012Validator(
         json.loads(files("dpaudit.report.file").joinpath("schema.json").read_text(encoding="utf-8"))
     )
@@ -67,7 +67,7 @@ def test_every_edit_is_judged_as_the_schema_judges_it() -> None:
                 to_text(broken)
                 continue
             refused += 1
-            with pytest.raises(BrokenReportError, match="must fit the report schema") as told:
+            with raises(BrokenReportError, code="E-REPORT-SCHEMA") as told:
                 to_text(broken)
             if error.validator != "required":
                 assert error.message[:60] in str(told.value)
@@ -103,6 +103,6 @@ def test_a_result_alone_is_checked_by_the_same_rules() -> None:
 def test_strange_numbers_are_refused_wherever_they_stand(text: str) -> None:
     """As a value, as a name, below lists; the same text in plain words is left alone."""
     for document in ({"a": text}, {text: 1}, [[{"a": [text]}]], ["x", "x", text]):
-        with pytest.raises(BrokenReportError, match="ASCII digits"):
+        with raises(BrokenReportError, code="E-REPORT-DIGITS"):
             require_ascii_numbers(document)
     require_ascii_numbers({"a": ["word 1_000 of it", "1-DP", "2-fold", "1 DP", "12", "", "1/2"]})

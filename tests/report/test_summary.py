@@ -1,4 +1,4 @@
-"""The Markdown summary of a run: findings first, everything counted by role, foreign text shown as it is."""
+"""The Markdown summary of a run shows findings first, counts every row by role, and escapes foreign text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.report.sample import many_rows, sample_report
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under a heading."""
+    """Return the text under a heading."""
     (found,) = re.findall(rf"^### {heading}[^\n]*\n(.*?)(?=^### |\Z)", text, re.M | re.S)
     return str(found)
 
@@ -24,13 +24,13 @@ def test_findings_come_first_and_every_row_is_counted() -> None:
     text = markdown_summary(report)
     headings = [line.split(":")[0] for line in text.splitlines() if line.startswith("### ")]
     assert headings == [
-        "### Against expectation",
+        "### Not as expected",
         "### False as printed",
         "### Does not extend",
         "### All rows by role",
     ]
     for row in report["results"]:
-        named = row["id"] in section(text, "Against expectation")
+        named = row["id"] in section(text, "Not as expected")
         assert named or row["accepted"]
     assert "Thm 7" in section(text, "False as printed")
     assert "Thm 7/lost" in section(text, "Does not extend")
@@ -47,8 +47,8 @@ def test_many_findings_are_cut_and_counted() -> None:
     assert refused > SHOWN_FINDINGS
     text = markdown_summary(report)
     assert len(text.encode()) < 400_000
-    assert f"### Against expectation: {refused}" in text
-    assert f"and {refused - SHOWN_FINDINGS} more" in section(text, "Against expectation")
+    assert f"### Not as expected: {refused}" in text
+    assert f"and {refused - SHOWN_FINDINGS} more" in section(text, "Not as expected")
 
 
 def test_foreign_text_stays_in_its_line() -> None:
@@ -68,8 +68,7 @@ def test_foreign_text_stays_in_its_line() -> None:
 def test_a_run_appends_it_where_github_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool
 ) -> None:
-    """GITHUB_STEP_SUMMARY gets the summary after what it holds; where it cannot be written the run says so,
-    and its report and exit code are what they were."""
+    """The summary is appended to GITHUB_STEP_SUMMARY, or an error is printed and nothing else changes."""
     suite = write_suite(tmp_path / "suite.py", VERIFIED, REFUTED, UNEXPECTED, RAISES)
     file = tmp_path / "summary.md" if writable else tmp_path / "nowhere" / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
@@ -81,6 +80,6 @@ def test_a_run_appends_it_where_github_says(
     if writable:
         text = file.read_text(encoding="utf-8")
         assert text.startswith("before\n## dpaudit: 4 rows, 2 as expected, 2 not\n")
-        assert "surprise" in section(text, "Against expectation")
+        assert "surprise" in section(text, "Not as expected")
     else:
-        assert "GITHUB_STEP_SUMMARY must name a file" in result.stderr
+        assert "error [E-OUTPUT-WRITE]: GITHUB_STEP_SUMMARY" in result.stderr

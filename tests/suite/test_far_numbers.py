@@ -43,7 +43,7 @@ def test_a_row_with_a_far_number_runs_beside_the_others(tmp_path: Path) -> None:
     assert rows["far"]["claimed"] is None
     assert rows["far"]["claim"]["claimed_exact"] == str(FAR)
     assert result.exit_code == 1  # the second one was expected to hold
-    checked = invoke("verify", tmp_path / "audits" / "dpaudit-report.json")
+    checked = invoke("verify", "-v", tmp_path / "audits" / "dpaudit-report.json")
     assert checked.exit_code == 0, checked.output
     page = render_html(report)
     assert "10⁴⁰¹" in page

@@ -1,5 +1,5 @@
-"""Witnesses, evidence against a claim: what each form holds, and its lower bound computed again in balls.
+"""Witnesses, the evidence against a claim: the content of each form, and its lower bound recomputed in balls.
 
-``recompute`` is the door; one file for each form (``transcript``, ``leak``, ``mixture``, ``window_event``,
-``divergence``, ``noise``).
+Start at ``recompute``. Each form has one file (``transcript``, ``leak``, ``mixture``, ``window_event``,
+``divergence``, ``noise`` and others).
 """

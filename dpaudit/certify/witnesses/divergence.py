@@ -1,19 +1,19 @@
-"""Witnesses against Renyi and concentrated DP: integer noise against itself, shifted by one query's change.
+"""Witnesses against Renyi and concentrated DP: integer noise compared with its shift by one query's change.
 
-``divergence``: a noise distribution of the rule ``integer-noise`` (``family`` with its parameters), a
-``shift`` D, an
-``order`` a > 1, and a ``modulus`` m where only the residue is seen. With p the distribution of what is seen
-and any finite set of outcomes,
+Form ``divergence``: a noise distribution of the rule ``integer-noise`` (``family`` with its parameters), a
+``shift`` D, an ``order`` a > 1, and a ``modulus`` m if only the residue is visible. With p the distribution
+of the visible value and any finite set of outcomes,
 
     R_a(p || p_D) >= log(sum over the set of p(x)^a p_D(x)^(1-a)) / (a - 1),
 
-because all terms are positive. For an RDP claim a is the claim's order; a rho-zCDP mechanism has R_a <= rho a
-at every order, so R_a / a bounds rho from below, whatever a is. Modulo m, p(y) is the sum of the masses of
-the integers y + km: those of a window from below, and the mass outside of it is added where p_D has to be
-bounded from above.
+because all terms are positive. For an RDP claim, a is the claim's order. A rho-zCDP mechanism has R_a <= rho
+a at every order, so R_a / a bounds rho from below for every a. Modulo m, p(y) is the sum of the masses of the
+integers y + km. Those in a window bound it from below. To bound p_D from above, the mass outside the window
+is added.
 
-What the body cannot show is that the query can change by D, which is the claim's domain, in words, and that
-the noise and the modulus are the program's, which running it again shows (``dpaudit verify --suite``).
+The body cannot show that the query can change by D. That follows from the claim's domain, which is stated as
+text. The body cannot show either that the noise and the modulus are the program's. Running the program again
+does (``dpaudit verify --suite``).
 """
 
 from __future__ import annotations
@@ -52,12 +52,26 @@ def divergence_witness(
     modulus: int | None = None,
     **noise: Any,
 ) -> Witness:
-    """A witness that ``family`` noise against itself shifted by ``shift`` exceeds ``claim``, or as near as it
-    comes.
+    """Make a witness that ``family`` noise and its shift by ``shift`` have a larger divergence than ``claim``
+    allows.
 
-    ``noise`` holds the family's parameters as in ``integer_noise``; ``order`` is needed for a zCDP claim and
-    left out for an RDP claim; ``modulus`` where the view is the sum modulo m. Raises ``CertificateError`` for
+    If the claim is not exceeded, the witness has the largest bound found. Raise ``CertificateError`` for
     parameters outside their domain.
+
+    Parameters
+    ----------
+    claim : RenyiDP or ZeroConcentratedDP
+        The claim.
+    family, shift : str, int
+        The noise distribution and its shift.
+    description : str
+        A description of the pair and the event.
+    order : exact number, optional
+        The Renyi order, required for a zCDP claim and omitted for an RDP claim.
+    modulus : int, optional
+        The modulus m, if the view is the sum modulo m.
+    **noise
+        The family's parameters, as in ``integer_noise``.
     """
     stated = exact(claim.order) if isinstance(claim, RenyiDP) else exact(order or 0, name="order")
     parameters = dict(integer_noise(family, sensitivity=shift, **noise).parameters)
@@ -81,14 +95,15 @@ def divergence_witness(
 
 
 def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
-    """The lower bound on the claim's quantity that the body gives. Raises ``CertificateError`` for a
-    malformed body, another order than the claim's, a claim of another notion, or where the sum is not
-    certainly positive.
+    """Return the lower bound on the claim's quantity that the body gives.
+
+    Raise ``CertificateError`` for a malformed body, another order than the claim's, a claim of another
+    notion, or a sum that is not certainly positive.
     """
     if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
         raise CertificateError(
-            f"a divergence is evidence on an RDP or a zCDP claim, got {claim.type!r}; sum an event out "
-            "instead (form 'mixture')."
+            f"a divergence supports only RDP and zCDP claims, got {claim.type!r}. Use a witness of the form "
+            "'mixture' instead."
         )
     values = {name: value for name, value in body.items() if name != "view"}
     parameters = Parameters(values, rule="witness (divergence)")
@@ -98,9 +113,9 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
     modulus = parameters.integer("modulus", low=2, high=MAX_WINDOW) if "modulus" in values else None
     parameters.finish()
     inside = 1 < order <= MAX_ORDER
-    parameters.need(inside, f"order must be above 1 and at most {MAX_ORDER}, got {order}; choose another.")
+    parameters.need(inside, f"order must be above 1 and at most {MAX_ORDER}, got {order}.")
     own = not isinstance(claim, RenyiDP) or order == exact(claim.order)
-    parameters.need(own, f"order must be the claim's, got {order}; write it for the claim.")
+    parameters.need(own, f"order must be the claim's, got {order}.")
     with precision(BITS):
         pairs = (
             _pairs(distribution, shift, order)
@@ -111,14 +126,14 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
         parameters.need(
             divergence.is_finite(),
             "some outcome must be possible before and after the shift, and the order not too near to 1, "
-            f"got a divergence of {divergence}; write another witness.",
+            f"got a divergence of {divergence}.",
         )
         found = lower_short(divergence)
     return found if isinstance(claim, RenyiDP) else found / order
 
 
 def _divergence(pairs: list[tuple[arb, arb]], order: Fraction) -> arb:
-    """log(sum of p^a q^(1-a)) / (a - 1) over the outcomes where both masses are certainly positive."""
+    """Return log(sum of p^a q^(1-a)) / (a - 1) over the outcomes whose masses are both certainly positive."""
     a, total = ball(order), arb(0)
     for p, q in pairs:
         if p > 0 and q > 0:
@@ -127,8 +142,9 @@ def _divergence(pairs: list[tuple[arb, arb]], order: Fraction) -> arb:
 
 
 def _pairs(distribution: LogConcave, shift: int, order: Fraction) -> list[tuple[arb, arb]]:
-    """Masses (p(x), p(x - D)). The summand peaks near -(a - 1) D, as for a Gaussian; the window reaches there
-    as far as masses do.
+    """Return masses (p(x), p(x - D)).
+
+    The summand peaks near -(a - 1) D, as for a Gaussian. The window reaches there if the masses do.
     """
     low, high, _, _ = bulk(distribution, TAIL)
     low -= _reach(low, high, shift, order)
@@ -140,13 +156,15 @@ def _pairs(distribution: LogConcave, shift: int, order: Fraction) -> list[tuple[
 
 
 def _reach(low: int, high: int, shift: int, order: Fraction) -> int:
-    """How far beyond the bulk of p the summand is still felt, within reason."""
+    """Return how far beyond the bulk of p the summand still matters, within reason."""
     return min(int((order - 1) * shift), 2 * (high - low)) + shift
 
 
 def _residues(distribution: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[arb, arb]]:
-    """Masses (P(y), P(y - D)) of the residues y, the second as far up as the mass outside the window
-    allows."""
+    """Return masses (P(y), P(y - D)) of the residues y.
+
+    The mass outside the window is added to the second one, which must be an upper bound.
+    """
     low, high, below, above = _wide(distribution, shift, order)
     _check_window(high - low + 1)
     wrapped = [arb(0)] * modulus
@@ -157,8 +175,11 @@ def _residues(distribution: LogConcave, shift: int, order: Fraction, modulus: in
 
 
 def _wide(distribution: LogConcave, shift: int, order: Fraction) -> tuple[int, int, arb, arb]:
-    """A window as far out as the summand is felt, on both sides, for what is left out on either of them is
-    added to every P(y - D); the bulk alone where such small masses are not known."""
+    """Return a window that reaches as far as the summand matters, and bounds on the mass outside of it.
+
+    The window extends to both sides, because the mass outside is added to every P(y - D). If such small
+    masses are not known, return the bulk alone.
+    """
     low, high, below, above = bulk(distribution, TAIL)
     reach = _reach(low, high, shift, order)
     first = low - reach if distribution.first is None else max(low - reach, distribution.first)

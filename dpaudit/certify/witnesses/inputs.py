@@ -1,10 +1,11 @@
-"""The two inputs of a transcript: what the program was given, and the neighbour that it was held against.
+"""The two inputs of a transcript: the recorded input of the program, and the neighbour that it is compared
+with.
 
-A witness without them is a table of distributions that nobody can run again. They are written like outcomes
-(numbers, texts, lists, dicts; a dataclass as its fields, a pandas table as its values, labels and dtypes), an
-array as its runs of equal records, [record, length],
-since most inputs under audit are one record on a plain background. What a file cannot show is that they are
-neighbours in the domain of the claim, and that the program has these distributions on them.
+A witness without inputs is a table of distributions that nobody can run again. Inputs are written like
+outcomes: numbers, texts, lists and dicts, a dataclass as its fields, a pandas table as its values, labels and
+dtypes. An array is written as its runs of equal records, [record, length], since most inputs under audit are
+one record on a uniform background. A file cannot show that the inputs are neighbours in the domain of the
+claim, nor that the program has these distributions on them.
 """
 
 from __future__ import annotations
@@ -25,37 +26,32 @@ _SIDES = {"recorded", "neighbour"}
 
 
 def written_inputs(recorded: Any, neighbour: Any) -> dict[str, Any]:
-    """Both inputs as plain JSON. Raises ``InvalidParameterError`` for data of a type that cannot be
-    written."""
+    """Return both inputs as plain JSON. Raise ``InvalidParameterError`` for data of an unsupported type."""
     return {"recorded": encode_value(_plain(recorded)), "neighbour": encode_value(_plain(neighbour))}
 
 
 def require_inputs(inputs: Any) -> None:
-    """Raise ``CertificateError`` unless both inputs are there, well written and different."""
+    """Raise ``CertificateError`` unless both inputs are present, well formed and different."""
     if not isinstance(inputs, dict) or inputs.keys() != _SIDES:
         raise CertificateError(
-            f"a witness must record both inputs, {sorted(_SIDES)}, got {str(inputs)[:60]!r}; re-create it."
+            f"a witness must record both inputs, {sorted(_SIDES)}, got {str(inputs)[:60]!r}."
         )
     for side in sorted(_SIDES):
         if decode_value(inputs[side]) is None:
-            raise CertificateError(
-                f"a witness must record both inputs, the {side} one is empty; re-create it."
-            )
+            raise CertificateError(f"a witness must record both inputs, but the {side} input is empty.")
     if same_written(inputs["recorded"], inputs["neighbour"]):
         raise CertificateError(
-            "a witness's two inputs must differ, they are the same: a program's loss on one input is 0; "
-            "re-create it."
+            "the two inputs of a witness must differ, because the loss between equal inputs is 0."
         )
 
 
 def same_written(left: Any, right: Any) -> bool:
-    """Whether two values that ``decode_value`` reads are one value; the order of a dict's keys is none of
-    it."""
+    """Return whether two encoded values are equal. The order of a dict's keys does not matter."""
     return bool(_unordered(left) == _unordered(right))
 
 
 def _unordered(data: Any) -> Any:
-    """An encoded value with the entries of every dict in the order of their keys."""
+    """Return an encoded value with the entries of every dict sorted by key."""
     if isinstance(data, list):
         return [_unordered(item) for item in data]
     if not isinstance(data, dict):
@@ -66,7 +62,7 @@ def _unordered(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    """``data`` with every dataclass and table in it as a dict of its parts, and every array as its runs."""
+    """Return ``data`` with dataclasses and tables as dicts of their parts, and arrays as runs."""
     table = table_parts(data)
     if table is not None:
         words, parts = table
@@ -86,7 +82,9 @@ def _plain(data: Any) -> Any:
 
 
 def _cells(part: Any) -> Any:
-    """A part of a table: numbers as they are; other entries (dates, missing values) by what they print."""
+    """Return a part of a table: numbers unchanged, other entries (dates, missing values) as their
+    ``repr``.
+    """
     if isinstance(part, np.ndarray) and part.dtype.kind not in "biuf":
         return _cells(part.tolist())
     if isinstance(part, list):

@@ -1,23 +1,22 @@
-"""Mixture witnesses: the probability of what is shown, with hidden draws summed out by listed branches.
+"""Mixture witnesses: the probability of an output, with hidden draws summed out by listed branches.
 
 An *event* is a sequence of shown values. A *tree* describes how one input can produce it:
 
-* ``Draw(site, distribution, branches)``: a hidden draw with atoms; each branch is a value and the tree that
-  follows;
-* ``See(site, to, distribution, then)``: the next value of the event is shown, drawn from ``distribution``;
-* ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it shows something
-  else (``False``).
+* ``Draw(site, distribution, branches)``: a hidden draw with atoms. Each branch is a value and the tree that
+follows. * ``See(site, to, distribution, then)``: the next value of the event is shown, drawn from
+``distribution``. * ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it
+shows something else
+  (``False``).
 
 Write p(tree) for the density of the event. ``See`` multiplies by the distribution's density at the event's
-value,
-``Draw`` sums over its branches weighted with their probabilities, ``End`` is 1 or 0. Two bounds follow:
-leaving branches out can only lower p, so the listed ones give a lower bound; adding for each ``Draw`` the
-mass that no branch lists, times the largest value that the rest of the event could take, gives an upper
-bound. For shown values with probabilities that largest value is 1; for densities there is no such bound, and
+value, ``Draw`` sums over its branches weighted with their probabilities, ``End`` is 1 or 0. Two bounds
+follow. Leaving branches out can only lower p, so the listed ones give a lower bound. Adding for each ``Draw``
+the mass that no branch lists, times the largest value that the rest of the event could take, gives an upper
+bound. For shown values with probabilities that largest value is 1. For densities there is no such bound, and
 an incomplete tree is refused. ∎ (Branches of one draw have distinct values, so no mass is counted twice.)
 
-Several events are disjoint, since they are distinct; their trees must be parts of one program on either side
-(``one_program``), and their probabilities may not add up to more than 1.
+Several events are disjoint, since they are distinct. Their trees must be parts of one program on either side
+(``one_program``), and their probabilities must add up to at most 1.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ MAX_DEPTH = 300
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """The end of a path: ``reached`` says whether exactly the event was shown."""
+    """The end of a path. ``reached`` states whether exactly the event was shown."""
 
     reached: bool
 
@@ -54,7 +53,7 @@ class End:
 
 @dataclass(frozen=True, kw_only=True)
 class See:
-    """The next value of the event is drawn from ``distribution`` and shown to ``to``."""
+    """The next value of the event, drawn from ``distribution`` and shown to ``to``."""
 
     site: str
     to: Audience
@@ -72,7 +71,7 @@ class See:
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """A hidden draw: ``branches`` pairs each listed value with what follows."""
+    """A hidden draw. ``branches`` pairs each listed value with the tree that follows."""
 
     site: str
     distribution: Distribution
@@ -88,7 +87,7 @@ Tree = Draw | See | End
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A sequence of shown values, and how either input can produce it."""
+    """A sequence of shown values, and how each input can produce it."""
 
     values: Sequence[Any]
     recorded: Tree
@@ -103,29 +102,31 @@ class Event:
 
 
 def mixture_body(events: Iterable[Event], *, view: View) -> dict[str, Any]:
-    """The body of a ``mixture`` witness: distinct events with both trees."""
+    """Return the body of a ``mixture`` witness: distinct events, each with both trees."""
     return {"view": view.to_json(), "events": [event.to_json() for event in events]}
 
 
 def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
-    """The lower bound on the claim's quantity that the events give; ``None`` for an infinite log-ratio.
+    """Return the lower bound on the claim's quantity that the events give, or ``None`` for an infinite
+    log-ratio.
 
-    epsilon: log P(union) - log P'(union), for densities with a single event only. delta: P(union) - e^epsilon
-    P'(union). Raises ``CertificateError`` where the events are malformed, not disjoint, or cannot speak about
-    the claim, and where no program can have these probabilities on one of its two inputs.
+    The bound on epsilon is log P(union) - log P'(union), for densities with a single event only. The bound on
+    delta is P(union) - e^epsilon P'(union). Raise ``CertificateError`` if the events are malformed, not
+    disjoint, or not evidence for this kind of claim, and if no program can have these probabilities on one of
+    its two inputs.
     """
     if not isinstance(events, list) or not events:
-        raise CertificateError("a mixture must list at least one event; re-create the witness.")
+        raise CertificateError("a mixture must list at least one event.")
     reader = _Reader(view)
     here, there, least = arb(0), arb(0), arb(0)
     for data in events:
         low, least_there, high = reader.event(data)
         here, there, least = here + low, there + high, least + least_there
     if len({key_of(_decoded(data["values"])) for data in events}) != len(events):
-        raise CertificateError("the events of a mixture must be distinct; merge them.")
+        raise CertificateError("the events of a mixture must be distinct.")
     if reader.densities and (len(events) > 1 or isinstance(claim, ApproxDP)):
         raise CertificateError(
-            "events with densities have probability 0 and cannot be added up; use one event and a pure claim."
+            "events with densities have probability 0 and cannot be added up. Use one event and a pure claim."
         )
     if not reader.densities:
         _require_probabilities(recorded=here, neighbour=least)
@@ -133,38 +134,33 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
         return lower_short(here - ball(exact(claim.epsilon)).exp() * there)
     if not isinstance(claim, PureDP | Accounting):
         raise CertificateError(
-            f"a mixture must be for a pure, an accounting or an approx-dp claim, got {claim.type!r}; use "
-            "another form."
+            f"a mixture must be for a pure, an accounting or an approx-dp claim, got {claim.type!r}."
         )
     if not here > 0:
-        raise CertificateError(
-            "the event must have positive probability on the recorded side; choose another event."
-        )
+        raise CertificateError("the event must have positive probability on the recorded side.")
     if there.is_zero():
         return None
     return lower_short(here.log() - ball(upper_exact(there)).log())
 
 
 def _require_probabilities(**totals: arb) -> None:
-    """Disjoint events have at most probability 1 together, on either side."""
+    """Require that disjoint events have a total probability of at most 1 on either side."""
     for side, total in totals.items():
         if total > 1:
             raise CertificateError(
-                f"the probabilities of the events must add up to at most 1 on the {side} side, they add up "
-                f"to at least {lower_short(total)}; re-create the witness."
+                f"the probabilities of the events must add up to at most 1 on the {side} side, got at least "
+                f"{lower_short(total)}."
             )
 
 
 def _decoded(values: Any) -> list[Any]:
     if not isinstance(values, list):
-        raise CertificateError(
-            f"an event's values must be a list, got {type(values).__name__}; re-create the witness."
-        )
+        raise CertificateError(f"an event's values must be a list, got {type(values).__name__}.")
     return [decode_value(value) for value in values]
 
 
 class _Reader:
-    """Evaluates trees from JSON, with limits, and keeps track of what kind of values the events have."""
+    """An evaluator of trees from JSON, with limits. It records the kind of values that the events have."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -174,7 +170,7 @@ class _Reader:
         self.programs = {side: OneProgram(side) for side in ("recorded", "neighbour")}
 
     def event(self, data: Any) -> tuple[arb, arb, arb]:
-        """Lower end of P, lower and upper end of P', as balls."""
+        """Return the lower end of P, and the lower and upper end of P', as balls."""
         values = _decoded(data["values"])
         self.measures = {}
         self._survey(data["recorded"], 0)
@@ -189,14 +185,14 @@ class _Reader:
         return low, least, high
 
     def _survey(self, node: Any, shown: int, depth: int = 0) -> None:
-        """Note the kind of the distribution at each position, on every path: mixing densities with
-        probabilities has no meaning.
+        """Record the kind of the distribution at each position, on every path.
+
+        A mix of densities and probabilities at one position has no meaning.
         """
         self.nodes -= 1
         if self.nodes < 0 or depth > MAX_DEPTH:
             raise CertificateError(
-                f"a mixture must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use fewer "
-                "branches."
+                f"a mixture must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more."
             )
         if "draw" in node:
             for branch in node["branches"]:
@@ -205,8 +201,7 @@ class _Reader:
             measure = distribution_from_json(node["law"]).base_measure
             if self.measures.setdefault(shown, measure) is not measure:
                 raise CertificateError(
-                    f"shown value {shown} must be of one kind (density or probability) on all paths; it is "
-                    "not an event of this form."
+                    f"shown value {shown} must be of one kind (density or probability) on all paths."
                 )
             self._survey(node["then"], shown + 1, depth + 1)
 
@@ -216,10 +211,7 @@ class _Reader:
         if "see" in node:
             return self._see(node, values, shown, upper=upper)
         if node.keys() != {"end"} or not isinstance(node["end"], bool):
-            raise CertificateError(
-                f"a node must be a draw, a see or an end, got {sorted(map(str, node))}; re-create the "
-                "witness."
-            )
+            raise CertificateError(f"a node must be a draw, a see or an end, got {sorted(map(str, node))}.")
         # A path that shows fewer values than the event does not show the event.
         return arb(1) if node["end"] and shown == len(values) else arb(0)
 
@@ -227,8 +219,8 @@ class _Reader:
         audience = frozenset(Principal(str(name)) for name in node["to"])
         if not self.view.sees(audience):
             raise CertificateError(
-                f"site {node['see']!r} must be seen by the view {self.view}, it goes to {node['to']}; sum "
-                "it out as a draw."
+                f"site {node['see']!r} must be seen by the view {self.view}, but it goes to {node['to']}. "
+                "Sum it out as a draw."
             )
         if shown >= len(values):
             return arb(0)
@@ -239,15 +231,12 @@ class _Reader:
         distribution = distribution_from_json(node["law"])
         if distribution.base_measure is not BaseMeasure.COUNTING:
             raise CertificateError(
-                f"draw {node['draw']!r}: a hidden distribution must have atoms to be summed out, "
-                f"{distribution.name} has "
-                "none; force or show it."
+                f"draw {node['draw']!r}: a hidden distribution must have atoms to be summed out, but "
+                f"{distribution.name} has none."
             )
         listed = [decode_value(branch["value"]) for branch in node["branches"]]
         if len({key_of(value) for value in listed}) != len(listed):
-            raise CertificateError(
-                f"draw {node['draw']!r}: the branches must have distinct values; merge them."
-            )
+            raise CertificateError(f"draw {node['draw']!r}: the branches must have distinct values.")
         weights = [distribution.logp_ball(value).exp() for value in listed]
         total = arb(0)
         for weight, branch in zip(weights, node["branches"], strict=True):
@@ -262,25 +251,26 @@ class _Reader:
         shown: int,
         length: int,
     ) -> arb:
-        """The mass that no branch lists, which could produce the event with density at most 1 (for
-        probabilities).
+        """Return the mass that no branch lists.
+
+        It could produce the event with density at most 1 if the rest has probabilities.
         """
         if _covers(distribution, listed):
             return arb(0)
         if any(self.measures.get(position) is BaseMeasure.LEBESGUE for position in range(shown, length)):
             raise CertificateError(
-                "a draw before a density must list all its values: no bound on the density of the rest is "
-                "known."
+                "a draw before a density must list all its values, because the density of the rest has no "
+                "known bound."
             )
         missing = upper_exact(1 - sum(weights, arb(0)))
         return ball(max(missing, Fraction(0)))
 
 
 def _covers(distribution: Distribution, listed: Sequence[Any]) -> bool:
-    """Whether the listed values are all the atoms of a distribution with finitely many."""
+    """Return whether the listed values are all the atoms of a distribution with finitely many atoms."""
     try:
-        # One more than listed is enough to see that some are missing; a huge distribution from a file is not
-        # enumerated.
+        # One more atom than listed shows that some are missing. A file may name a huge distribution, which
+        # must not be enumerated.
         atoms = {key_of(value) for value, _ in islice(distribution.atoms(), len(listed) + 1)}
     except NotTractableError:
         return False

@@ -1,9 +1,10 @@
-"""Witnesses against claims about noise: one point, re-computed in balls from the distribution alone.
+"""Witnesses against claims about noise: one point, recomputed in balls from the distribution alone.
 
-``tilt``: a number t at which K(t) = log E exp(tX) is above v t^2 / 2. The bound is the lower end of 2 K(t) /
-t^2, which every variance proxy must reach; ``None`` where K(t) is infinite. For a class of bounded
-distributions the
-worst one near t = 0 stands in. ``tail-mass``: an event; the bound is the lower end of its probability.
+Form ``tilt``: a number t at which K(t) = log E exp(tX) is above v t^2 / 2. The bound is the lower end of 2
+K(t) / t^2, which every variance proxy must reach. It is ``None`` if K(t) is infinite. For a class of bounded
+distributions the worst distribution near t = 0 is used.
+
+Form ``tail-mass``: an event. The bound is the lower end of its probability.
 
 The body names the noise as the rules ``cumulant`` and ``tail`` do.
 """
@@ -28,24 +29,23 @@ NoiseClaim = SubGaussian | SubExponential | TailBound
 
 
 def recompute_noise(witness: Witness, claim: NoiseClaim) -> Fraction | None:
-    """A lower bound on the claim's quantity, ``None`` for an infinite one.
+    """Return a lower bound on the claim's quantity, ``None`` for an infinite one.
 
-    Raises ``CertificateError`` if the witness is malformed, of another form or about other noise, has a t
-    outside the claim's range, or states more than it gives.
+    Raise ``CertificateError`` if the witness is malformed, of another form or about other noise, has a t
+    outside the claim's range, or states a larger bound than it gives.
     """
     form = "tail-mass" if isinstance(claim, TailBound) else "tilt"
     if witness.form != form or witness.quantity != claim.quantity:
         raise CertificateError(
             f"a witness against a {claim.type} claim must be of the form {form!r} and bound "
-            f"{claim.quantity!r}, got {witness.form!r} and {witness.quantity!r}; re-create it."
+            f"{claim.quantity!r}, got {witness.form!r} and {witness.quantity!r}."
         )
     body = Parameters(witness.body, rule=f"witness ({form})")
     found = _tail_mass(body, claim) if isinstance(claim, TailBound) else _tilt(body, claim)
     body.finish()
     if found is not None and (witness.bound is None or witness.bound > found):
         raise CertificateError(
-            f"the stated bound must be at most the re-computed one, {shown(found)}; the witness claims "
-            "too much."
+            f"the witness claims too much: its bound must be at most the recomputed one, {shown(found)}."
         )
     return found
 
@@ -55,7 +55,7 @@ def _tilt(body: Parameters, claim: SubGaussian | SubExponential) -> Fraction | N
     _require_subject(subject(body, described)[0], claim.of)
     t = body.number("t")
     if t == 0 or (isinstance(claim, SubExponential) and abs(t) * exact(claim.scale) > 1):
-        raise CertificateError(f"t must be in the claim's range and not 0, got {t}; choose another point.")
+        raise CertificateError(f"t must be in the claim's range and not 0, got {t}.")
     worst = noise.attained
     return None if worst.infinite_at(t) else lower_short(ratio(worst, t))
 
@@ -70,6 +70,5 @@ def _tail_mass(body: Parameters, claim: TailBound) -> Fraction:
 def _require_subject(words: str, wanted: str) -> None:
     if words != wanted:
         raise CertificateError(
-            f"the witness must be about what the claim names, {wanted[:200]!r}, got {words[:200]!r}; write "
-            "it for the claim."
+            f"the witness must be about what the claim names, {wanted[:200]!r}, got {words[:200]!r}."
         )

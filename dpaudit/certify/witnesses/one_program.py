@@ -1,12 +1,12 @@
-"""Whether the events of a mixture are events of one program: where their trees share a history, the next site
-is the same one.
+"""Check that the events of a mixture belong to one program: after the same history, the next site is the
+same.
 
-Each event of a mixture brings a tree of its own for either input. A *history* is what has happened so far:
-the hidden draws with their values and what was shown. After one history a program has one next site, with one
-distribution and one audience, or it ends. An end that does not reach the event is no statement about the
-program (it may stand for all that cannot become the event any more) and agrees with everything.
+Each event of a mixture has its own tree for either input. A *history* is the sequence of hidden draws with
+their values and of shown values so far. After one history a program has one next site, with one distribution
+and one audience, or it ends. An end that does not reach the event states nothing about the program (it may
+stand for all continuations that cannot become the event any more), so it is compatible with everything.
 
-∎ Trees that agree are parts of one tree, in which distinct events have no path in common, so that their
+∎ Compatible trees are parts of one tree, in which distinct events have no path in common, so that their
 probabilities add up to at most 1.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["OneProgram", "key_of"]
 
 
 class OneProgram:
-    """The next site after every history that the trees of one side name."""
+    """The next site after every history in the trees of one side."""
 
     def __init__(self, side: str) -> None:
         self._side = side
@@ -30,8 +30,10 @@ class OneProgram:
         self._next: dict[int, Any] = {}
 
     def add(self, node: Mapping[str, Any], values: Sequence[Any]) -> None:
-        """Add the tree of the event ``values``. Raises ``CertificateError`` where an earlier one has another
-        next site after the same history."""
+        """Add the tree of the event ``values``.
+
+        Raise ``CertificateError`` if an earlier tree has another next site after the same history.
+        """
         self._walk(node, values, 0, -1)
 
     def _walk(self, node: Mapping[str, Any], values: Sequence[Any], shown: int, history: int) -> None:
@@ -48,7 +50,7 @@ class OneProgram:
             self._meet(history, ("end", "", None, None))
 
     def _after(self, history: int, value: Any) -> int:
-        """The number of the history that goes on with ``value``."""
+        """Return the number of the history that continues with ``value``."""
         return self._histories.setdefault((history, value), len(self._histories))
 
     def _meet(self, history: int, site: tuple[Any, ...]) -> None:
@@ -57,14 +59,13 @@ class OneProgram:
             first, second = (f"{item[0]} {str(item[1])[:40]!r}" for item in (other, site))
             raise CertificateError(
                 "the events of a mixture must come from one program: after the same history on the "
-                f"{self._side} side it must go on with one site and distribution, got {first} and "
-                f"{second} with "
-                "different distributions or audiences; re-create the witness."
+                f"{self._side} side it must continue with one site, distribution and audience, got {first} "
+                f"and {second} with different distributions or audiences."
             )
 
 
 def key_of(value: Any) -> Any:
-    """A key under which equal outcomes are equal, whatever number or sequence type they come in, NaN too."""
+    """Return a key that is equal for equal outcomes, for every number or sequence type, NaN included."""
     if hasattr(value, "tolist"):
         return key_of(value.tolist())
     if isinstance(value, dict):

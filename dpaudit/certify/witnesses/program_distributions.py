@@ -1,9 +1,8 @@
-"""Witness of a program of finite data and finite draws: the trees of all data sets, and the largest ratio.
+"""A witness of a program with finite data and draws: the trees of all datasets, and the largest ratio.
 
-The body holds what ``finite_t0`` reads: one tree for each data set, with exact probabilities. The
-distributions of
-what is shown are added up from them, and all neighbours are compared. As in a proof, that the trees are the
-program's is not in the file: ``dpaudit verify --suite`` explores again.
+The body holds the input of ``finite_t0``: one tree for each dataset, with exact probabilities. The output
+distributions are added up from the trees, and all neighbours are compared. As with a proof, the file cannot
+show that the trees are the program's. ``dpaudit verify --suite`` explores the program again.
 """
 
 from __future__ import annotations
@@ -24,12 +23,15 @@ FIELDS = {"view", "data", "adjacency", "trees"}
 
 
 def program_distributions_bound(body: Mapping[str, Any], claim: Any) -> Fraction | None:
-    """A lower bound on epsilon, ``None`` for an infinite one. Raises ``CertificateError`` for malformed trees
-    and for a claim that is not about exactly these data and neighbours."""
+    """Return a lower bound on epsilon, ``None`` for an infinite one.
+
+    Raise ``CertificateError`` for malformed trees, and for a claim that is not about exactly these data and
+    neighbours.
+    """
     if body.keys() != FIELDS:
         raise CertificateError(
             f"the body of a witness by exact distributions must have the fields {sorted(FIELDS)}, got "
-            f"{sorted(map(str, body))[:8]}; re-create it."
+            f"{sorted(map(str, body))[:8]}."
         )
     try:
         require_claim(claim, body["data"], body["adjacency"], whole=True)

@@ -1,40 +1,32 @@
-"""Re-computing a witness: its loss in balls, from the recorded distributions and values alone.
+"""Recompute a witness: its loss in balls, from the recorded distributions and values alone.
 
-Forms. In each, site names only label; what counts are distributions, values and who sees them.
+In every form, site names are only labels. The loss depends on distributions, values and their audience.
 
-``transcript``: both inputs, and the sites that the view sees, each with its distribution on both sides and
-the value
-that came out (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
-p(value) - log p'(value). Sites whose distribution is the same on both sides contribute nothing and are left
-out.
+* ``transcript``: both inputs, and the sites that the view sees, each with its distribution on both sides and
+its
+  value (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log p(value) -
+  log p'(value). Sites with equal distributions on both sides contribute nothing and are omitted.
+* ``leak``: such sites as a common prefix, possible on both sides, and then an output that the neighbour shows
+  differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
+  infinite and the bound is ``None``. For an (epsilon, delta) claim the bound is the prefix's probability, and
+  all random sites of the prefix must be listed, whether their distributions differ or not.
+* ``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of
+its hidden
+  draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's from
+  above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio. For an
+  (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
+* ``release``: one site with nothing random before it, for any claim (``release``). * ``prefix-release``: such
+a site after others with probabilities, for an (epsilon, delta) claim (``release``). * ``divergence``: integer
+noise compared with its shift, for Renyi and concentrated DP (``divergence``). * ``program-event``: an outcome
+in the tree of a program's decisions (``program_event``). * ``program-distributions``: the trees of a program
+with finite data and draws, for all data
+  (``program_distributions``).
+* ``tables``: the probabilities of all that the view can see, on both inputs (``tables``).
+* ``window-event``: a sequence of public decisions of an index policy (``window_event``).
 
-``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour
-shows differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
-infinite, the bound ``None``; of an (epsilon, delta) claim the bound is the prefix's probability, of which all
-random sites must be listed, whether their distributions moved or not.
-
-``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its
-hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's
-from above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio; for
-an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
-
-``release``: one site with nothing random before it, for any claim (``release``).
-
-``prefix-release``: such a site after others with probabilities, for an (epsilon, delta) claim (``release``).
-
-``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
-
-``program-event``: an outcome in the tree of a program's decisions (``program_event``).
-
-``program-distributions``: the trees of a program of finite data and draws, for all data
-(``program_distributions``).
-
-``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
-
-What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the distributions
-are
-those of the program, that no site was left out, and that near a forced value of a continuous distribution the
-program takes the same branches.
+A file cannot show that the distributions are those of the program, that no site was left out, and that near a
+forced value of a continuous distribution the program takes the same branches. A replay of the program shows
+it (``dpaudit verify --suite``).
 """
 
 from __future__ import annotations
@@ -76,14 +68,14 @@ from dpaudit.kernel.kernel_t0 import legible, shown
 
 __all__ = ["recompute"]
 
-#: Working precision: offsets and values are dyadic, so this leaves an enclosure far below any margin.
+#: Working precision. Offsets and values are dyadic, so the width of an enclosure is far below any margin.
 BITS = 256
 
-#: As many as a run may have (``coins.limits``).
+#: The limit of one run (``coins.limits``).
 MAX_SITES = 200_000
 ORIGINS = ("sampled", "forced", "enumerated")
 
-#: The fields of a body, by form; the forms that are not here check their own.
+#: The fields of a body, by form. The other forms check their own fields.
 _BODIES = {
     "transcript": {"view", "inputs", "sites"},
     "leak": {"view", "inputs", "sites", "leak"},
@@ -98,11 +90,26 @@ _BODIES = {
 
 
 def recompute(witness: Witness, claim: Claim) -> Fraction | None:
-    """Re-compute a witness against ``claim``: a lower bound on its quantity, ``None`` for an infinite one.
+    """Recompute a witness against ``claim``.
 
-    Raises ``CertificateError``, with the reason, if the witness is malformed, is for another view or
-    quantity, rests on something that the view does not see, states a larger bound than the recorded
-    distributions and values give, or is of a form that cannot speak about the claim.
+    Parameters
+    ----------
+    witness : Witness
+        The witness, usually from a file.
+    claim : Claim
+        The claim that it is evidence against.
+
+    Returns
+    -------
+    Fraction or None
+        A lower bound on the claim's quantity, ``None`` for an infinite one.
+
+    Raises
+    ------
+    CertificateError
+        The witness is malformed, is for another view or quantity, depends on something that the view does not
+        see, states a larger bound than the recorded distributions and values give, or is of a form that
+        cannot support this kind of claim.
     """
     if isinstance(claim, NoiseClaim):
         return recompute_noise(witness, claim)
@@ -111,9 +118,7 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     stated = View.from_json(witness.body["view"])
     require_written_so(stated.to_json(), witness.body["view"], name="the view")
     if stated != view:
-        raise CertificateError(
-            f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
-        )
+        raise CertificateError(f"the witness must be in the claim's view ({view}), got {stated}.")
     with precision(BITS):
         if witness.form == "window-event":
             bound: Fraction | None = _window_event_bound(witness, claim, view)
@@ -137,48 +142,46 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     if bound is not None and (witness.bound is None or witness.bound > bound):
         stated_bound = "infinity" if witness.bound is None else shown(witness.bound)
         raise CertificateError(
-            f"the stated bound must be at most the re-computed one, {shown(bound)}, got "
-            f"{stated_bound}; the witness claims too much."
+            f"the witness claims too much: its bound must be at most the recomputed one, {shown(bound)}, got "
+            f"{stated_bound}."
         )
     return bound
 
 
 def _require_about(witness: Witness, claim: Claim) -> None:
-    """A witness must be of a form and a quantity that can speak about the claim."""
+    """Require a form and a quantity that can be evidence about the claim."""
     if not isinstance(claim, PrivacyClaim | AccountingClaim):
         raise CertificateError(
-            f"a witness must be for a claim about privacy, an accounting or noise, got {claim.type!r}; use "
-            "an estimate."
+            f"a witness must be for a claim about privacy, an accounting or noise, got {claim.type!r}. Use "
+            "an estimate instead."
         )
     if witness.quantity != claim.quantity:
         raise CertificateError(
-            f"the witness must bound the claim's quantity {claim.quantity!r}, got {witness.quantity!r}; "
-            "write it for the claim."
+            f"the witness must bound the claim's quantity {claim.quantity!r}, got {witness.quantity!r}."
         )
     if witness.origin not in ORIGINS:
-        raise CertificateError(
-            f"a witness's origin must be one of {ORIGINS}, got {witness.origin!r}; re-create it."
-        )
+        raise CertificateError(f"a witness's origin must be one of {ORIGINS}, got {witness.origin!r}.")
     _require_fields(witness)
 
 
 def _require_fields(witness: Witness) -> None:
-    """What a reader is shown of a witness must be what is checked of it: words, both inputs, nothing else."""
+    """Require a description, both inputs, and no field that would be shown but not checked."""
     if not legible(witness.description):
-        raise CertificateError("a witness must say in words what the pair and the event are; describe it.")
+        raise CertificateError("a witness must describe the pair and the event in its description.")
     wanted = _BODIES.get(witness.form)
     if wanted is not None and witness.body.keys() != wanted:
         raise CertificateError(
             f"the body of a {witness.form} witness must have the fields {sorted(wanted)}, got "
-            f"{sorted(map(str, witness.body))[:8]}; re-create it."
+            f"{sorted(map(str, witness.body))[:8]}."
         )
     if wanted is not None and "inputs" in wanted:
         require_inputs(witness.body["inputs"])
 
 
 def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
-    """A sequence of public decisions. Its body states the mechanism's epsilon: for another claim than that
-    one the event says nothing.
+    """Return the bound of a sequence of public decisions.
+
+    The body states the mechanism's epsilon. The event is no evidence about a claim with another epsilon.
     """
     if not (
         isinstance(claim, PureDP)
@@ -191,23 +194,18 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
             f"{claim.in_words()}."
         )
     if not view.sees(frozenset([PUBLIC])):
-        raise CertificateError(
-            f"a window event is about public decisions, which the view ({view}) must see; write it for "
-            "that view."
-        )
+        raise CertificateError(f"a window event is about public decisions, which the view ({view}) must see.")
     stated = read_exact(witness.body["epsilon"], name="epsilon")
     if stated != exact(claim.epsilon):
-        raise CertificateError(
-            f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}; write it for the claim."
-        )
+        raise CertificateError(f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}.")
     return window_event_bound(witness.body)
 
 
 def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | None:
     if not isinstance(claim, PureDP | Accounting) and witness.form != "leak":
         raise CertificateError(
-            f"one transcript never refutes a {claim.type} claim: the event may be too rare to matter; sum "
-            "events out (form 'mixture')."
+            f"one transcript never refutes a {claim.type} claim, because its event may be too rare. Use a "
+            "witness of the form 'mixture'."
         )
     sites = _read_sites(witness.body["sites"], view)
     if witness.origin != "sampled":
@@ -219,7 +217,7 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
     if witness.form != "transcript":
         raise CertificateError(
             "a witness's form must be transcript, leak, release, mixture, divergence or tables, got "
-            f"{witness.form!r}; re-create it."
+            f"{witness.form!r}."
         )
     total = arb(0)
     for site in sites:
@@ -229,14 +227,14 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
     if total > 0:  # +inf: the outcome is impossible on the neighbour
         return None
     raise CertificateError(
-        f"the loss must be a number or +infinity, got {total}; the outcome is impossible on the recorded "
+        f"the loss must be a number or +infinity, got {total}: the outcome is impossible on the recorded "
         "side."
     )
 
 
 def _read_sites(data: Any, view: View) -> list[AnySite]:
     if not isinstance(data, list) or len(data) > MAX_SITES:
-        raise CertificateError(f"a witness's sites must be a list of at most {MAX_SITES}; re-create it.")
+        raise CertificateError(f"a witness's sites must be a list of at most {MAX_SITES} sites.")
     read = KnownDistributions()
     sites: list[AnySite] = [
         WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item, read=read)
@@ -245,36 +243,35 @@ def _read_sites(data: Any, view: View) -> list[AnySite]:
     for item, site in zip(data, sites, strict=True):
         if item.keys() != site.fields:
             raise CertificateError(
-                f"site {site.site!r} must have the fields that dpaudit writes, got {sorted(item)[:10]}; "
-                "re-create the witness."
+                f"site {site.site!r} must have the fields that dpaudit writes, got {sorted(item)[:10]}."
             )
     for site in sites:
         if not view.sees(site.to):
             raise CertificateError(
-                f"site {site.site!r} must be seen by the view {view}, it goes to "
-                f"{sorted(map(str, site.to))}; leave it out or sum it out."
+                f"site {site.site!r} must be seen by the view {view}, but it goes to "
+                f"{sorted(map(str, site.to))}. Leave it out or sum it out."
             )
         if (
             isinstance(site, WitnessSite)
             and site.distribution.base_measure is not site.distribution_neighbour.base_measure
         ):
             raise CertificateError(
-                f"site {site.site!r}: both distributions must be of one kind (density or "
-                "probabilities), they "
-                "differ; write it as a leak."
+                f"site {site.site!r}: both distributions must be of one kind (density or probabilities). "
+                "Write a site that differs in kind as a leak."
             )
     return sites
 
 
 def _require_positive_box(site: AnySite) -> None:
-    """A forced value of a continuous distribution counts only inside the support, where the loss is
-    continuous; one outside the neighbour's is infinite.
+    """Require that a forced value of a continuous distribution lies inside the support, where the loss is
+    continuous.
+
+    A value outside the neighbour's support has an infinite loss.
     """
     if isinstance(site, WitnessSession) or site.distribution.base_measure is not BaseMeasure.LEBESGUE:
         if not site.log_densities()[0] > arb("-inf"):
             raise CertificateError(
-                f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force "
-                "another one."
+                f"site {site.site!r}: a forced outcome is impossible, its probability is 0."
             )
         return
     around = [_nudged(site.value, -1), _nudged(site.value, 1)]
@@ -283,13 +280,12 @@ def _require_positive_box(site: AnySite) -> None:
     if not all(here) or len(there) != 1:
         raise CertificateError(
             f"site {site.site!r}: a forced value must lie inside the support, not at an end of it, got "
-            f"{site.value!r}; "
-            f"force another one."
+            f"{site.value!r}."
         )
 
 
 def _nudged(value: Any, direction: int) -> Any:
-    """The value moved by about one part in a billion."""
+    """Return the value changed by about one part in a billion."""
     moved = np.asarray(value, dtype=float)
     moved = moved + direction * 2.0**-30 * np.maximum(1.0, np.abs(moved))
     return moved if moved.shape else float(moved)

@@ -1,42 +1,36 @@
-"""One release under both inputs, with nothing random before it: what its two distributions say about any
-claim.
+"""One release under both inputs, with nothing random before it: lower bounds from its two distributions.
 
-``release``: a site with its distribution P on the recorded input and Q on the neighbour. Where no randomness
-comes
-before it, on either input, both are the distributions of what the adversary sees there, whatever the program
-does
-afterwards: an event of that release is an event of the transcript, and a divergence can only grow by what is
-seen besides. So each number below is a lower bound for the program.
+Form ``release``: a site with its distribution P on the recorded input and Q on the neighbour. If no
+randomness precedes it on either input, P and Q are the distributions of what the adversary sees there,
+whatever the program does afterwards: an event of that release is an event of the transcript, and a divergence
+can only grow by further outputs. So each number below is a lower bound for the program.
 
-Gaussian noise moved by D (a scalar, or independent coordinates): with m^2 = |D|^2 / variance the pair is that
-of N(0, 1) and N(m, 1), by a rotation and post-processing in both directions. Hence mu = m, rho = m^2/2, the
-Rényi divergence of order a is a m^2/2, and delta(e) = Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m), the
+Gaussian noise shifted by D (a scalar, or independent coordinates): with m^2 = |D|^2 / variance the pair is
+equivalent to N(0, 1) and N(m, 1), by a rotation and post-processing in both directions. Hence mu = m, rho =
+m^2/2, the Rényi divergence of order a is a m^2/2, and delta(e) = Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m), the
 probability of a half-space (Dong, Roth and Su 2022; Balle and Wang 2018). All are equalities.
 
 Any other pair is cut into a finite one: ``parts`` names coordinates, and for each of them ``points`` (a range
-of integers, or of indices) or ``cuts`` of the line; both distributions give each piece its mass. With masses
-p_i, q_i of disjoint pieces (which need not have mass 1 together: what is left out is dropped),
+of integers, or of indices) or ``cuts`` of the line. Both distributions give each piece its mass. With masses
+p_i, q_i of disjoint pieces (which need not have total mass 1: other pieces are dropped),
 
 * delta(e) >= the sum over any pieces of p_i - exp(e) q_i;
-* mu >= t - s, where Phi(t) is at most P(S) and Phi(s) at least Q(S), for any union S of pieces;
+* mu >= t - s, if Phi(t) is at most P(S) and Phi(s) at least Q(S), for any union S of pieces;
 * the Rényi divergence of order a is at least log(sum of p_i^a q_i^(1-a)) / (a - 1) (all terms are positive,
-  and merging outcomes never raises a divergence); rho is at least that over a;
+  and merging outcomes never raises a divergence); rho is at least this bound over a;
 * epsilon >= log(P(S) / Q(S)).
 
 Coordinates are independent under either distribution. Their Rényi divergences add up. For events their
-product is
-formed coordinate by coordinate, and pieces of nearly the same ratio are merged, which is post-processing of
-both sides alike. ∎
+product is formed coordinate by coordinate, and pieces of nearly the same ratio are merged, which is a
+post-processing of both sides alike. ∎
 
-``prefix-release``, for (epsilon, delta): random sites with probabilities come first, all of them seen, and
-came out in one way, of probability p on the recorded input and q on the neighbour. The release has
-distributions P and
-Q given that. With S any set of its outcomes the event is that way and then S, so that delta(e) is at least
-p P(S) - exp(e) q Q(S): p times the bound above at e + log(q / p) for Gaussian noise, and a sum over pieces of
-p p_i - exp(e) q q_i otherwise.
+Form ``prefix-release``, for (epsilon, delta): random sites with probabilities come first, all of them seen,
+with outcomes of joint probability p on the recorded input and q on the neighbour. Given these outcomes, the
+release has distributions P and Q. With S any set of its outcomes, the event is the prefix followed by S, so
+that delta(e) is at least p P(S) - exp(e) q Q(S). This is p times the bound above at e + log(q / p) for
+Gaussian noise, and a sum over pieces of p p_i - exp(e) q q_i otherwise.
 
-What a file cannot show is that nothing else random precedes the site, and that the distributions are the
-program's.
+A file cannot show that nothing else random precedes the site, and that the distributions are the program's.
 """
 
 from __future__ import annotations
@@ -67,7 +61,7 @@ from dpaudit.kernel.t2.gaussian import normal_cdf
 
 __all__ = ["Pieces", "gaussian_square", "pieces_of", "release_after", "release_bound"]
 
-#: Limits for untrusted files, and the number of pieces that a product is merged to.
+#: Limits for untrusted files, and the number of pieces that a product is merged into.
 MAX_PARTS, MAX_PIECES, MERGED = 64, 20_000, 400
 MAX_ORDER = 10_000
 
@@ -75,10 +69,11 @@ Pieces = list[tuple[arb, arb]]
 
 
 def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | None:
-    """The lower bound on the claim's quantity that a ``release`` body gives; ``None`` for an infinite one.
+    """Return the lower bound on the claim's quantity that a ``release`` body gives, or ``None`` for an
+    infinite one.
 
-    Raises ``CertificateError`` for a malformed body, a site that the view does not see, distributions of two
-    kinds, or pieces that say nothing.
+    Raise ``CertificateError`` for a malformed body, a site that the view does not see, distributions of two
+    kinds, or pieces that give no bound.
     """
     distribution, other = _distributions(body["site"], view)
     order = _order_of(body, claim)
@@ -95,16 +90,17 @@ def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | 
 
 
 def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, view: View) -> Fraction:
-    """The lower bound on delta of a release after a way of probability ``masses`` on the two inputs.
+    """Return the lower bound on delta of a release after outcomes of probability ``masses`` on the two
+    inputs.
 
-    Raises ``CertificateError`` as ``release_bound``, and for another claim, an order or a way that one input
-    cannot take.
+    Raise ``CertificateError`` as ``release_bound``, and for another claim, an order, or outcomes that are
+    impossible on one input.
     """
     here, there = masses
     if not isinstance(claim, ApproxDP) or body["order"] is not None:
         raise CertificateError("a release after other sites must be for an approx-dp claim, without order.")
     if not (here > 0 and there > 0):
-        raise CertificateError("the sites before a release must be possible on both inputs; cut it before.")
+        raise CertificateError("the sites before a release must be possible on both inputs.")
     distribution, other = _distributions(body["site"], view)
     epsilon = ball(exact(claim.epsilon))
     square = gaussian_square(distribution, other)
@@ -118,7 +114,7 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
     )
     try:
         if here * _largest_ratio(*written) <= epsilon.exp() * there:
-            return Fraction(0)  # no piece gains anything, and no union of them does
+            return Fraction(0)  # neither a piece nor a union of pieces has a positive term
         pieces = _product_of(*written)
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
@@ -128,22 +124,26 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
 
 @lru_cache(maxsize=16)
 def _coordinates_of(distribution: str, other: str, parts: str, bits: int) -> list[Pieces]:
-    """The pieces of each coordinate of a release at the working precision ``bits``, which is the current one:
-    a search looks at one pair of distributions after many ways that its outcomes before it came out."""
+    """Return the pieces of each coordinate of a release at the current working precision ``bits``.
+
+    The result is cached, because a search evaluates one pair of distributions after many different prefixes.
+    """
     one, two = (distribution_from_json(json.loads(text)) for text in (distribution, other))
     return [pieces_of(one, two, part) for part in json.loads(parts)]
 
 
 @lru_cache(maxsize=16)
 def _product_of(distribution: str, other: str, parts: str, bits: int) -> Pieces:
-    """The pieces of a release, as ``_coordinates_of`` has them."""
+    """Return the pieces of a release, with arguments as in ``_coordinates_of``."""
     return _product(_coordinates_of(distribution, other, parts, bits))
 
 
 @lru_cache(maxsize=16)
 def _largest_ratio(distribution: str, other: str, parts: str, bits: int) -> arb:
-    """A ball that no ratio of masses of a piece of the product, or of a union of such pieces, is above; not
-    finite where a piece may be impossible on the neighbour."""
+    """Return an upper bound, as a ball, on the mass ratio of every union of pieces of the product.
+
+    The ball is not finite if a piece may be impossible on the neighbour.
+    """
     largest = arb(1)
     for pieces in _coordinates_of(distribution, other, parts, bits):
         highest = arb(0)
@@ -155,54 +155,59 @@ def _largest_ratio(distribution: str, other: str, parts: str, bits: int) -> arb:
 
 
 def _gaussian_delta(square: Fraction, epsilon: arb) -> arb:
-    """delta at ``epsilon``, which may be negative, of Gaussian noise moved by so much, squared."""
+    """Return delta at ``epsilon``, which may be negative, for Gaussian noise with the squared shift
+    ``square``.
+    """
     mu = ball(square).sqrt()
     return normal_cdf(mu / 2 - epsilon / mu) - epsilon.exp() * normal_cdf(-mu / 2 - epsilon / mu)
 
 
 def _require_different(parts: Any) -> None:
-    """Each coordinate counts once. The part without one is the whole outcome, so it stands alone: of a single
-    number it is coordinate 0 as well."""
+    """Require that each coordinate is used once.
+
+    A part without a coordinate is the whole outcome, so it must be the only part: for a single number it is
+    coordinate 0 as well.
+    """
     if not isinstance(parts, list) or not 1 <= len(parts) <= MAX_PARTS:
-        raise CertificateError(f"a release must have 1 to {MAX_PARTS} parts; re-create the witness.")
+        raise CertificateError(f"a release must have 1 to {MAX_PARTS} parts.")
     coordinates = [part.get("coordinate") for part in parts]
     if len(set(coordinates)) < len(parts) or (None in coordinates and len(parts) > 1):
         raise CertificateError(
             "the parts of a release must be of different coordinates, or one part without, got "
-            f"{coordinates}; merge them."
+            f"{coordinates}."
         )
 
 
 def _distributions(site: Any, view: View) -> tuple[Distribution, Distribution]:
     if not isinstance(site, dict) or site.keys() != {"site", "to", "law", "law_neighbour"}:
-        raise CertificateError("a release must be one site with both distributions; re-create the witness.")
+        raise CertificateError("a release must be one site with both distributions.")
     if not view.sees(audience_of(site["to"])):
-        raise CertificateError(f"the release must be seen by the view {view}; it is no witness there.")
+        raise CertificateError(f"the release must be seen by the view {view}.")
     distribution, other = distribution_from_json(site["law"]), distribution_from_json(site["law_neighbour"])
     if distribution.base_measure is not other.base_measure or distribution.batch_shape != other.batch_shape:
         raise CertificateError(
-            "both distributions of a release must be of one kind and shape; write it as a leak."
+            "both distributions of a release must be of one kind and shape. Write it as a leak instead."
         )
     return distribution, other
 
 
 def _order_of(body: dict[str, Any], claim: Claim) -> Fraction:
-    """The Rényi order: the claim's, or that of the body; 1 where the claim needs none."""
+    """Return the Rényi order: the claim's or the body's, and 1 if the claim needs none."""
     notion = notion_of({"type": claim.type})
     stated = read_exact(body["order"], name="order") if body["order"] is not None else Fraction(1)
     if notion not in ("renyi-dp", "zcdp"):
         return Fraction(1)
     if not 1 < stated <= MAX_ORDER:
-        raise CertificateError(
-            f"order must be above 1 and at most {MAX_ORDER}, got {stated}; choose another."
-        )
+        raise CertificateError(f"order must be above 1 and at most {MAX_ORDER}, got {stated}.")
     if notion == "renyi-dp" and stated != exact(claim.order):  # type: ignore[attr-defined]
-        raise CertificateError(f"order must be the claim's, got {stated}; write it for the claim.")
+        raise CertificateError(f"order must be the claim's, got {stated}.")
     return stated
 
 
 def gaussian_square(distribution: Distribution, other: Distribution) -> Fraction | None:
-    """|D|^2 / variance of one Gaussian noise at two places; ``None`` for other distributions."""
+    """Return |D|^2 / variance of the same Gaussian noise at two offsets, or ``None`` for other
+    distributions.
+    """
     base = distribution.base if isinstance(distribution, Shifted) else distribution
     if not isinstance(base, Gaussian) or base != (other.base if isinstance(other, Shifted) else other):
         return None
@@ -231,35 +236,37 @@ def _gaussian_bound(square: Fraction, claim: Claim, order: Fraction) -> Fraction
     if notion == "approx-dp":
         epsilon = ball(exact(claim.epsilon))  # type: ignore[attr-defined]
         return max(lower_short(_gaussian_delta(square, epsilon)), Fraction(0))
-    return None  # no pure bound: the loss has no upper end
+    return None  # no pure bound: the loss is unbounded
 
 
 # Finite pairs
 
 
 def pieces_of(distribution: Distribution, other: Distribution, part: Any) -> Pieces:
-    """The masses of the pieces of one coordinate under both distributions."""
+    """Return the masses of the pieces of one coordinate under both distributions."""
     coordinate, points, cuts = part.get("coordinate"), part.get("points"), part.get("cuts")
     if part.keys() != {"coordinate", "points", "cuts"} or (points is None) == (cuts is None):
-        raise CertificateError("a part must have a coordinate and either points or cuts; re-create it.")
+        raise CertificateError("a part must have a coordinate and either points or cuts.")
     one, two = (_marginal(item, coordinate) for item in (distribution, other))
     if points is not None:
         return _at_points(one, two, points)
     places = [read_exact(cut, name="cut") for cut in cuts]
     if not 1 <= len(places) <= MAX_PIECES or sorted(set(places)) != places:
-        raise CertificateError(f"cuts must rise, 1 to {MAX_PIECES} of them; re-create the witness.")
+        raise CertificateError(f"cuts must rise, 1 to {MAX_PIECES} of them.")
     return [*zip(_cells(one, places), _cells(two, places), strict=True)]
 
 
 def _marginal(distribution: Distribution, coordinate: Any) -> Distribution:
-    """The distribution of one coordinate of independent copies; the distribution itself for ``None``."""
+    """Return the distribution of one coordinate of independent copies, or the distribution itself for
+    ``None``.
+    """
     if coordinate is None:
         return distribution
     offsets = _offsets(distribution)
     base = distribution.base if isinstance(distribution, Shifted | WrappedMod) else None
-    known = type(coordinate) is int and 0 <= coordinate < len(offsets)  # "0" would be a second 0
+    known = type(coordinate) is int and 0 <= coordinate < len(offsets)  # "0" would duplicate 0
     if base is None or base.batch_shape or not known:
-        raise CertificateError("a coordinate must be one of independent copies of a scalar; re-create it.")
+        raise CertificateError("a coordinate must be one of independent copies of a scalar.")
     offset = offsets[coordinate]
     if isinstance(distribution, WrappedMod):
         return WrappedMod(distribution.base, modulus=distribution.modulus, offset=int(offset))
@@ -268,33 +275,37 @@ def _marginal(distribution: Distribution, coordinate: Any) -> Distribution:
 
 def _at_points(one: Distribution, two: Distribution, points: Any) -> Pieces:
     if one.base_measure is not BaseMeasure.COUNTING or two.base_measure is not BaseMeasure.COUNTING:
-        raise CertificateError("points need distributions with probabilities, not densities; use cuts.")
+        raise CertificateError(
+            "points need distributions with probabilities, not densities. Use cuts instead."
+        )
     if one.batch_shape or two.batch_shape or not _both_scalar(one, two):
-        raise CertificateError("points need one scalar outcome, or two counts; name a coordinate.")
+        raise CertificateError("points need one scalar outcome, or two counts. Name a coordinate.")
     ends = [read_exact(end, name="points") for end in points]
     if len(ends) != 2 or any(end.denominator != 1 for end in ends):
-        raise CertificateError("points must be two integers, the first and the last; re-create the witness.")
+        raise CertificateError("points must be two integers, the first and the last.")
     low, high = map(int, ends)
     if not 0 <= high - low < MAX_PIECES:
-        raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
+        raise CertificateError(f"a release must have at most {MAX_PIECES} points.")
     bits = int(ctx.prec)
     return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
 
 
 def _masses(distribution: Distribution, low: int, high: int, bits: int) -> list[arb]:
-    """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
-    current one. Coordinates often have one noise at places of their own, and it is the noise's masses that
-    are kept."""
-    moved = 0
+    """Return the masses of the points from ``low`` to ``high`` at the current working precision ``bits``.
+
+    Coordinates often have the same noise at different offsets, so the masses of the unshifted noise are
+    cached.
+    """
+    offset = 0
     if (
         isinstance(distribution, Shifted)
         and isinstance(distribution.offset, Fraction)
         and distribution.offset.denominator == 1
     ):
-        moved, distribution = int(distribution.offset), distribution.base
+        offset, distribution = int(distribution.offset), distribution.base
     known = _known_masses(distribution, bits)
     found: list[arb] = []
-    for x in range(low - moved, high - moved + 1):
+    for x in range(low - offset, high - offset + 1):
         mass = known.get(x)
         if mass is None:
             mass = known[x] = distribution.logp_ball(_outcome_at(distribution, x)).exp()
@@ -304,25 +315,26 @@ def _masses(distribution: Distribution, low: int, high: int, bits: int) -> list[
 
 @lru_cache(maxsize=8)
 def _known_masses(distribution: Distribution, bits: int) -> dict[int, arb]:
-    """The masses of a distribution that were computed with so many ``bits``."""
+    """Return the cache of the masses of a distribution at a precision of ``bits``."""
     return {}
 
 
 def _outcome_at(distribution: Distribution, point: int) -> Any:
-    """The outcome that a point stands for: the integer, or for counts of two symbols the counts with so many
-    of the second."""
+    """Return the outcome of a point: the integer, or for counts of two symbols the counts with ``point``
+    second symbols.
+    """
     return np.array([distribution.users - point, point]) if isinstance(distribution, CountVector) else point
 
 
 def _both_scalar(one: Distribution, two: Distribution) -> bool:
-    """Whether both outcomes are one number: an integer, or of counts of two symbols the second."""
+    """Return whether both outcomes are one number: an integer, or the second of two counts."""
     if isinstance(one, CountVector) and isinstance(two, CountVector):
         return one.outcomes == two.outcomes == 2 and one.users == two.users
     return not one.event_ndim and not two.event_ndim
 
 
 def _cells(distribution: Distribution, cuts: Sequence[Fraction]) -> list[arb]:
-    """P(X <= c_1), P(c_1 < X <= c_2), ..., P(X > c_n), each from the side on which it is small."""
+    """Return P(X <= c_1), P(c_1 < X <= c_2), ..., P(X > c_n), each from the side on which it is small."""
     below, above = [distribution.cdf_ball(cut) for cut in cuts], [distribution.sf_ball(cut) for cut in cuts]
     found = [below[0]]
     for i in range(1, len(cuts)):
@@ -336,7 +348,7 @@ def _pieces_bound(coordinates: Sequence[Pieces], claim: Claim, order: Fraction) 
     if notion in ("renyi-dp", "zcdp"):
         total = sum((_renyi(pieces, order) for pieces in coordinates), arb(0))
         if not total.is_finite():
-            raise CertificateError("some piece must be possible on both sides; take other pieces.")
+            raise CertificateError("some piece must be possible on both sides.")
         divergence = max(lower_short(total), Fraction(0))
         return divergence if notion == "renyi-dp" else divergence / order
     pieces = _product(coordinates)
@@ -359,13 +371,13 @@ def _renyi(pieces: Pieces, order: Fraction) -> arb:
 
 
 def _product(coordinates: Sequence[Pieces]) -> Pieces:
-    """The product of independent coordinates, merged as it grows."""
+    """Return the product of independent coordinates, merged as it grows."""
     if len(coordinates) == 1:
         return coordinates[0]
     whole: Pieces = [(arb(1), arb(1))]
     for pieces in coordinates:
         merged = _merged(pieces, _log_ratios(pieces))
-        with np.errstate(invalid="ignore"):  # impossible on one side here, on the other side there
+        with np.errstate(invalid="ignore"):  # inf - inf: pieces that are impossible on opposite sides
             ratios = np.add.outer(_log_ratios(whole), _log_ratios(merged)).ravel()
         ratios[np.isnan(ratios)] = 0.0
         whole = _merged([(p * r, q * s) for p, q in whole for r, s in merged], ratios)
@@ -373,10 +385,12 @@ def _product(coordinates: Sequence[Pieces]) -> Pieces:
 
 
 def _merged(pieces: Pieces, ratios: Floats) -> Pieces:
-    """At most ``MERGED`` pieces, each a union of pieces of nearly one ratio; any union is post-processing.
+    """Return at most ``MERGED`` pieces, each a union of pieces of nearly one ratio. Any union is a
+    post-processing.
 
-    ``ratios`` are the logarithms of the ratios in floats (shape (pieces,)): they say what is merged with
-    what, and no mass comes from them."""
+    ``ratios`` are the logarithms of the ratios in floats (shape (pieces,)). They only decide which pieces are
+    merged.
+    """
     if len(pieces) <= MERGED:
         return [pieces[i] for i in np.argsort(ratios, kind="stable")]
     finite = np.isfinite(ratios)
@@ -392,12 +406,12 @@ def _merged(pieces: Pieces, ratios: Floats) -> Pieces:
 
 
 def _log_ratios(pieces: Pieces) -> Floats:
-    """log p - log q of each piece in floats: infinite where one mass may be 0, and 0 where both may."""
+    """Return log p - log q of each piece in floats: infinite if one mass may be 0, and 0 if both may be."""
     return np.array([_log_of(p) - _log_of(q) if p > 0 or q > 0 else 0.0 for p, q in pieces])
 
 
 def _log_of(mass: arb) -> float:
-    """The logarithm of the middle of a mass in a float; where a float cannot hold the mass, by balls."""
+    """Return the logarithm of the middle of a mass as a float, by balls if a float cannot hold the mass."""
     if not mass > 0:
         return -math.inf
     near = float(mass)
@@ -405,7 +419,7 @@ def _log_of(mass: arb) -> float:
 
 
 def _unions(pieces: Pieces) -> Pieces:
-    """The unions of the pieces of largest ratio: the best events (Neyman and Pearson)."""
+    """Return the unions of the pieces of largest ratio, which are the best events (Neyman and Pearson)."""
     found: Pieces = []
     p, q = arb(0), arb(0)
     for i in np.argsort(-_log_ratios(pieces), kind="stable"):
@@ -415,7 +429,9 @@ def _unions(pieces: Pieces) -> Pieces:
 
 
 def _gaussian_gap(p: arb, q: arb) -> Fraction:
-    """A lower bound on mu from one event: t - s with Phi(t) <= p and Phi(s) >= q; 0 where there is none."""
+    """Return a lower bound on mu from one event: t - s with Phi(t) <= p and Phi(s) >= q, or 0 if there is
+    none.
+    """
     low, high = lower_exact(p), upper_exact(q)
     if not low > 0 or not high < 1 or float(low) >= 1 or float(high) <= 0:
         return Fraction(0)
@@ -427,7 +443,7 @@ def _gaussian_gap(p: arb, q: arb) -> Fraction:
 
 
 def _log_ratio(unions: Pieces) -> Fraction | None:
-    """The largest log P(S) - log Q(S); ``None`` where Q(S) is 0 for certain."""
+    """Return the largest log P(S) - log Q(S), or ``None`` if Q(S) is certainly 0."""
     best = Fraction(0)
     for p, q in unions:
         if p > 0 and q.is_zero():

@@ -1,8 +1,8 @@
 """Witnesses from a program summed out: the probabilities of everything that a view can see, on both inputs.
 
-``tables``: for each outcome what was shown (or how many outcomes were merged into it) and an enclosure of its
-probability on either input; the mass that was not enumerated; both inputs. With p at least the lower end on
-the recorded input and q at most the upper end on the neighbour, q plus the mass left out there,
+Form ``tables``: for each outcome, the shown values (or how many outcomes were merged into it) and an
+enclosure of its probability on either input; the mass that was not enumerated; both inputs. Let p be the
+lower end on the recorded input and q the upper end on the neighbour, plus the mass left out there. Then
 
 * epsilon >= log(p(o) / q(o)) for every outcome o;
 * delta(e) >= P(S) - exp(e) Q(S) for S = {p > exp(e) q}, less exp(e) times the mass left out;
@@ -10,10 +10,10 @@ the recorded input and q at most the upper end on the neighbour, q plus the mass
 * mu >= Phi^-1(P(S)) - Phi^-1(Q(S)) for every set S of outcomes: those of the largest p / q are tried
   (a mu-GDP mechanism has Q(S) >= Phi(Phi^-1(P(S)) - mu), Dong, Roth and Su 2022, Definition 2.6).
 
-Merging outcomes is a post-processing, which can only lower what the tables show.
+Merging outcomes is a post-processing, which can only lower these bounds.
 
-What the file cannot show is that the tables are the program's, which enumerating it again does (``dpaudit
-verify --suite``), and that the inputs are neighbours.
+The file cannot show that the tables are the program's (``dpaudit verify --suite`` enumerates it again), and
+that the inputs are neighbours.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dpaudit.kernel.kernel_t0 import shown
 
 __all__ = ["Interval", "Outcome", "tables_bound", "tables_witness"]
 
-#: Working precision, and what an untrusted file stays within.
+#: Working precision, and limits for untrusted files.
 BITS, MAX_OUTCOMES, MAX_ORDER = 256, 5_000, 10_000
 
 #: A probability between two exact numbers.
@@ -54,8 +54,10 @@ Interval = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the view may see, with enclosures of its probability on both inputs. ``merged`` counts the
-    outcomes that it stands for; ``values`` is what is shown, of the first of them."""
+    """An output that the view may see, with enclosures of its probability on both inputs.
+
+    ``merged`` counts the outputs that it stands for, and ``values`` are the shown values of the first one.
+    """
 
     values: Sequence[Any]
     recorded: Interval
@@ -85,17 +87,31 @@ def tables_witness(
     left_out: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0)),
     orders: Sequence[Fraction] = (Fraction(2),),
 ) -> Witness:
-    """The witness that two tables give for ``claim``, read in the direction that shows more.
+    """Return the witness that two tables give against ``claim``, in the direction with the larger bound.
 
-    ``inputs`` and ``left_out`` (the mass that was not enumerated, 0 for a complete table) are (recorded,
-    neighbour); a zCDP claim is held against the best of the ``orders``. Raises ``CertificateError`` as
-    ``tables_bound``.
+    Parameters
+    ----------
+    claim : PrivacyClaim
+        The claim.
+    outcomes : sequence of Outcome
+        All outputs that were enumerated.
+    inputs, left_out : pairs
+        The inputs and the masses that were not enumerated (0 for a complete table), as (recorded, neighbour).
+    description : str
+        A description of the pair of inputs.
+    orders : sequence of Fraction
+        The Renyi orders to try for a zCDP claim.
+
+    Raises
+    ------
+    CertificateError
+        As ``tables_bound``, or a zCDP claim without orders.
     """
     swapped = [outcome.swapped() for outcome in outcomes]
     sides = ((outcomes, inputs, left_out, ""), (swapped, inputs[::-1], left_out[::-1], " (swapped)"))
     tried = orders if isinstance(claim, ZeroConcentratedDP) else (None,)
     best: Witness | None = None
-    for table, (recorded, neighbour), missing, word in sides:
+    for table, (recorded, neighbour), missing, suffix in sides:
         for order in tried:
             body = {
                 "view": claim.view.to_json(),
@@ -113,28 +129,28 @@ def tables_witness(
                     form="tables",
                     body=body,
                     origin="enumerated",
-                    description=description + word,
+                    description=description + suffix,
                 )
     if best is None:
-        raise CertificateError("a zCDP claim must be tried at some order, got none; pass orders above 1.")
+        raise CertificateError("a zCDP claim must be tried at some order above 1, got none.")
     return best
 
 
 def _above(bound: Fraction | None, other: Fraction | None) -> bool:
-    """Whether a bound is the larger one; ``None`` is infinity."""
+    """Return whether a bound is larger than another one. ``None`` is infinity."""
     return other is not None and (bound is None or bound > other)
 
 
 def tables_bound(body: dict[str, Any], claim: Claim) -> Fraction | None:
-    """The lower bound on the claim's quantity that the tables give; ``None`` for an infinite one.
+    """Return the lower bound on the claim's quantity that the tables give, or ``None`` for an infinite one.
 
-    Raises ``CertificateError`` for malformed tables, for tables that no two distributions fit into, and for a
-    claim about a float program.
+    Raise ``CertificateError`` for malformed tables, for tables that no two distributions fit, and for a claim
+    about a float program.
     """
     if not isinstance(claim, PrivacyClaim) or claim.model is not Model.IDEAL:
         raise CertificateError(
-            "tables of probabilities are evidence on a privacy claim about ideal distributions, got "
-            f"{claim.in_words()}; claim model='ideal'."
+            "tables of probabilities support only a privacy claim about ideal distributions "
+            f"(model='ideal'), got {claim.in_words()}."
         )
     fields = {"view", "inputs", "outcomes", "left_out"}
     if body.keys() - {"order"} != fields:
@@ -142,9 +158,7 @@ def tables_bound(body: dict[str, Any], claim: Claim) -> Fraction | None:
     require_inputs(body["inputs"])
     rows, left_out = _read(body)
     if ("order" in body) != isinstance(claim, ZeroConcentratedDP):
-        raise CertificateError(
-            "tables must state an order for a zCDP claim and for no other; re-create them."
-        )
+        raise CertificateError("tables must state an order for a zCDP claim and for no other.")
     with precision(BITS):
         if isinstance(claim, ApproxDP):
             return _delta(rows, left_out, exact(claim.epsilon))
@@ -158,38 +172,38 @@ def tables_bound(body: dict[str, Any], claim: Claim) -> Fraction | None:
             order = read_exact(body["order"], name="order")
             found = _renyi(rows, left_out, order)
             return None if found is None else found / order
-    raise CertificateError(
-        f"tables of probabilities say nothing about a {claim.type} claim; use another form."
-    )
+    raise CertificateError(f"tables of probabilities do not support a {claim.type} claim.")
 
 
-#: p from below and q from above, the mass left out not yet counted.
+#: p from below and q from above, without the mass left out.
 Row = tuple[Fraction, Fraction]
 
 
 def _read(body: dict[str, Any]) -> tuple[list[Row], Fraction]:
-    """The rows (p, q) of well-formed tables, and the mass that the neighbour's leaves out."""
+    """Return the rows (p, q) of well-formed tables, and the mass that the neighbour's table leaves out."""
     data, missing = body["outcomes"], body["left_out"]
     good = isinstance(data, list) and 0 < len(data) <= MAX_OUTCOMES
     if not good or not isinstance(missing, list) or len(missing) != 2:
         raise CertificateError(
-            f"tables must have 1 to {MAX_OUTCOMES} outcomes and two masses that were left out; merge some."
+            f"tables must have 1 to {MAX_OUTCOMES} outcomes and two masses that were left out."
         )
     left_out = [_number(text, "left_out") for text in missing]
-    seen, sides = set(), ([], [])  # type: tuple[set[str], tuple[list[Interval], list[Interval]]]
+    distinct, sides = set(), ([], [])  # type: tuple[set[str], tuple[list[Interval], list[Interval]]]
     for item in data:
         if item.keys() != {"values", "merged", "recorded", "neighbour"}:
-            raise CertificateError(f"an outcome must have its four fields, got {sorted(item)}; re-create it.")
+            raise CertificateError(f"an outcome must have its four fields, got {sorted(item)}.")
         merged, values = _number(item["merged"], "merged", most=10**12), item["values"]
         if merged.denominator != 1 or merged < 1 or not isinstance(values, list):
-            raise CertificateError("an outcome must be a list of values, of one or more; re-create it.")
+            raise CertificateError(
+                "an outcome must have a list of values, and merged must be a positive integer."
+            )
         for value in values:
-            decode_value(value)  # refuses another spelling, so that equal values are written alike
-        seen.add(json.dumps(values, sort_keys=True))  # 0, 0.0, -0.0 and False are four outcomes
+            decode_value(value)  # refuses other spellings, so that equal values are written alike
+        distinct.add(json.dumps(values, sort_keys=True))  # 0, 0.0, -0.0 and False are four outcomes
         for side, name in zip(sides, ("recorded", "neighbour"), strict=True):
             side.append(_interval(item[name]))
-    if len(seen) != len(data):
-        raise CertificateError("the outcomes of a table must be distinct; merge equal ones.")
+    if len(distinct) != len(data):
+        raise CertificateError("the outcomes of a table must be distinct.")
     for side, mass, name in zip(sides, left_out, ("recorded", "neighbour"), strict=True):
         _require_distribution(side, mass, name)
     recorded, neighbour = sides
@@ -197,29 +211,30 @@ def _read(body: dict[str, Any]) -> tuple[list[Row], Fraction]:
 
 
 def _require_distribution(side: Sequence[Interval], left_out: Fraction, name: str) -> None:
-    """Some distribution must lie in the table: probabilities that add up to 1 together with what is left
-    out."""
+    """Require that some distribution fits the table: probabilities that add up to 1 with the mass left
+    out.
+    """
     least, most = (sum((ends[i] for ends in side), Fraction(0)) for i in (0, 1))
     if not least <= 1 <= most + left_out:
         raise CertificateError(
             f"the {name} probabilities and the mass left out must be able to add up to 1, got from "
-            f"{shown(least)} to {shown(most + left_out)}; re-create the witness."
+            f"{shown(least)} to {shown(most + left_out)}."
         )
 
 
 def _interval(data: Any) -> Interval:
     if not isinstance(data, list) or len(data) != 2:
-        raise CertificateError(f"a probability must be two ends, got {str(data)[:40]!r}; re-create it.")
+        raise CertificateError(f"a probability must be two ends, got {str(data)[:40]!r}.")
     low, high = (_number(text, "probability") for text in data)
     if low > high:
-        raise CertificateError("the ends of a probability must be in order; re-create the witness.")
+        raise CertificateError("the ends of a probability must be in order.")
     return low, high
 
 
 def _number(text: Any, name: str, *, most: int = 1) -> Fraction:
     number = read_exact(text, name=name)
     if not 0 <= number <= most:
-        raise CertificateError(f"{name} must be in [0, {most}], got {shown(number)}; re-create the witness.")
+        raise CertificateError(f"{name} must be in [0, {most}], got {shown(number)}.")
     return number
 
 
@@ -240,7 +255,7 @@ def _delta(rows: Sequence[Row], left_out: Fraction, epsilon: Fraction) -> Fracti
 
 def _renyi(rows: Sequence[Row], left_out: Fraction, order: Fraction) -> Fraction | None:
     if not 1 < order <= MAX_ORDER:
-        raise CertificateError(f"an order must be in (1, {MAX_ORDER}], got {shown(order)}; choose another.")
+        raise CertificateError(f"an order must be in (1, {MAX_ORDER}], got {shown(order)}.")
     total, a = arb(0), ball(order)
     for p, q in ((p, q + left_out) for p, q in rows if p > 0):
         if q == 0:
@@ -250,7 +265,10 @@ def _renyi(rows: Sequence[Row], left_out: Fraction, order: Fraction) -> Fraction
 
 
 def _mu(rows: Sequence[Row], left_out: Fraction) -> Fraction | None:
-    """Over the sets {p / q >= t}, largest ratios first; infinite where the neighbour never shows one."""
+    """Return the largest bound over the sets {p / q >= t}, largest ratios first.
+
+    The bound is infinite (``None``) if the neighbour never shows one of these sets.
+    """
     ordered = sorted((row for row in rows if row[0] > 0), key=lambda row: -_ratio(*row))
     best, p, q = Fraction(0), Fraction(0), left_out
     for here, there in ordered:
@@ -263,7 +281,7 @@ def _mu(rows: Sequence[Row], left_out: Fraction) -> Fraction | None:
 
 
 def _ratio(p: Fraction, q: Fraction) -> float:
-    """For an order only: infinity where q is 0, and where a float does not hold it."""
+    """Return p / q for sorting only: infinity if q is 0, or if a float cannot hold it."""
     try:
         return float(p / q) if q else float("inf")
     except OverflowError:
@@ -271,5 +289,5 @@ def _ratio(p: Fraction, q: Fraction) -> float:
 
 
 def _quantile(p: Fraction) -> arb:
-    """Phi^-1(p) for p in (0, 1)."""
+    """Return Phi^-1(p) for p in (0, 1)."""
     return -arb(2).sqrt() * ball(2 * p).erfcinv()

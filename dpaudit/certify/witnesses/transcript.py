@@ -1,4 +1,4 @@
-"""The sites of a transcript: each with its distribution on both inputs and the value that came out."""
+"""The sites of a transcript, each with its distribution on both inputs and its value."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ __all__ = ["AnySite", "KnownDistributions", "WitnessSession", "WitnessSite", "le
 
 DistributionReader = Callable[[dict[str, Any]], Distribution]
 
-#: Most distributions that are kept in memory while a witness is read.
+#: Largest number of distributions in memory while a witness is read.
 MAX_KNOWN = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessSite:
-    """One random site of a transcript: who sees it, its distribution on both inputs, and the value that came
-    out. ``fields`` are those of a file."""
+    """One random site of a transcript: its audience, its distribution on both inputs, and its value.
+
+    ``fields`` are the fields in a file.
+    """
 
     fields: ClassVar[frozenset[str]] = frozenset({"site", "to", "law", "law_neighbour", "value"})
 
@@ -39,17 +41,17 @@ class WitnessSite:
     value: Any
 
     def swapped(self) -> WitnessSite:
-        """The same site with the roles of the two inputs exchanged."""
+        """Return the same site with the roles of the two inputs exchanged."""
         return replace(
             self, distribution=self.distribution_neighbour, distribution_neighbour=self.distribution
         )
 
     def log_densities(self) -> tuple[arb, arb]:
-        """Balls for log p(value) and log p'(value)."""
+        """Return balls for log p(value) and log p'(value)."""
         return self.distribution.logp_ball(self.value), self.distribution_neighbour.logp_ball(self.value)
 
     def loss_ball(self) -> arb:
-        """An enclosure of log p(value) - log p'(value)."""
+        """Return an enclosure of log p(value) - log p'(value)."""
         here, there = self.log_densities()
         return here - there
 
@@ -66,7 +68,7 @@ class WitnessSite:
     def from_json(
         cls, data: dict[str, Any], *, read: DistributionReader = distribution_from_json
     ) -> WitnessSite:
-        """The site that a file shows; ``read`` reads its distributions."""
+        """Return the site in a file. ``read`` reads its distributions."""
         return cls(
             site=str(data["site"]),
             to=audience_of(data["to"]),
@@ -78,8 +80,9 @@ class WitnessSite:
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessSession:
-    """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes,
-    which have one joint distribution. ``fields`` are those of a file.
+    """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes.
+
+    The outcomes have one joint distribution. ``fields`` are the fields in a file.
     """
 
     fields: ClassVar[frozenset[str]] = frozenset(
@@ -95,7 +98,7 @@ class WitnessSession:
     outcomes: Sequence[Any]
 
     def swapped(self) -> WitnessSession:
-        """The same session with the roles of the two inputs exchanged."""
+        """Return the same session with the roles of the two inputs exchanged."""
         return replace(
             self,
             kernel=self.kernel_neighbour,
@@ -105,7 +108,7 @@ class WitnessSession:
         )
 
     def log_densities(self) -> tuple[arb, arb]:
-        """Balls for the joint log-density of the outcomes on both inputs."""
+        """Return balls for the joint log-density of the outcomes on both inputs."""
         outcomes = tuple(self.outcomes)
         return (
             self.kernel.log_joint_ball(tuple(self.queries), outcomes),
@@ -113,7 +116,7 @@ class WitnessSession:
         )
 
     def loss_ball(self) -> arb:
-        """An enclosure of the log-ratio of the joint densities."""
+        """Return an enclosure of the log-ratio of the joint densities."""
         here, there = self.log_densities()
         return here - there
 
@@ -143,8 +146,7 @@ class WitnessSession:
         )
         if not len(session.queries) == len(session.queries_neighbour) == len(session.outcomes):
             raise CertificateError(
-                f"site {session.site!r}: queries and outcomes must be equally many on both sides; "
-                "re-create the witness."
+                f"site {session.site!r}: queries and outcomes must be equally many on both sides."
             )
         return session
 
@@ -153,14 +155,15 @@ AnySite = WitnessSite | WitnessSession
 
 
 class KnownDistributions:
-    """Reads distributions, and those that it has read before from memory: a run of releases repeats two of
-    them."""
+    """A reader of distributions with a cache, because a run of releases repeats the same two
+    distributions.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, Distribution] = {}
 
     def __call__(self, data: dict[str, Any]) -> Distribution:
-        text = json.dumps(data)  # tells 1, 1.0 and true apart, which are equal as values
+        text = json.dumps(data)  # distinguishes 1, 1.0 and true, which are equal as values
         distribution = self._known.get(text)
         if distribution is None:
             if len(self._known) >= MAX_KNOWN:
@@ -170,8 +173,9 @@ class KnownDistributions:
 
 
 def transcript_body(sites: Iterable[AnySite], *, view: View, inputs: tuple[Any, Any]) -> dict[str, Any]:
-    """The body of a ``transcript`` witness: the recorded input and its neighbour, and the sites in order, all
-    seen by ``view``."""
+    """Return the body of a ``transcript`` witness: both inputs, and the sites in order, all seen by
+    ``view``.
+    """
     return {
         "view": view.to_json(),
         "inputs": written_inputs(*inputs),
@@ -190,8 +194,10 @@ def leak_body(
     to: Audience,
     inputs: tuple[Any, Any],
 ) -> dict[str, Any]:
-    """The body of a ``leak`` witness: the moved sites before it, then what either input shows at ``site`` to
-    the audience ``to``."""
+    """Return the body of a ``leak`` witness: the differing sites before it, then the value on either input.
+
+    The values are shown at ``site`` to the audience ``to``.
+    """
     leak = {
         "what": what,
         "recorded": encode_value(recorded),

@@ -1,5 +1,6 @@
-"""A witness of one release as it stands, from its distributions on both inputs: no coordinate, no cell is
-chosen."""
+"""Witness of one whole release from its distributions on both inputs, without a choice of coordinates or
+cells.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +29,25 @@ def whole_release_witness(
     inputs: dict[str, Any],
     words: str,
 ) -> Witness:
-    """The bound on ``claim`` of the release named ``site``, shown to the principal ``to``, with the two
-    ``distributions`` on the two ``inputs`` (``written_inputs``); ``words`` describe it.
+    """Return the witness of one release against ``claim``.
 
-    Raises ``CertificateError`` where the distributions have no bound of this form.
+    Parameters
+    ----------
+    claim : PrivacyClaim
+        The claim.
+    distributions : pair of Distribution
+        The release's distribution on each input.
+    site, to : str
+        The name of the release, and the principal who sees it.
+    inputs : dict
+        The two inputs (``written_inputs``).
+    words : str
+        A description of the witness.
+
+    Raises
+    ------
+    CertificateError
+        The distributions have no bound of this form.
     """
     distribution, neighbour = (one.to_json() for one in distributions)
     body: dict[str, Any] = {
@@ -43,7 +59,7 @@ def whole_release_witness(
     }
     with precision(128):
         bound = release_bound(body, claim, claim.view)
-    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
+    if bound is not None and bound < LEAST:  # useless, and thousands of digits long
         bound = Fraction(0)
     return Witness(
         quantity=claim.quantity,

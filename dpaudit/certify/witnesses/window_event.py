@@ -1,15 +1,15 @@
-"""How much likelier ONE decision sequence of an index policy is on one data set than on a neighbour.
+"""Bound how much likelier ONE decision sequence of an index policy is on one dataset than on a neighbour.
 
-Model. At each round an arm of largest index is pulled. After O pulls arm a has the index (S + N)/O +
-bonus(O, t): S is the sum of its rewards, N the sum of the independent Laplace noises that ``sums[a][O]``
-names. Let u = unit * epsilon > 0 and measure everything in 1/u: noise i is m_i ~ Lap(b_i) with a constant
-scale b_i, rewards are multiples of u, and a bonus term of order 0 or 1 is 1 or u times sqrt(factor *
-log2(t)^log * floor(log2(O+1))^level / O^count). So each comparison of the winner of a round with another arm
-is a row A.m + c0 + u*c1 > 0 (ties have probability 0), and E, the set of noises that produce ``path`` from
-the data D (``rewards``, arm by arm in the order of the path), is where all rows hold. D' differs in one
-reward, that of the pull ``replaced``; E' is its set. Everything below holds for EVERY epsilon > 0.
+Model. At each round an arm of largest index is pulled. After O pulls arm a has the index (S + N)/O + bonus(O,
+t): S is the sum of its rewards, N the sum of the independent Laplace noises that ``sums[a][O]`` names. Let u
+= unit * epsilon > 0 and measure everything in 1/u: noise i is m_i ~ Lap(b_i) with a constant scale b_i,
+rewards are multiples of u, and a bonus term of order 0 or 1 is 1 or u times sqrt(factor * log2(t)^log *
+floor(log2(O+1))^level / O^count). So each comparison of the winner of a round with another arm is a row A.m +
+c0 + u*c1 > 0 (ties have probability 0), and E, the set of noises that produce ``path`` from the data D
+(``rewards``, arm by arm in the order of the path), is where all rows hold. D' differs in one reward, that of
+the pull ``replaced``, and E' is its set. Everything below holds for EVERY epsilon > 0.
 
-1. Shift. v (``shift``) moves each sum by what the replacement adds to it, so E' = E - u*v. Hence P(E') is
+1. Shift. v (``shift``) changes each sum by what the replacement adds to it, so E' = E - u*v. Hence P(E') is
    the integral over E of p(m - u*v), and p(m - u*v) <= p(m) * exp(-c*u) * exp(2u * sum of |v_k|/b_k over the
    k with v_k*m_k > 0), where c = sum |v_k|/b_k.
 2. Wrong signs. Let B_k = {v_k*m_k >= 0}, in the order of ``tails``, and s_k = |v_1|/b_1 + ... + |v_k|/b_k.
@@ -27,8 +27,7 @@ reward, that of the pull ``replaced``; E' is its set. Everything below holds for
    so P(E') <= exp(-c*u) * P(E) * (1 + u*eta), eta = sum 2*s_k*exp(-a0), and log P(E) - log P(E') >= u*(c -
    eta).
 
-What a file cannot show is that ``sums``, ``scales`` and ``bonus`` are the mechanism's: they are there to be
-read.
+The file cannot show that ``sums``, ``scales`` and ``bonus`` are the mechanism's. A reader must compare them.
 """
 
 from __future__ import annotations
@@ -55,7 +54,10 @@ _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroD
 
 @dataclass(frozen=True)
 class EventLoss:
-    """log P(E) - log P(E') >= loss * epsilon, log P(E) >= constant + slope * epsilon, for all epsilon > 0."""
+    """Two bounds for all epsilon > 0.
+
+    log P(E) - log P(E') >= loss * epsilon, and log P(E) >= constant + slope * epsilon.
+    """
 
     loss: Fraction
     constant: float
@@ -64,7 +66,9 @@ class EventLoss:
 
 @dataclass(frozen=True)
 class Row:
-    """The inequality ``coefficients . m + constant + u * slope >= 0``; the last two are balls."""
+    """The inequality ``coefficients . m + constant + u * slope >= 0``, with balls ``constant`` and
+    ``slope``.
+    """
 
     coefficients: Sparse
     constant: arb
@@ -72,31 +76,33 @@ class Row:
 
 
 def window_event_bound(body: Mapping[str, Any]) -> Fraction:
-    """A lower bound on the loss at ``body["epsilon"]``, the parameter that the mechanism was given."""
+    """Return a lower bound on the loss at ``body["epsilon"]``, the parameter of the mechanism."""
     return window_event_loss(body).loss * positive(_read(body.get("epsilon")), name="epsilon")
 
 
 def event_rows(body: Mapping[str, Any]) -> dict[str, Row]:
-    """The comparisons that make up E, by ``"round/losing arm"``, to be held against the mechanism's own."""
+    """Return the comparisons that make up E, by ``"round/losing arm"``, to compare with the mechanism's
+    own.
+    """
     with precision(BITS):
         return _Event(body).rows
 
 
 def window_event_loss(body: Mapping[str, Any]) -> EventLoss:
-    """The loss per unit of epsilon of the decision sequence that ``body`` (plain JSON data) describes.
+    """Return the loss per unit of epsilon of the decision sequence that ``body`` (plain JSON data) describes.
 
-    Raises ``CertificateError`` if the data are malformed or any step of the proof fails.
+    Raise ``CertificateError`` if the data are malformed or any step of the proof fails.
     """
     try:
         with precision(BITS):
             return _Event(body).loss()
     except _MALFORMED as error:
-        message = f"a window event must have the fields that dpaudit writes, got {error!r}; re-create it."
+        message = f"a window event must have the fields that dpaudit writes, got {error!r}."
         raise CertificateError(message) from error
 
 
 class _Event:
-    """One decision sequence and what the file says about it; every method checks before it returns."""
+    """One decision sequence from a file. Every method checks its part of the file before it returns."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         refuse_floats(dict(body), name="a window event")
@@ -108,7 +114,7 @@ class _Event:
         self.rows = dict(self._rows())
 
     def loss(self) -> EventLoss:
-        """Steps 1, 2 and 6."""
+        """Apply steps 1, 2 and 6."""
         shift = self._translation(self.body["shift"], self.body["replaced"])
         low = self._box()
         charge, eta = Fraction(0), ball(0)
@@ -117,7 +123,7 @@ class _Event:
             step = shift.pop(noise)  # each shifted noise has exactly one tail
             charge += abs(step) / self.scales[noise]
             for a0, a1 in self._tail(tail, Row({noise: _sign(step)}, ball(0), ball(0)), low):
-                _need(a1 >= ball(2 * charge), "tails that outrun their likelihood ratio", noise)
+                _need(a1 >= ball(2 * charge), "tails that outweigh their likelihood ratio", noise)
                 eta += 2 * ball(charge) * (-a0).exp()
         _need(not shift, "a tail for every shifted noise", sorted(shift))
         unit = positive(_read(self.body["unit"]), name="unit")
@@ -153,17 +159,23 @@ class _Event:
         return Row(dict.fromkeys(self._sum(arm, count), Fraction(1, count)), *orders)
 
     def _sum(self, arm: int, count: int) -> list[str]:
-        """The noises in the arm's sum after ``count`` pulls; names carry the arm: no two arms share one."""
+        """Return the noises in the arm's sum after ``count`` pulls.
+
+        Their names start with the arm, so no two arms share a noise.
+        """
         names: list[str] = self.body["sums"][arm - 1][count - 1]
         known = all(name in self.scales and name.startswith(f"{arm}/") for name in names)
         _need(known and len(set(names)) == len(names), "distinct noises of the arm, with scales", names)
         return names
 
     def _translation(self, steps: Mapping[str, str], replaced: list[Any] | None = None) -> Sparse:
-        """A translation of the noise, found to move each sum by what the replaced reward adds (or by 0)."""
-        moved = {name: _read(value) for name, value in steps.items()}
-        known = all(value != 0 and name in self.scales for name, value in moved.items())
-        _need(known, "steps of known noises, none of them 0", sorted(moved))
+        """Return a translation of the noise, after checking its effect on each sum.
+
+        It must change each sum by what the replaced reward adds, or by 0.
+        """
+        shift = {name: _read(value) for name, value in steps.items()}
+        known = all(value != 0 and name in self.scales for name, value in shift.items())
+        _need(known, "steps of known noises, none of them 0", sorted(shift))
         where, pull, change = 0, 0, Fraction(0)
         if replaced is not None:
             where, pull, new = int(replaced[0]), int(replaced[1]), _read(replaced[2])
@@ -174,13 +186,13 @@ class _Event:
             change = new - self.rewards[where - 1][pull - 1]
         for arm, final in enumerate(self.counts, start=1):
             for count in range(1, final + 1):
-                total = sum((moved.get(name, Fraction(0)) for name in self._sum(arm, count)), Fraction(0))
+                total = sum((shift.get(name, Fraction(0)) for name in self._sum(arm, count)), Fraction(0))
                 wanted = change if arm == where and count >= pull else Fraction(0)
-                _need(total == wanted, f"sums that move by {wanted}", f"{total} (arm {arm}, pulls {count})")
-        return moved
+                _need(total == wanted, f"sums that change by {wanted}", f"{total} (arm {arm}, pulls {count})")
+        return shift
 
     def _box(self) -> tuple[arb, arb]:
-        """Step 3: log P(E) >= low[0] + u * low[1]."""
+        """Apply step 3: log P(E) >= low[0] + u * low[1]."""
         half = positive(_read(self.body["box"]["half_width"]), name="half_width")
         given = self.body["box"]["centre"]
         centre = [{name: _read(given.get(name, ("0", "0"))[i]) for name in self.scales} for i in (0, 1)]
@@ -193,7 +205,9 @@ class _Event:
         return len(self.scales) * (1 - (-ball(half)).exp()).log() - ball(costs[0]), -ball(costs[1])
 
     def _tail(self, tail: Mapping[str, Any], wrong: Row, low: tuple[arb, arb]) -> list[tuple[arb, arb]]:
-        """Pairs (a0, a1) with P(E and B_k) <= P(E) * (sum of exp(-a0 - u * a1)): step 4 alone, or step 5."""
+        """Return pairs (a0, a1) with P(E and B_k) <= P(E) * (sum of exp(-a0 - u * a1)), by step 4 alone or
+        step 5.
+        """
         if "transport" not in tail:
             return [self._chernoff(tail["chernoff"], [wrong], low)]
         plan = tail["transport"]
@@ -208,7 +222,7 @@ class _Event:
         return parts
 
     def _chernoff(self, proof: Mapping[str, Any], extra: list[Row], low: tuple[arb, arb]) -> tuple[arb, arb]:
-        """Step 4, divided by step 3: P(E and extra) <= exp(-a0 - u * a1) * P(E)."""
+        """Divide step 4 by step 3: P(E and extra) <= exp(-a0 - u * a1) * P(E)."""
         terms = [(self.rows[key], _read(y)) for key, y in proof["rows"].items()]
         terms += zip(extra, [_read(y) for y in proof["extra"]], strict=True)
         theta: Sparse = {}
@@ -229,7 +243,7 @@ def _read(text: Any) -> Fraction:
 
 
 def _path(runs: list[list[int]]) -> list[int]:
-    """The arms pulled in rounds 1, 2, ..., from runs [arm, number of rounds]."""
+    """Return the arms pulled in rounds 1, 2, ..., from runs [arm, number of rounds]."""
     good = all(type(x) is int and x >= 1 for run in runs for x in run)
     _need(good, "runs [arm, rounds] of positive integers", runs)
     total = sum(count for _, count in runs)
@@ -250,4 +264,4 @@ def _add(target: Sparse, other: Sparse, factor: Fraction) -> Sparse:
 
 def _need(condition: bool, what: str, got: Any) -> None:
     if not condition:
-        raise CertificateError(f"a window event needs {what}, got {str(got)[:80]}; correct the witness.")
+        raise CertificateError(f"a window event needs {what}, got {str(got)[:80]}.")

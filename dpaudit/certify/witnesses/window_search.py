@@ -1,7 +1,7 @@
-"""Finding the proof of a window event (``window_event``): the centre of its box, and for each shifted noise
-the multipliers of its tail, by linear programming in floats.
+"""Search for the proof of a window event (``window_event``) by linear programming in floats.
 
-The checker trusts none of these numbers: any others that it accepts prove the same.
+The search finds the centre of the box, and for each shifted noise the multipliers of its tail. The checker
+trusts none of these numbers: any other numbers that it accepts prove the same.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Extra = tuple[str, int, float]
 
 
 def with_proof(body: Mapping[str, Any], tails: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """``body``, an instance without a proof, with its box and its tails.
+    """Return ``body``, an instance without a proof, with its box and its tails.
 
-    ``tails`` names every shifted noise, in the order of step 2, with the noises that a transport raises where
-    it lowers this one; none for a tail by step 4 alone. Raises ``NotTractableError`` where a linear program
-    has no solution.
+    ``tails`` names every shifted noise in the order of step 2. It maps each to the noises that a transport
+    raises while it lowers this noise, and to none for a tail by step 4 alone. Raise ``NotTractableError`` if
+    a linear program has no solution.
     """
     search = _Search(body)
     centre = search.centre()
@@ -49,7 +49,9 @@ def with_proof(body: Mapping[str, Any], tails: Mapping[str, Sequence[str]]) -> d
 
 
 class _Search:
-    """A row of ``matrix`` and ``offsets`` (columns: constant, slope in u) is a comparison of E."""
+    """The search for one event. Row i of ``matrix`` and of ``offsets`` (constant, slope in u) is a
+    comparison of E.
+    """
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         rows = event_rows(body)
@@ -61,7 +63,10 @@ class _Search:
         self.offsets = np.array([[float(end.mid()) for end in both] for both in ends])
 
     def centre(self) -> Floats:
-        """The likeliest centre of a box inside E: column 0 leaves room for the box, column 1 for rounding."""
+        """Return the likeliest centre of a box inside E.
+
+        Column 0 leaves room for the box, and column 1 for rounding.
+        """
         room = np.abs(self.matrix) @ (float(HALF_WIDTH) * self.scales)
         limits = (self.offsets[:, 0] - room, self.offsets[:, 1])
         return np.column_stack([self._likeliest(limit) for limit in limits])
@@ -72,11 +77,13 @@ class _Search:
         return np.asarray(np.round((plus - minus) * GRID) / GRID)
 
     def chernoff(self, name: str, slope: float) -> dict[str, Any]:
-        """Step 4 for the event that ``name`` is positive."""
+        """Apply step 4 to the event that ``name`` is positive."""
         return {"noise": name, "chernoff": self._multipliers([(name, 1, 0.0)], slope)}
 
     def transported(self, name: str, raised: Sequence[str], slope: float) -> dict[str, Any]:
-        """Step 5 for the same event: ``name`` goes down, ``raised`` go up, or one of them escapes."""
+        """Apply step 5 to the same event: ``name`` goes down, and ``raised`` go up, or one of them
+        escapes.
+        """
         wrong = (name, 1, 0.0)
         escapes = {other: self._multipliers([wrong, (other, 1, 1.0)], slope) for other in raised}
         move = {name: "-1", **dict.fromkeys(raised, "1")}
@@ -84,7 +91,7 @@ class _Search:
         return {"noise": name, "transport": {"move": move, "length": length, "escapes": escapes}}
 
     def _multipliers(self, extra: Sequence[Extra], slope: float) -> dict[str, Any]:
-        """Multipliers of the rows and of ``extra`` that keep to ``slope``."""
+        """Return multipliers of the rows and of ``extra`` that respect ``slope``."""
         rows = np.zeros((len(extra), len(self.names)))
         for row, (name, sign, _) in zip(rows, extra, strict=True):
             row[self.names.index(name)] = sign
@@ -99,7 +106,7 @@ class _Search:
         return {"rows": kept, "extra": exact_values[split:]}
 
     def named(self, centre: Floats) -> dict[str, list[str]]:
-        """The centre as exact numbers by name, without the zeros."""
+        """Return the centre as exact numbers by name, without the zeros."""
         return {
             name: [exact_str(Fraction(float(x))) for x in values]
             for name, values in zip(self.names, centre, strict=True)
@@ -110,6 +117,6 @@ class _Search:
 def _solved(result: Any) -> Floats:
     if result.status != 0:
         raise NotTractableError(
-            f"the linear program must have a solution, got {result.message!r}; change the event."
+            f"the linear program must have a solution, got {result.message!r}.", code="E-EVENT-NOT-PROVED"
         )
     return np.asarray(result.x, dtype=float)

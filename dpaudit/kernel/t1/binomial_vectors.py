@@ -1,17 +1,19 @@
-"""T1, rule ``binomial-vectors``: binomial noise of any number of trials on every coordinate of a vector,
-which is rounded at random before; a closed form, where the sums of ``vector-noise`` would be too long.
+"""T1, rule ``binomial-vectors``: binomial noise of any number of trials on every coordinate of a vector.
 
-Statement. Let s have values in R^K, moving between neighbours by a vector u with sum of squares at most S
-and entries at most G in size. Integers first: s is made integer, either because it is (``rounding`` none) or
-entry by entry, up with the chance of its fractional part (``rounding`` unbiased), independently. Then
+The vector may be rounded at random first. This is a closed form for cases in which the sums of
+``vector-noise`` would be too long.
+
+Statement. Let s have values in R^K, changing between neighbours by a vector u with sum of squares at most S
+and entries at most G in size. First s is made integer: it either is integer (``rounding`` none), or is
+rounded entry by entry, up with the chance of its fractional part (``rounding`` unbiased), independently. Then
 independent Bin(N, p) is added to every entry. Let q = 1 - p, V = N p q, r = ceil(G), T = ``deviation``, w =
-(T + r) / (N min(p, q)) < 1, rho = |1/p - 1/q| / 2N + w^2 / (2 (1 - w)), and for an order a > 1 let E =
-exp((a - 1) r / V) and k = (1 + (a - 1) E) / 2V. With
+(T + r) / (N min(p, q)) < 1, rho = |1/p - 1/q| / 2N + w^2 / (2 (1 - w)), and for an order a > 1 let E = exp((a
+- 1) r / V) and k = (1 + (a - 1) E) / 2V. With
 
     R = k S + rho min(S, sqrt(K S))                                                         (none)
     R = k (S + K/4) + rho sqrt(K S) + (a - 1) (2 k sqrt(S) + (k + rho) sqrt(K))^2 / 8        (unbiased)
 
-the outcomes left out by T have probability at most b = 2 K exp(-T^2 / (2 (V + T/3))), and what is left has
+the outcomes left out by T have probability at most b = 2 K exp(-T^2 / (2 (V + T/3))), and the rest has
 divergence at most R, in the sense of fact F5 of ``renyi``: ``times`` adaptive releases satisfy
 
     delta(e) <= times b + exp((a - 1)(times R - e)) / (a - 1) (1 - 1/a)^a.
@@ -71,8 +73,10 @@ BITS = 96
 
 @dataclass(frozen=True)
 class BinomialVectors:
-    """``times`` releases of ``dimension`` entries with Bin(``trials``, ``chance``) on each; the change has
-    sum of squares ``squares`` and entries up to ``largest``, before a random rounding if ``rounded``.
+    """``times`` releases of ``dimension`` entries with Bin(``trials``, ``chance``) noise on each.
+
+    The change has sum of squares ``squares`` and entries up to ``largest``, before a random rounding if
+    ``rounded``.
     """
 
     trials: int
@@ -86,16 +90,20 @@ class BinomialVectors:
 
     @property
     def reach(self) -> int:
-        """r: how far an integer entry moves."""
+        """Return r, the largest change of an integer entry."""
         return -int(-self.largest // 1)
 
     @property
     def width(self) -> Fraction:
-        """w: how far an outcome is from the mean, as a share of the mean number of the rarer outcome."""
+        """Return w, the distance of an outcome from the mean as a share of the mean number of the rarer
+        outcome.
+        """
         return (self.deviation + self.reach) / (self.trials * min(self.chance, 1 - self.chance))
 
     def cut(self, order: Fraction) -> tuple[arb, arb]:
-        """The probability that some entry is out of range, and the divergence of ``order`` in range."""
+        """Return the probability that some entry is out of range, and the divergence of ``order`` in
+        range.
+        """
         with precision(BITS):
             p, reach, t = self.chance, self.reach, self.deviation
             variance = self.trials * p * (1 - p)
@@ -106,7 +114,7 @@ class BinomialVectors:
             return self.times * outside, self.times * self._divergence(k, ball(rho), order)
 
     def _divergence(self, k: arb, rho: arb, order: Fraction) -> arb:
-        """R of the statement."""
+        """Return R of the statement."""
         squares, entries = ball(self.squares), arb(self.dimension)
         mean = (squares * entries).sqrt()
         if not self.rounded:
@@ -116,7 +124,7 @@ class BinomialVectors:
 
 
 def add_binomial_vectors(tier: Tier) -> None:
-    """The rule ``binomial-vectors``."""
+    """Add the rule ``binomial-vectors``."""
 
     @tier.rule("binomial-vectors")
     def _binomial_vectors(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -128,7 +136,7 @@ def add_binomial_vectors(tier: Tier) -> None:
 
 
 def read_noise(p: Parameters) -> BinomialVectors:
-    """The mechanism that a node names; refuses what the statement does not cover."""
+    """Read the mechanism of a node. Refuse parameters outside the statement."""
     rounding = p.choice("rounding", ["none", "unbiased"])
     noise = BinomialVectors(
         trials=p.integer("trials", low=1, high=MAX_TRIALS),
@@ -142,15 +150,15 @@ def read_noise(p: Parameters) -> BinomialVectors:
     )
     p.need(
         0 < noise.chance < 1,
-        f"probability must be in (0, 1), got {noise.chance}; without noise there is no privacy.",
+        f"probability must be in (0, 1), got {noise.chance}.",
     )
     p.need(
         noise.width < 1,
         f"deviation plus largest must be less than trials times min(probability, 1 - probability), got a "
-        f"ratio of {float(noise.width):.4g}; lower the deviation, or use more trials.",
+        f"ratio of {float(noise.width):.4g}.",
     )
     p.need(
         noise.rounded or noise.largest.denominator == 1,
-        f"largest must be an integer where nothing is rounded, got {noise.largest}; say how it is rounded.",
+        f"largest must be an integer if rounding is none, got {noise.largest}.",
     )
     return noise

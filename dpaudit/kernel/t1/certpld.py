@@ -1,30 +1,28 @@
 """Certified privacy-loss distributions: composition by exact integer convolution, rounded to one side only.
 
 A *loss distribution* describes a pair (P, Q) through the mass that P gives to each value of the loss L =
-log(P/Q). It
-lives on the grid i * step, with non-negative integer masses in units of 2^-bits and a mass at infinity; its
-delta is
+log(P/Q). It lives on the grid i * step, with non-negative integer masses in units of 2^-bits and a mass at
+infinity. Its delta is
 
     delta(e) = mass(inf) + sum over i * step > e of mass(i) (1 - exp(e - i * step)),
 
 which grows with every mass and every loss. An *upper* distribution is built so that its delta is at least the
-true one
-at every e, also after composition; a *lower* distribution so that it is at most. What is done to an atom with
-masses p = P(x), q = Q(x), loss L in the cell [i, i+1):
+true one at every e, also after composition. A *lower* distribution has a delta that is at most the true one.
+An atom with masses p = P(x), q = Q(x) and loss L in the cell [i, i+1) is treated as follows:
 
-* upper: split in two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1 -
+* upper: split into two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1
+-
   exp(-f)) / (1 - exp(-step)), f = L - i * step. The atom is a post-processing of the two (merge them), so the
   split pair is at least as easy to tell apart, alone and inside any product; merging commutes with products.
   A continuous distribution is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step)
-  Q_c) / (1 -
-  exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022, there from float deltas);
+  Q_c) / (1 - exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022, there from
+  float deltas);
 * lower: p goes to i. A smaller loss with the same mass lowers delta.
 
 Then masses are rounded to integers, up or down. Products (independent, and by fact F4 adaptive, steps)
 convolve: the product of two integer polynomials is exact, and is rounded back to ``bits`` in the
-distribution's
-direction. Truncation moves the lowest masses up to the lowest kept loss and the highest to infinity (upper),
-or drops the highest and the lowest (lower).
+distribution's direction. Truncation moves the lowest masses up to the lowest kept loss and the highest to
+infinity (upper), or drops the highest and the lowest (lower).
 
 Fact F4 (Zhu, Dong, Wang 2022, Theorem 10). If for every prefix the pair of conditional distributions of step
 t is dominated by (P_t, Q_t), the transcript is dominated by the product of the (P_t, Q_t). ∎
@@ -55,17 +53,17 @@ __all__ = [
     "power",
 ]
 
-#: Most grid points of one distribution: 2^22 integers of 128 bits are 64 MB.
+#: Largest number of grid points of one distribution: 2^22 integers of 128 bits are 64 MB.
 MAX_POINTS = 1 << 22
 
-#: A distribution keeps the sums above every so many of its points.
+#: A distribution caches the sums above one point in each block of this size.
 BLOCK = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Loss ``step`` > 0, mass unit 2^-``bits``, and how much mass (2^-``tail``) one truncation may move at
-    either end.
+    """A grid with loss ``step`` > 0 and mass unit 2^-``bits``. One truncation may move 2^-``tail`` of mass
+    at either end.
     """
 
     step: Fraction
@@ -75,27 +73,26 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.step <= 0:
-            raise InvalidParameterError(
-                f"step must be greater than 0, got {self.step}; pass a positive step."
-            )
+            raise InvalidParameterError(f"step must be greater than 0, got {self.step}.", code="E-GRID-STEP")
         if not 0 < self.tail < self.bits <= 1024:
             raise InvalidParameterError(
-                f"tail and bits must satisfy 0 < tail < bits <= 1024, got {self.tail} and {self.bits}."
+                f"tail and bits must satisfy 0 < tail < bits <= 1024, got {self.tail} and {self.bits}.",
+                code="E-GRID-BITS",
             )
 
     @property
     def precision(self) -> int:
-        """Working precision: the masses, and room for the division by 1 - exp(-step) and for cancellation."""
+        """Return the working precision for the masses, the division by 1 - exp(-step), and cancellation."""
         return 2 * self.bits + 64
 
     def units(self, mass: arb) -> int:
-        """A mass (ball) in units, rounded in the grid's direction and never below 0."""
+        """Return a mass (ball) in units, rounded in the grid's direction and never below 0."""
         scaled = mass * arb(2) ** self.bits
         whole = scaled.upper().ceil() if self.upper else scaled.lower().floor()
         return max(0, integer(whole))
 
     def below(self, loss: arb) -> int:
-        """The largest index i with i * step <= ``loss`` (a ball of radius 0)."""
+        """Return the largest index i with i * step <= ``loss`` (a ball of radius 0)."""
         return math.floor(upper_exact(loss) / self.step)
 
 
@@ -110,16 +107,17 @@ class LossDistribution:
 
     @property
     def points(self) -> int:
-        """How many grid points the distribution spans."""
+        """Return the number of grid points that the distribution spans."""
         return int(self.poly.degree()) + 1
 
     def units(self) -> int:
-        """All masses together, in units of 2^-bits: 1, up to rounding in the distribution's direction."""
+        """Return the total mass in units of 2^-bits: 1, up to rounding in the distribution's direction."""
         return int(self.poly(1)) + self.infinite
 
     def delta(self, epsilon: Fraction) -> arb:
-        """A ball for delta at ``epsilon`` of this distribution; its upper (lower) end bounds the true delta
-        for an upper (lower) distribution.
+        """Return a ball for delta at ``epsilon`` of this distribution.
+
+        Its upper (lower) end bounds the true delta for an upper (lower) distribution.
         """
         with precision(self.grid.precision):
             e = ball(epsilon)
@@ -131,22 +129,28 @@ class LossDistribution:
             return value if value > 0 else arb(0).union(value.upper().max(arb(0)))
 
     def _above(self, start: int) -> tuple[fmpz, arb]:
-        """The masses from position ``start`` on: their sum, and the same with each discounted by exp(-loss)
-        to the loss at ``start``, at the grid's precision."""
+        """Return two sums of the masses from position ``start`` on, at the grid's precision.
+
+        The first is plain. In the second, each mass is discounted by exp(-loss) to the loss at ``start``.
+        """
         above, stop = self._blocks[start // BLOCK + 1 :], start + BLOCK - start % BLOCK
         return self._discounted(start, stop, *above[0]) if above else (fmpz(0), arb(0))
 
     @cached_property
     def _blocks(self) -> list[tuple[fmpz, arb]]:
-        """``_above`` at the first position of each block and at the end of the last: whoever looks for an
-        epsilon asks for delta some forty times."""
+        """Return ``_above`` at the first position of each block and at the end of the last one.
+
+        A search for an epsilon evaluates delta about forty times.
+        """
         found = [(fmpz(0), arb(0))]
         for start in reversed(range(0, self.points, BLOCK)):
             found.append(self._discounted(start, start + BLOCK, *found[-1]))
         return found[::-1]
 
     def _discounted(self, start: int, stop: int, total: fmpz, weighted: arb) -> tuple[fmpz, arb]:
-        """``_above`` at ``start`` from what it is at ``stop``: Horner in exp(-step), all terms positive."""
+        """Return ``_above`` at ``start`` from its value at ``stop``: Horner's scheme in exp(-step), all
+        terms positive.
+        """
         decay = (-ball(self.grid.step)).exp()
         for place in range(stop - 1, start - 1, -1):
             mass = self.poly[place]  # 0 beyond the last one
@@ -154,10 +158,11 @@ class LossDistribution:
         return total, weighted
 
     def renyi(self, order: Fraction) -> arb:
-        """A ball for the Renyi divergence of ``order`` above 1 of this distribution, infinite with mass at
-        infinity; its upper end bounds that of every pair that an upper distribution dominates.
+        """Return a ball for the Renyi divergence of ``order`` above 1, which is infinite with mass at
+        infinity.
 
-        log(sum m exp((a - 1) l)) / (a - 1): the integral of E^(a-2) a (a - 1) delta(log E) over all E > 0.
+        Its upper end bounds the divergence of every pair that an upper distribution dominates. It is log(sum
+        m exp((a - 1) l)) / (a - 1), the integral of E^(a-2) a (a - 1) delta(log E) over all E > 0.
         """
         if self.infinite:
             return arb.pos_inf()
@@ -170,8 +175,9 @@ class LossDistribution:
 
 
 def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossDistribution:
-    """The distribution with ``masses`` at the grid points i * step, and ``infinite`` at infinity, in
-    units."""
+    """Return the distribution with ``masses`` at the grid points i * step, and ``infinite`` at infinity,
+    in units.
+    """
     if not masses:
         masses = {0: 0}
     low, high = min(masses), max(masses)
@@ -185,27 +191,26 @@ def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossDistri
 
 
 def check_points(points: int) -> None:
-    """Refuse a distribution of too many grid points, by ``InvalidParameterError``."""
+    """Raise ``InvalidParameterError`` for a distribution with too many grid points."""
     if points > MAX_POINTS:
         raise InvalidParameterError(
-            f"a loss distribution must have at most {MAX_POINTS} grid points, got {points}; use a "
-            "larger step."
+            f"a loss distribution must have at most {MAX_POINTS} grid points, got {points}.",
+            code="E-GRID-POINTS",
         )
 
 
 def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | int = 0) -> LossDistribution:
-    """The distribution of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where
-    Q vanishes or is not listed.
+    """Return the distribution of a pair with the given atoms (P mass, Q mass; balls).
 
-    Atoms need not be sorted. An upper distribution needs all of P: what is left out of the atoms must be in
-    ``infinite``.
+    ``infinite`` is the P mass of all points that have no mass under Q or are not listed. Atoms need not be
+    sorted. An upper distribution needs the whole mass of P, in the atoms or in ``infinite``.
     """
     masses: dict[int, int] = {}
     lost = arb(infinite)
     with precision(grid.precision):
         cells = _Cells(grid)
         for p, q in atoms:
-            if grid.upper and cells.took(p, q):
+            if grid.upper and cells.added(p, q):
                 continue
             loss = (p / q).log()
             if loss.is_finite():
@@ -218,8 +223,7 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | 
 
 
 def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossDistribution:
-    """The distribution of a pair with P masses (balls) at losses that are known exactly; parts need not be
-    sorted."""
+    """Return the distribution of a pair with P masses (balls) at exact losses. Parts need not be sorted."""
     masses: dict[int, int] = {}
     with precision(grid.precision):
         for p, loss in parts:
@@ -232,10 +236,10 @@ def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossDistri
 
 
 class _Cells:
-    """Atoms of an upper distribution split over the ends of their cells without a logarithm.
+    """Atoms of an upper distribution, split over the ends of their cells without a logarithm.
 
     A float proposes the cell i. The split that keeps both masses is b = (p - exp(i step) q) / (1 -
-    exp(-step)) at i + 1 and p - b at i; that neither is negative says that the loss is in the cell.
+    exp(-step)) at i + 1 and p - b at i. If neither is negative, the loss is in the cell.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -244,8 +248,8 @@ class _Cells:
         self.sums: dict[int, arb] = {}
         self._factors: dict[int, arb] = {}
 
-    def took(self, p: arb, q: arb) -> bool:
-        """Whether the cell of the atom was certain; then it is split and added."""
+    def added(self, p: arb, q: arb) -> bool:
+        """Split and add the atom if its cell is certain, and return whether it is."""
         here, there = float(p), float(q)
         if not (here > 1e-290 and there > 1e-290):
             return False
@@ -262,7 +266,7 @@ class _Cells:
 
 
 def _place(grid: Grid, masses: dict[int, int], p: arb, loss: arb) -> None:
-    """Sort in one atom, whatever the radius of its loss."""
+    """Add one atom, for any radius of its loss."""
     if grid.upper:
         i = grid.below(loss.upper())
         _split(grid, masses, p, i, loss - ball(grid.step) * i)
@@ -271,10 +275,10 @@ def _place(grid: Grid, masses: dict[int, int], p: arb, loss: arb) -> None:
 
 
 def _split(grid: Grid, masses: dict[int, int], p: arb, i: int, f: arb) -> None:
-    """Split an atom of loss i * step + f, f at most a step, over i and i + 1 (see above)."""
+    """Split an atom of loss i * step + f, f at most a step, over i and i + 1 (see the module docstring)."""
     share = (1 - (-f).exp()) / (1 - (-ball(grid.step)).exp())
     _add(masses, i + 1, grid.units(p * share))
-    # Where the ball reaches below i, the whole mass on i covers that case (a loss rounded up), and the share
+    # If the ball reaches below i, the whole mass on i covers that case (a loss rounded up), and the share
     # on i + 1 covers the other.
     _add(masses, i, grid.units(p * (1 - share) if f >= 0 else p))
 
@@ -293,12 +297,11 @@ def from_cells(
     high: int,
     atoms: Sequence[tuple[arb, arb]] = (),
 ) -> LossDistribution:
-    """The distribution of a pair whose loss has a density between ``low`` * step and ``high`` * step, and
-    ``atoms`` (P mass, Q mass) besides.
+    """Return the distribution of a pair whose loss has a density between ``low`` * step and ``high`` * step.
 
-    ``p_upto(x)`` and ``q_upto(x)`` enclose P(L <= x) and Q(L <= x), atoms left out. What lies below ``low``
-    is moved up to it (upper) or dropped (lower); what lies above ``high`` goes to infinity (upper) or down to
-    ``high`` (lower).
+    ``atoms`` (P mass, Q mass) are added. ``p_upto(x)`` and ``q_upto(x)`` enclose P(L <= x) and Q(L <= x)
+    without the atoms. The mass below ``low`` is moved up to it (upper) or dropped (lower). The mass above
+    ``high`` goes to infinity (upper) or down to ``high`` (lower).
     """
     check_points(high - low + 2)
     masses: dict[int, int] = {}
@@ -329,11 +332,11 @@ def from_cells(
 
 
 def compose(left: LossDistribution, right: LossDistribution) -> LossDistribution:
-    """The distribution of the product pair, truncated. Both distributions must be on the same grid."""
+    """Return the truncated distribution of the product pair. Both distributions must be on the same grid."""
     if left.grid != right.grid:
         raise InvalidParameterError(
-            f"both loss distributions must be on the same grid, got {left.grid} and {right.grid}; "
-            "build them alike."
+            f"both loss distributions must be on the same grid, got {left.grid} and {right.grid}.",
+            code="E-GRID-DIFFERENT",
         )
     grid, unit = left.grid, 1 << left.grid.bits
     check_points(left.points + right.points)
@@ -345,14 +348,14 @@ def compose(left: LossDistribution, right: LossDistribution) -> LossDistribution
 
 
 def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossDistribution:
-    """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to
-    units of 2^-bits.
+    """Cut both ends of a product with masses in units of 2^-(2 bits), and round the rest to units of
+    2^-bits.
     """
     budget, size = 1 << (2 * grid.bits - grid.tail), max(1, product.length())
     first, moved_low = _within((product[i] for i in range(size)), budget)
     cut, moved_high = _within((product[i] for i in range(size - 1, -1, -1)), budget)
     last = size - cut
-    if first >= last:  # all of it is within the budget: keep it
+    if first >= last:  # everything is within the budget, so keep it
         first, last, moved_low, moved_high = 0, size, 0, 0
     kept, unit = product.right_shift(first).truncate(last - first), fmpz(1) << grid.bits
     if grid.upper:
@@ -360,12 +363,12 @@ def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossD
         kept = kept + moved_low + (unit - 1) * fmpz_poly([1] * (last - first))
     else:
         kept = kept + fmpz_poly([moved_high]).left_shift(last - first - 1)
-    # No mass is negative: the quotient by a constant rounds every one of them down.
+    # No mass is negative, so the quotient by a constant rounds every mass down.
     return LossDistribution(grid=grid, low=low + first, poly=kept // unit, infinite=infinite)
 
 
 def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
-    """How many leading masses add up to at most ``budget``, and to how much."""
+    """Return how many leading masses have a sum of at most ``budget``, and that sum."""
     total, count = fmpz(0), 0
     for mass in masses:
         if total + mass > budget:
@@ -375,9 +378,9 @@ def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
 
 
 def power(distribution: LossDistribution, times: int) -> LossDistribution:
-    """The distribution of ``times`` >= 1 independent copies, by squaring."""
+    """Return the distribution of ``times`` >= 1 independent copies, by squaring."""
     if times < 1:
-        raise InvalidParameterError(f"times must be 1 or more, got {times}; leave the distribution out.")
+        raise InvalidParameterError(f"times must be 1 or more, got {times}.", code="E-TIMES-RANGE")
     result: LossDistribution | None = None
     square = distribution
     while True:

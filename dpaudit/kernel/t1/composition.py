@@ -1,19 +1,17 @@
-"""T1: what compositions know besides sums: the product of dominating pairs, sums of Renyi divergences, the
-worst of several curves.
+"""T1: bounds of compositions beyond sums: products of dominating pairs, sums of Renyi divergences, pointwise
+maxima.
 
-``sequential``, ``tree`` and ``accounted`` with a ``grid``: delta of the whole is at most that of the product
-of dominating pairs (``pairs``). Without one, Renyi divergences that are bounded for every prefix of earlier
-outcomes add up, order by order; where they hold but with probability b (``Curves.cut``) so do these b; and at
-each of ``orders`` (those of the premises, if none are listed) the sum converts to delta. ``parallel``: the
-pointwise maximum of the premises' curves.
+``sequential``, ``tree`` and ``accounted`` with a ``grid``: delta of the whole is at most the delta of the
+product of dominating pairs (``pairs``). Without a grid, Renyi divergences that are bounded for every prefix
+of earlier outcomes add up, order by order. If they hold except with probability b (``Curves.cut``), these b
+add up too. At each of ``orders`` (those of the premises, if none are listed) the sum converts to delta.
+``parallel``: the pointwise maximum of the premises' curves.
 
 Proof of the sums. Let release i have outcomes in a range G_i but with probability b_i under its first
-distribution
-P_i, for every prefix. Some release is out of range with probability at most sum b_i under the first
-distribution of
-the transcript. On the transcripts that stay in range, sum P^a P'^(1-a) factorises by prefixes, each factor at
-most exp((a-1) r_i); so the restricted distribution has Renyi divergence at most sum r_i, and F5 of ``renyi``
-converts it. ∎
+distribution P_i, for every prefix. Some release is out of range with probability at most sum b_i under the
+first distribution of the transcript. On the transcripts that stay in range, sum P^a P'^(1-a) factorises by
+prefixes, each factor at most exp((a-1) r_i). So the restricted distribution has Renyi divergence at most sum
+r_i, and F5 of ``renyi`` converts it. ∎
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ __all__ = ["add_compositions"]
 def add_compositions(
     tier: Tier, *, gaussian_pair: GaussianPair | None = None, gaussian_delta: GaussianDelta | None = None
 ) -> None:
-    """Extend the composition rules of a tier, with the Gaussian's functions where the tier has them."""
+    """Extend the composition rules of a tier, with the Gaussian's functions if the tier has them."""
 
     def product(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -> Curves | None:
         grid, orders = read_grid(p), _orders(p, premises)
@@ -48,7 +46,7 @@ def add_compositions(
         if grid is None:
             profile = None if cut is None or not orders else converted(cut, orders)
             return Curves(profile=profile, renyi=renyi, cut=cut, orders=orders)
-        # Composed only when a delta is asked for: it is the one expensive step of a derivation.
+        # Compose only when a delta is needed, because this is the only expensive step of a derivation.
 
         def directed(finer: Grid) -> tuple[LossDistribution, LossDistribution]:
             distributions = composed(parts, finer, gaussian_pair)
@@ -94,21 +92,21 @@ def _counts(p: Parameters, name: str, length: int) -> list[int]:
 
 
 def _orders(p: Parameters, premises: Sequence[Guarantee]) -> tuple[Fraction, ...]:
-    """The orders that a node lists, or those of its premises."""
+    """Return the orders of a node, or those of its premises."""
     if "orders" in p:
         return read_orders(p)
     return tuple(sorted({order for premise in premises for order in curves_of(premise).orders}))
 
 
 def _worst_profile(premises: Sequence[Guarantee], gaussian_delta: GaussianDelta | None) -> Curve | None:
-    """The pointwise maximum of the premises' deltas, where one of them has a delta of its own."""
+    """Return the pointwise maximum of the premises' deltas, if at least one has a separate delta."""
     if all(curves_of(premise).profile is None for premise in premises):
         return None
     return lambda epsilon: ball(max(delta_bound(premise, epsilon, gaussian_delta) for premise in premises))
 
 
 def _worst_renyi(premises: Sequence[Guarantee]) -> Curve | None:
-    """The pointwise maximum of the premises' divergences, where one of them has a curve of its own."""
+    """Return the pointwise maximum of the premises' divergences, if at least one has a separate curve."""
     known = [p for p in premises if curves_of(p).renyi is not None or zcdp(p) is not None]
     if len(known) < len(premises) or all(curves_of(p).renyi is None for p in premises):
         return None

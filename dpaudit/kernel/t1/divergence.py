@@ -1,26 +1,26 @@
-"""Hockey-stick divergences of log-concave lattice noise, exactly, with the step from all neighbours to one.
+"""Exact hockey-stick divergences of log-concave lattice noise, and the reduction from all neighbours to one
+shift.
 
 H_E(P || Q) = sup over events S of P(S) - E Q(S), E = e^epsilon: the least delta of the pair. For noise p on
-the integers and a query that moves by d, |d| <= D, both directions count: p against p_d, where p_d(x) = p(x -
-d).
+the integers and a query that changes by d, |d| <= D, both directions count: p against p_d, where p_d(x) = p(x
+- d).
 
 Fact F1. Let p be log-concave and d > 0. (i) p(x)/p(x - d) does not increase in x. (ii) H_E(p || p_d) = F(t) -
 E F(t - d), F the cdf, t the last x with p(x) > E p(x - d). (iii) H_E(p || p_d) does not decrease in d. (iv)
 H_E(p_d || p) is (ii) for the distribution of -X. Proof. (i) p(x)/p(x-d) is the product of the d ratios
-p(y)/p(y-1), y
-= x-d+1, ..., x, none of which increases in y; with the conventions a/0 = inf on the left of the support it
-stays so, there being no internal zeros. (ii) The best event {x: p(x) > E p_d(x)} is {x <= t} by (i). (iii) By
-(ii), H_E(p || p_d) = max over t of F(t) - E F(t - d), for any half-line is an event; and F(t - d) falls in d
-for each t. (iv) Reflect: x -> -x, then shift by d. ∎ So for all |d| <= D the largest divergence is at d = D,
-in the larger of the two directions; they agree if p is symmetric. Averaging over other randomness (rounding,
-other users' coins, drop-out) keeps the bound:
+p(y)/p(y-1), y = x-d+1, ..., x, none of which increases in y; with the conventions a/0 = inf on the left of
+the support it stays so, there being no internal zeros. (ii) The best event {x: p(x) > E p_d(x)} is {x <= t}
+by (i). (iii) By (ii), H_E(p || p_d) = max over t of F(t) - E F(t - d), for any half-line is an event; and F(t
+- d) falls in d for each t. (iv) Reflect: x -> -x, then shift by d. ∎ So for all |d| <= D the largest
+divergence is at d = D, in the larger of the two directions; they agree if p is symmetric. Averaging over
+other randomness (rounding, other users' coins, drop-out) keeps the bound:
 
 Fact F2 (joint convexity). H_E(sum w_i P_i || sum w_i Q_i) <= sum w_i H_E(P_i || Q_i): the supremum of a sum
 is at most the sum of suprema. ∎
 
-Fact F7 (undecided sign). Where the sign of p(x) - E p(x - d) is not decided at the working precision, its
-positive part is enclosed by the ball from 0 to the upper end; a guessed event would give a lower bound. By
-(i) the undecided x are consecutive.
+Fact F7 (undecided sign). If the sign of p(x) - E p(x - d) is not decided at the working precision, its
+positive part is enclosed by the ball from 0 to the upper end, because a guessed event would give a lower
+bound. By (i) the undecided x are consecutive.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ from dpaudit.kernel.t1.lattice import LogConcave, Reflected, tail_below
 
 __all__ = ["hockey_stick", "lattice_delta", "positive_part", "threshold"]
 
-#: How far from the centre a threshold is searched for: beyond, delta is not worth a certificate.
+#: Largest distance from the centre in the search for a threshold. Beyond it, delta is useless.
 MAX_REACH = 1 << 40
 
 
 def positive_part(value: arb) -> arb:
-    """An enclosure of max(value, 0) (fact F7)."""
+    """Return an enclosure of max(value, 0) (fact F7)."""
     if value >= 0:
         return value
     return arb(0) if value <= 0 else arb(0).union(value.upper())
 
 
 def lattice_delta(distribution: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
-    """delta at ``epsilon`` >= 0 over all integer shifts up to ``shift`` >= 0 in size, in both directions;
-    a ball with about 60 correct bits.
+    """Return delta at ``epsilon`` >= 0 over all integer shifts up to ``shift`` >= 0 in size, in both
+    directions.
+
+    The result is a ball with about 60 correct bits.
     """
     if shift == 0:
         return arb(0)
@@ -61,8 +63,9 @@ def lattice_delta(distribution: LogConcave, *, shift: int, epsilon: Fraction) ->
 
 
 def hockey_stick(distribution: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
-    """H_E(p || p_shift) at the working precision, ``shift`` > 0 (F1): the sum of p(x) - E p(x - shift)
-    over x <= t, and a tail (F6).
+    """Return H_E(p || p_shift) at the working precision, for ``shift`` > 0 (F1).
+
+    It is the sum of p(x) - E p(x - shift) over x <= t, and a tail (F6).
     """
     e = ball(epsilon).exp()
     last, undecided = threshold(lambda x: _gap(distribution, x, shift, e), distribution)
@@ -77,7 +80,9 @@ def _gap(distribution: LogConcave, x: int, shift: int, e: arb) -> arb:
 
 
 def threshold(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, list[int]]:
-    """The last x where the falling sign of ``gap`` is decided positive, and the undecided x after it."""
+    """Return the last x at which the falling sign of ``gap`` is certainly positive, and the undecided x
+    after it.
+    """
     low, high = _bracket(gap, distribution)
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,16 +98,17 @@ def threshold(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int,
             break
     if len(undecided) > 1000:
         raise UndecidedError(
-            f"the threshold must be decided within 1000 steps at {ctx.prec} bits; raise the precision."
+            f"the threshold must be decided within 1000 steps at {ctx.prec} bits.", code="E-THRESHOLD-BITS"
         )
     return low, undecided
 
 
 def _bracket(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, int]:
-    """x values with a positive gap, and without a decided positive one to its right.
+    """Return an x with a positive gap, and an x without a certainly positive gap to its right.
 
-    Looked for from the centre outward: masses far out take the longest. At ``distribution.first`` the gap is
-    positive, for the shifted distribution has no mass there."""
+    The search goes from the centre outward, because masses far out take the longest. At
+    ``distribution.first`` the gap is positive, because the shifted distribution has no mass there.
+    """
     low, step = distribution.centre, 1
     while low != distribution.first and not gap(low) > 0:
         low, step = low - step, 2 * step
@@ -110,7 +116,7 @@ def _bracket(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, 
             low = max(low, distribution.first)
         if step > MAX_REACH:
             raise UndecidedError(
-                f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
+                f"the threshold must lie within {MAX_REACH} of the centre.", code="E-THRESHOLD-REACH"
             )
     high, step = low + 1, 1
     while gap(high) > 0:
@@ -119,14 +125,15 @@ def _bracket(gap: Callable[[int], arb], distribution: LogConcave) -> tuple[int, 
             return low, distribution.last + 1
         if step > MAX_REACH:
             raise UndecidedError(
-                f"the threshold must lie within {MAX_REACH} of the centre; use a smaller shift."
+                f"the threshold must lie within {MAX_REACH} of the centre.", code="E-THRESHOLD-REACH"
             )
     return low, high
 
 
 def _sum_to(distribution: LogConcave, last: int, shift: int, e: arb) -> arb:
-    """Sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts; the cut tail is between
-    0 and the mass of p there.
+    """Return the sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts.
+
+    The cut tail is between 0 and the mass of p there.
     """
     width = 16
     while True:

@@ -1,11 +1,11 @@
 """T1: rules ``finite`` and ``randomised-response``: mechanisms with finitely many inputs and outputs, by
-their table of probabilities.
+their tables.
 
 Statement (``finite``). Let ``rows[i][y]`` be the probability of output y on input i: exact rationals that sum
 to 1, or with ``weights`` sums of exponentials (``exponentials``), each over the sum of its row. Between any
 two inputs epsilon is the largest log-ratio of a column, delta(e) the largest sum of positive parts of row i -
-E row j, and the pair of the pointwise maximum over i != j dominates. A log-ratio that is rational is found as
-this number, any other one is rounded up.
+E row j, and the pair of the pointwise maximum over i != j dominates. A rational log-ratio is found exactly,
+and any other one is rounded up.
 
 Statement (``randomised-response``). One of k symbols is kept with probability e^e0 / (e^e0 + k - 1) and
 otherwise replaced by one of the others at random: e0-DP, attained.
@@ -13,7 +13,7 @@ otherwise replaced by one of the others at random: e0-DP, attained.
 Conditions. One record in, one message out: neighbours replace one record (the number of messages shows when a
 record is added or removed), per event.
 
-Proof. Neighbours are two inputs; for a finite distribution the best event is {P > E Q}. Randomised response
+Proof. Neighbours are two inputs. For a finite distribution the best event is {P > E Q}. Randomised response
 has two probabilities, of ratio e^e0. ∎
 """
 
@@ -38,11 +38,11 @@ __all__ = ["Chances", "add_tables", "balls", "largest_log_ratio", "one_message",
 
 MAX_INPUTS = 40
 MAX_OUTPUTS = 200
-#: Terms of all weights together.
+#: Largest number of terms in all weights.
 MAX_TERMS = 80_000
 
 Row = Sequence[Fraction]
-#: The chances of the outputs on each input, at the working precision.
+#: The probabilities of the outputs on each input, at the working precision.
 Chances = Sequence[Callable[[], list[arb]]]
 
 
@@ -50,13 +50,13 @@ def one_message(p: Parameters, setting: Setting) -> None:
     """Refuse settings in which a record does not mean one message on both sides."""
     p.need(
         setting.adjacency == REPLACE_ONE and setting.unit == EVENT,
-        f"one message a record must be replace-one per event, got {setting.adjacency} per {setting.unit}; "
-        "list the null record as an input, or use group for users.",
+        f"one message a record must be replace-one per event, got {setting.adjacency} per {setting.unit}. "
+        "List the null record as an input, or use group for users.",
     )
 
 
 def add_tables(tier: Tier) -> None:
-    """The rules ``finite`` and ``randomised-response``."""
+    """Add the rules ``finite`` and ``randomised-response``."""
 
     @tier.rule("finite")
     def _finite(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -83,19 +83,19 @@ def add_tables(tier: Tier) -> None:
 
 
 def read_table(p: Parameters) -> list[list[Fraction]]:
-    """The table ``rows`` of a node: probabilities that sum to 1 exactly, for at least two inputs."""
+    """Read the table ``rows`` of a node: probabilities that sum to 1 exactly, for at least two inputs."""
     rows = p.entries("rows", most=MAX_INPUTS)
     good = len(rows) >= 2 and all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows)
-    p.need(good, "rows must be at least two lists of equal length; list every input.")
-    p.need(0 < len(rows[0]) <= MAX_OUTPUTS, f"rows must have 1 to {MAX_OUTPUTS} outputs; merge some.")
+    p.need(good, "rows must be at least two lists of equal length.")
+    p.need(0 < len(rows[0]) <= MAX_OUTPUTS, f"rows must have 1 to {MAX_OUTPUTS} outputs.")
     table = [[p.number("rows", entry) for entry in row] for row in rows]
     good = all(min(row) >= 0 and sum(row) == 1 for row in table)
-    p.need(good, "every row must be probabilities that sum to 1 exactly; correct the table.")
+    p.need(good, "every row must be probabilities that sum to 1 exactly.")
     return table
 
 
 def largest_log_ratio(rows: Sequence[Row]) -> Fraction | None:
-    """The largest log-ratio in a column, rounded up; ``None`` for infinity."""
+    """Return the largest log-ratio in a column, rounded up, or ``None`` for infinity."""
     worst = Fraction(1)
     for column in zip(*rows, strict=True):
         if max(column) > 0 and min(column) == 0:
@@ -106,7 +106,7 @@ def largest_log_ratio(rows: Sequence[Row]) -> Fraction | None:
 
 
 def balls(row: Row) -> list[arb]:
-    """The chances of a row, at the working precision."""
+    """Return the probabilities of a row, at the working precision."""
     return [ball(entry) for entry in row]
 
 

@@ -6,11 +6,10 @@ with rho = D^2/(2nv) + min(M, max(a, b)), where the second term is 0 for n = 1 a
 w = exp(-2 pi^2 v), as computed below, of the order of n w.
 
 Proof. *The distribution.* By Poisson summation the characteristic function of one part is proportional to
-sum_j
-exp(-v (t - 2 pi j)^2 / 2), j in Z. Multiply n of them; for j in Z^n with J = sum j_i and W(j) = sum (j_i -
-J/n)^2 the exponent is -(nv/2)(t - 2 pi J/n)^2 - 2 pi^2 v W(j). Adding 1 to all j_i keeps W and moves t by
-2 pi, so integrating over one period and summing over j is integrating over the line and summing over classes
-[j] of Z^n modulo (1, ..., 1):
+sum_j exp(-v (t - 2 pi j)^2 / 2), j in Z. Multiply n of them; for j in Z^n with J = sum j_i and W(j) = sum
+(j_i - J/n)^2 the exponent is -(nv/2)(t - 2 pi J/n)^2 - 2 pi^2 v W(j). Adding 1 to all j_i keeps W and shifts
+t by 2 pi, so integrating over one period and summing over j is integrating over the line and summing over
+classes [j] of Z^n modulo (1, ..., 1):
 
     p(x) = c exp(-x^2 / 2nv) Theta(x),   Theta(x) = sum over classes of w^W(j) cos(2 pi J x / n).
 
@@ -71,7 +70,7 @@ FAR = 4096
 
 
 def add_gaussian_sum(tier: Tier) -> None:
-    """The rule ``gaussian-sum``."""
+    """Add the rule ``gaussian-sum``."""
 
     @tier.rule("gaussian-sum")
     def _gaussian_sum(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -90,19 +89,19 @@ def add_gaussian_sum(tier: Tier) -> None:
         except UndecidedError as error:
             raise CertificateError(
                 f"gaussian-sum: variance must be large enough for {count} parts (A < 1/2 in the proof), got "
-                f"{variance}; give each more noise, or use integer-noise."
+                f"{variance}. Use a larger variance, or integer-noise."
             ) from error
         return Guarantee(rho=rho + upper_short(more), assumptions=assumed)
 
 
 @lru_cache(maxsize=256)
 def _enclosed(variance: Fraction, count: int, shift: int) -> arb:
-    """The same number is asked for several times: when a proof is built, certified and checked."""
+    """Return the excess from a cache, because it is needed when a proof is built, certified and checked."""
     return enclose(lambda: excess(variance, count=count, shift=shift))
 
 
 def excess(variance: Fraction, *, count: int, shift: int) -> arb:
-    """min(M, max(a', b')): a ball, or +infinity where A < 1/2 is not decided."""
+    """Return min(M, max(a', b')) as a ball, or +infinity if A < 1/2 is not decided."""
     w = (-2 * arb.pi() ** 2 * ball(variance)).exp()
     a = _amplitude(w, count)
     if not a < arb("0.5"):
@@ -117,7 +116,7 @@ def excess(variance: Fraction, *, count: int, shift: int) -> arb:
 
 
 def _amplitude(w: arb, count: int) -> arb:
-    """The upper bound of A: terms one by one up to some S, then a geometric series."""
+    """Return the upper bound of A: terms up to some S, then a geometric series."""
     total, term = arb(0), arb(1)  # term: C(2n+s-1, s) w^s
     for s in range(1, FAR):
         term = term * w * (2 * count + s - 1) / s
@@ -132,8 +131,10 @@ def _amplitude(w: arb, count: int) -> arb:
 
 
 def _theta(w: arb) -> tuple[arb, arb]:
-    """sum over all integers k of w^(k^2), and of |k| w^(k^2); w < 1/2, so the rests are below twice the next
-    term."""
+    """Return the sums over all integers k of w^(k^2), and of |k| w^(k^2).
+
+    As w < 1/2, the rests are below twice the next term.
+    """
     theta, first = arb(1), arb(0)
     for k in range(1, 8):
         theta += 2 * w ** (k * k)

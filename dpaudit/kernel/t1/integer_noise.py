@@ -9,13 +9,12 @@ Skellam noise the Renyi divergence of every order is at most that of the shift D
 
 Proof. Facts F1 (all shifts are dominated by D, in either direction), F2 (rounding and other users' coins that
 are independent of the noise only average) and F3 (post-processing: reduction modulo m, clipping) of
-``divergence``. Which direction a step of an adaptive composition takes may depend on the past, so the maximum
-of the two is composed (fact F4 of ``certpld``). ∎
+``divergence``. The direction of a step of an adaptive composition may depend on the past, so the maximum of
+the two is composed (fact F4 of ``certpld``). ∎
 
 The distributions are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu,
-Steinke
-2021 (sums of discrete Gaussians, here exactly and not through a bound on the distance to one); Cheu, Joseph,
-Mao, Peng 2022 (binomial).
+Steinke 2021 (sums of discrete Gaussians, here exactly and not through a bound on the distance to one); Cheu,
+Joseph, Mao, Peng 2022 (binomial).
 """
 
 from __future__ import annotations
@@ -46,30 +45,30 @@ from dpaudit.kernel.t1.tier import Curve, Curves, Tier
 
 __all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_distribution"]
 
-#: Points of the longest convolution: whoever checks a certificate computes it again.
+#: Points of the longest convolution, which every check of a certificate computes again.
 MAX_POINTS = 4000
 
 MAX_COUNT = 10_000
 MAX_TRIALS = 10**15
 MAX_SHIFT = 10**6
 
-#: How a family of distributions is read from a node; tier T2 adds those with special functions.
+#: Functions that read a family of distributions from a node. Tier T2 adds those with special functions.
 Reader = Callable[[Parameters], LogConcave]
 
 
 def read_gaussian_sum(p: Parameters) -> LogConcave:
-    """A sum of ``count`` discrete Gaussians; its masses are a convolution, whose size is bounded."""
+    """Read a sum of ``count`` discrete Gaussians. Its masses are a convolution, whose size is bounded."""
     variance, count = p.positive("variance"), p.integer("count", low=1, high=MAX_COUNT)
     points = count * max(1, int(20 * math.sqrt(min(variance, Fraction(10**12)))))
     p.need(
         count == 1 or points <= MAX_POINTS,
-        f"count times 20 sqrt(variance) must be at most {MAX_POINTS}, got {points}; use gaussian-sum.",
+        f"count times 20 sqrt(variance) must be at most {MAX_POINTS}, got {points}. Use gaussian-sum.",
     )
     return DiscreteGaussianSum(variance, count)
 
 
 def read_skellam(p: Parameters) -> LogConcave:
-    """Skellam noise whose table is short enough for this tier."""
+    """Read Skellam noise whose table is short enough for this tier."""
     variance = p.positive("variance")
     if variance > MAX_VARIANCE:
         raise BeyondTierError("T2", "Skellam noise of a large variance")
@@ -77,9 +76,9 @@ def read_skellam(p: Parameters) -> LogConcave:
 
 
 def read_binomial(p: Parameters) -> LogConcave:
-    """Binomial noise whose table is short enough for this tier."""
+    """Read binomial noise whose table is short enough for this tier."""
     chance, trials = p.number("probability"), p.integer("trials", low=1, high=MAX_TRIALS)
-    p.need(0 < chance < 1, f"probability must be in (0, 1), got {chance}; without noise there is no privacy.")
+    p.need(0 < chance < 1, f"probability must be in (0, 1), got {chance}.")
     if trials * chance * (1 - chance) > MAX_VARIANCE:
         raise BeyondTierError("T2", "binomial noise of a large variance")
     return Binomial(trials, chance)
@@ -93,12 +92,12 @@ FAMILIES: dict[str, Reader] = {
 
 
 def read_distribution(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
-    """The noise distribution that a node's ``family`` and its parameters name."""
+    """Read the noise distribution from a node's ``family`` and its parameters."""
     return families[p.choice("family", sorted(families))](p)
 
 
 def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
-    """The rule ``integer-noise`` for these families."""
+    """Add the rule ``integer-noise`` for these families."""
 
     @tier.rule("integer-noise")
     def _integer_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -116,8 +115,9 @@ def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
 
 
 def renyi_curve(distribution: LogConcave, shift: int) -> Curve | None:
-    """Exact divergences where their sums have proved tails; of all shifts the largest counts, for they are
-    increasing functions of f-divergences.
+    """Return the exact divergences, if their sums have proved tails.
+
+    The largest shift suffices, because the divergences are increasing functions of f-divergences.
     """
     if not isinstance(distribution, Skellam):
         return None
@@ -126,15 +126,19 @@ def renyi_curve(distribution: LogConcave, shift: int) -> Curve | None:
 
 
 def noise_conditions(p: Parameters, setting: Setting, distribution: LogConcave) -> tuple[str, ...]:
-    """One discrete Gaussian is drawn by one party; the other distributions may be sums of many parties'
-    shares."""
+    """Return the assumptions on the noise.
+
+    One discrete Gaussian is drawn by one party. The other distributions may be sums of many parties' shares.
+    """
     if isinstance(distribution, DiscreteGaussianSum) and distribution.count == 1:
         return participation(setting)
     return shared_noise(p, setting, "at least the stated noise is added")
 
 
 def lattice_pair(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
-    """The upper loss distribution that dominates all shifts up to ``shift`` in size, in both directions."""
+    """Return the upper loss distribution that dominates all shifts up to ``shift`` in size, in both
+    directions.
+    """
     forth = _one_direction(distribution, shift, grid)
     if distribution.symmetric:
         return forth
@@ -142,8 +146,9 @@ def lattice_pair(distribution: LogConcave, shift: int, grid: Grid) -> LossDistri
 
 
 def _one_direction(distribution: LogConcave, shift: int, grid: Grid) -> LossDistribution:
-    """p against p_shift: loss log p(x)/p(x - shift), which falls in x. The tails left out: below to
-    infinity, above to the last loss.
+    """Return the distribution of p against p_shift, with loss log p(x)/p(x - shift), which falls in x.
+
+    The lower tail goes to infinity, and the upper tail to the last loss.
     """
     with precision(grid.precision):
         low, high, below, above = bulk(distribution, 2 * grid.tail)

@@ -1,9 +1,8 @@
-"""Log-concave distributions on the integers, in balls: the noises whose "for all shifts up to D" is one
-shift.
+"""Log-concave distributions on the integers, in balls. For this noise one shift D bounds all shifts up to D.
 
 A distribution gives single masses (``mass``), runs of masses (``masses``) and its ends. Everything is an
-enclosure at
-the working precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), no internal zeros):
+enclosure at the working precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), no internal
+zeros):
 
 * discrete Gaussian, p(k) ~ exp(-k^2 / 2v): log p is a concave quadratic;
 * sums of independent log-concave distributions are log-concave (Hoggar 1974).
@@ -11,9 +10,8 @@ the working precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), n
 Skellam and binomial distributions, whose single masses are special functions, are in tier T2.
 
 Fact F6 (tail of a log-concave distribution). If p(k)/p(k+1) = r < 1, then the mass strictly below k is at
-most p(k) r
-/ (1 - r). Proof. Ratios p(j)/p(j+1) do not increase as j decreases, so p(k-i) <= p(k) r'^i with r' =
-p(k-1)/p(k) <= r. Sum over i >= 1. ∎
+most p(k) r / (1 - r). Proof. Ratios p(j)/p(j+1) do not increase as j decreases, so p(k-i) <= p(k) r'^i with
+r' = p(k-1)/p(k) <= r. Sum over i >= 1. ∎
 """
 
 from __future__ import annotations
@@ -38,13 +36,14 @@ __all__ = [
     "tail_below",
 ]
 
-#: Longest run of masses that is computed at once: bounds memory and time for untrusted parameters.
+#: Longest run of masses, which bounds memory and time for untrusted parameters.
 MAX_RUN = 4_000_000
 
 
 class LogConcave(ABC):
-    """A log-concave distribution on the integers; ``first`` and ``last`` are the ends of its support
-    (``None``: infinite).
+    """A log-concave distribution on the integers.
+
+    ``first`` and ``last`` are the ends of its support (``None`` if infinite).
     """
 
     first: int | None = None
@@ -53,19 +52,19 @@ class LogConcave(ABC):
     @property
     @abstractmethod
     def centre(self) -> int:
-        """An integer near the mode, from which searches start."""
+        """Return an integer near the mode, from which searches start."""
 
     @abstractmethod
     def masses(self, low: int, high: int) -> list[arb]:
-        """Enclosures of p(low), ..., p(high)."""
+        """Return enclosures of p(low), ..., p(high)."""
 
     def mass(self, k: int) -> arb:
-        """An enclosure of p(k)."""
+        """Return an enclosure of p(k)."""
         return self.masses(k, k)[0]
 
     @property
     def symmetric(self) -> bool:
-        """Whether p(centre + j) = p(centre - j) for all j."""
+        """Return whether p(centre + j) = p(centre - j) for all j."""
         return False
 
     def _inside(self, k: int) -> bool:
@@ -73,15 +72,15 @@ class LogConcave(ABC):
 
 
 def check_run(low: int, high: int) -> None:
-    """Refuse a run of masses that would take too long."""
+    """Raise ``InvalidParameterError`` for a run of masses that would take too long."""
     if high - low > MAX_RUN:
         raise InvalidParameterError(
-            f"a run of masses must have at most {MAX_RUN} terms, got {high - low}; use a larger scale."
+            f"a run of masses must have at most {MAX_RUN} terms, got {high - low}.", code="E-MASSES-TOO-MANY"
         )
 
 
 def tail_below(distribution: LogConcave, k: int) -> arb | None:
-    """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet
+    """Return a ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not
     below the mode.
     """
     if distribution.first is not None and k <= distribution.first:
@@ -92,7 +91,7 @@ def tail_below(distribution: LogConcave, k: int) -> arb | None:
 
 
 def survival(distribution: LogConcave, k: int) -> arb:
-    """P(X >= k), with a small relative radius."""
+    """Return P(X >= k), with a small relative radius."""
     width, mirror = 64, Reflected(distribution)
     while True:
         end = k + width if distribution.last is None else min(k + width, distribution.last)
@@ -104,7 +103,7 @@ def survival(distribution: LogConcave, k: int) -> arb:
 
 
 def bulk(distribution: LogConcave, bits: int) -> tuple[int, int, arb, arb]:
-    """A range (low, high) and the masses below and above it (balls), each at most 2^-``bits``."""
+    """Return a range (low, high) and the masses below and above it (balls), each at most 2^-``bits``."""
     low, below = _reach(distribution, bits)
     high, above = _reach(Reflected(distribution), bits)
     return low, -high, below, above
@@ -147,11 +146,10 @@ class Reflected(LogConcave):
 
 @lru_cache(maxsize=64)
 def _theta(variance: Fraction, bits: int) -> arb:
-    """sum over k in Z of exp(-k^2 / 2 variance), enclosed at ``bits`` bits (the working precision, named for
-    the cache).
+    """Return the sum over k in Z of exp(-k^2 / 2 variance) at ``bits`` bits.
 
-    Tail: sum_{k > T} exp(-k^2 / 2v) <= e^{-T^2/2v} / (1 - e^{-T/v}), because k^2 >= T^2 + 2T(k - T) for k >=
-    T.
+    ``bits`` is the working precision, which is part of the cache key. Tail: sum_{k > T} exp(-k^2 / 2v) <=
+    e^{-T^2/2v} / (1 - e^{-T/v}), because k^2 >= T^2 + 2T(k - T) for k >= T.
     """
     v = ball(variance)
     total, k = arb(1), 1
@@ -194,8 +192,8 @@ class DiscreteGaussianSum(LogConcave):
 
 @lru_cache(maxsize=8)
 def _power(variance: Fraction, count: int, bits: int) -> tuple[int, list[arb], arb]:
-    """The convolution power of one discrete Gaussian cut at [-T, T], and a ball for the mass that the cut can
-    have taken from any point.
+    """Return the convolution power of one discrete Gaussian cut at [-T, T], and a ball for the mass lost at
+    any point.
 
     P(sum = k) is the cut convolution plus the probability of {sum = k, some |X_i| > T}, at most count * P(|X|
     > T).

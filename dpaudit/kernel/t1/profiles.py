@@ -1,5 +1,6 @@
-"""A dominating pair from a bound on delta alone: what a mechanism composes by that has no pair of its own
-(``profile_pair``), or has several (``maximum``).
+"""Dominating pairs from bounds on delta alone, for compositions.
+
+``profile_pair`` serves mechanisms without a pair of their own, and ``maximum`` those with several.
 
 Statement. Let d(e) bound delta at every e >= 0, for all neighbours in both directions, and let H(E) = H_E(P
 || P') for one of these pairs, E > 0. Then H is at most every chord of points (E_j, h_j) with E_j = 0 (h = 1),
@@ -10,10 +11,10 @@ Proof. H falls and is convex, a supremum of linear functions P(S) - E P'(S); so 
 not below H is not below H between them. H(0) = 1; and H_E(P || P') = 1 - E + E H_{1/E}(P' || P) for E < 1, by
 taking complements of events. A polygon with slopes s_j and a level c at the end is c + sum over its knots of
 (s_{j+1} - s_j) (E_j - E)_+: the distribution with P mass E_j (s_{j+1} - s_j) at loss log E_j and c at
-infinity.
-Rounding these masses up, a negative one to 0, can only raise it. ∎ (Zhu, Dong, Wang 2022, Proposition 8.)
+infinity. Rounding these masses up, a negative one to 0, can only raise it. ∎ (Zhu, Dong, Wang 2022,
+Proposition 8.)
 
-Which points are knots costs tightness, never truth: the lower convex hull is chosen by the middles of balls.
+The choice of knots affects only tightness. The lower convex hull is chosen by the middles of balls.
 """
 
 from __future__ import annotations
@@ -33,16 +34,17 @@ from dpaudit.kernel.t1.tier import Curve
 
 __all__ = ["maximum", "profile_pair"]
 
-#: Knots up to where delta is no more than 2^-FAR, and knots from there to the pure bound.
+#: Number of knots up to the point where delta is at most 2^-FAR, and from there to the pure bound.
 KNOTS, BEYOND, FAR = 64, 8, 40
-#: Losses beyond this are not looked at.
+#: Largest loss that is considered.
 LARGEST = 64
 
 
 @dataclass(frozen=True)
 class _Knot:
-    """The point (E, h) of the polygon at the grid point ``index``; the first one is at E = 0, off the
-    grid."""
+    """The point (E, h) of the polygon at the grid point ``index``. The first knot is at E = 0, off the
+    grid.
+    """
 
     at: arb
     height: arb
@@ -50,8 +52,11 @@ class _Knot:
 
 
 def profile_pair(profile: Curve, pure: Fraction | None, grid: Grid) -> LossDistribution:
-    """The upper distribution of the pair; ``profile`` is a curve from e >= 0 to a ball that bounds delta, 0
-    from ``pure`` on if that is given."""
+    """Return the upper distribution of the pair.
+
+    ``profile`` is a curve from e >= 0 to a ball that bounds delta. It is 0 from ``pure`` on, if ``pure`` is
+    given.
+    """
     known: dict[int, Fraction] = {}
 
     def height(index: int) -> Fraction:
@@ -70,7 +75,7 @@ def profile_pair(profile: Curve, pure: Fraction | None, grid: Grid) -> LossDistr
 
 
 def _places(height: Callable[[int], Fraction], pure: Fraction | None, step: Fraction) -> list[int]:
-    """Grid points: close together where delta is not tiny, and a few up to the end."""
+    """Return grid points: close to each other while delta is not tiny, and a few more up to the end."""
     last = math.ceil((LARGEST if pure is None else min(pure, Fraction(LARGEST))) / step)
     near = last
     while near > 1 and height(near // 2) <= Fraction(1, 1 << FAR):
@@ -80,8 +85,9 @@ def _places(height: Callable[[int], Fraction], pure: Fraction | None, step: Frac
 
 
 def _polygon(heights: dict[int, Fraction], grid: Grid) -> LossDistribution:
-    """The distribution whose delta is the polygon of the lower hull of the points and of their mirror
-    images."""
+    """Return the distribution whose delta is the polygon of the lower hull of the points and their mirror
+    images.
+    """
     knots = [_Knot(arb(0), arb(1), 0)]
     for index in sorted({-index for index in heights} | heights.keys()):
         e, h = (ball(grid.step) * index).exp(), ball(heights[abs(index)])
@@ -99,7 +105,7 @@ def _slope(left: _Knot, right: _Knot) -> arb:
 
 
 def _hull(knots: Sequence[_Knot]) -> list[_Knot]:
-    """The lower hull, in the middles of the balls; the first and the last point stay."""
+    """Return the lower hull by the middles of the balls. It keeps the first and the last point."""
     kept: list[_Knot] = []
     for knot in knots:
         while len(kept) > 1 and (_slope(kept[-2], kept[-1]) - _slope(kept[-1], knot)).mid() >= 0:
@@ -109,16 +115,18 @@ def _hull(knots: Sequence[_Knot]) -> list[_Knot]:
 
 
 def maximum(*distributions: LossDistribution) -> LossDistribution:
-    """An upper distribution whose delta is at least that of all these upper distributions at every e: one
-    pair that dominates them.
+    """Return an upper distribution whose delta is at least that of all given upper distributions at every e.
 
-    The pointwise maximum of delta curves, convex in E = e^epsilon and linear between grid points, is again
-    one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) /
-    (1 - e^-step), and the lowest point takes what is left of the total.
+    Its pair dominates all of them. The pointwise maximum of privacy profiles, convex in E = e^epsilon and
+    linear between grid points, is again such a profile. The mass at grid point j is the second difference
+    (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) / (1 - e^-step), and the lowest point takes the rest of
+    the total.
     """
     grid = distributions[0].grid
     if not grid.upper or any(distribution.grid != grid for distribution in distributions):
-        raise InvalidParameterError("all loss distributions must be upper ones on the same grid.")
+        raise InvalidParameterError(
+            "all distributions must be upper ones on one grid.", code="E-GRID-DIFFERENT"
+        )
     low = min(distribution.low for distribution in distributions)
     high = max(distribution.low + distribution.points for distribution in distributions)
     check_points(high - low + 1)
@@ -138,11 +146,11 @@ def maximum(*distributions: LossDistribution) -> LossDistribution:
 
 
 def _curve(distribution: LossDistribution, low: int, high: int) -> list[arb]:
-    """delta in units at the grid points low, ..., high (balls)."""
+    """Return delta in units at the grid points low, ..., high (balls)."""
     decay = (-ball(distribution.grid.step)).exp()
     masses = {distribution.low + j: mass for j, mass in enumerate(distribution.poly.coeffs())}
     values: list[arb] = []
-    # masses above the point, and the finite ones discounted to it
+    # Masses above the point, and the finite masses discounted to it.
     total, weighted = fmpz(distribution.infinite), arb(0)
     for j in range(high, low - 1, -1):
         values.append(arb(total) - weighted)

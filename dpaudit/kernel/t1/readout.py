@@ -1,6 +1,6 @@
-"""What a guarantee says about the quantity of a claim: the conversions between notions of privacy.
+"""Convert a guarantee to the quantity of a claim, between notions of privacy.
 
-Every conversion below is an upper bound; the smallest one counts.
+Every conversion below is an upper bound, and the smallest one counts.
 
 1. Pure to the profile (Kairouz, Oh, Viswanath 2015, Theorem 3.3 and its proof). Every pair (P, P') with
    log-ratio in [-p, p] is a post-processing of randomised response, Bernoulli(e^p / (1 + e^p)) against
@@ -38,15 +38,15 @@ __all__ = [
 
 GaussianDelta = Callable[[Fraction, Fraction], Fraction]
 
-#: The smallest positive probability that is written down.
+#: The smallest positive probability that is written.
 LEAST = Fraction(1, 1 << 4000)
 
 
 def best_bound(
     guarantee: Guarantee, claim: dict[str, Any], gaussian_delta: GaussianDelta | None = None
 ) -> Fraction | None:
-    """The smallest bound that ``guarantee`` implies for the quantity of a claim (as JSON); ``None`` if there
-    is none.
+    """Return the smallest bound that ``guarantee`` implies for the quantity of a claim (as JSON), or
+    ``None``.
     """
     kind = notion_of(claim)
     if kind == "gdp":
@@ -59,14 +59,14 @@ def best_bound(
 
 
 def _root(squared: Fraction) -> Fraction:
-    """The square root, exact where it is rational, otherwise its upper end."""
+    """Return the square root, exact if it is rational, otherwise its upper end."""
     root = enclose(lambda: ball(squared).sqrt())
     nearest = upper_exact(root).limit_denominator(10**12)
     return nearest if nearest**2 == squared else upper_short(root)
 
 
 def renyi_bound(guarantee: Guarantee, order: Fraction) -> Fraction | None:
-    """The smallest Renyi divergence of ``order`` that the bounds imply; ``None`` if none does."""
+    """Return the smallest Renyi divergence of ``order`` that the bounds imply, or ``None``."""
     pure, rho = guarantee.pure, zcdp(guarantee)
     bounds = [] if rho is None else [rho * order]
     if pure is not None:
@@ -86,8 +86,9 @@ def _response_renyi(pure: Fraction, order: Fraction) -> arb:
 def delta_bound(
     guarantee: Guarantee, epsilon: Fraction, gaussian_delta: GaussianDelta | None = None
 ) -> Fraction:
-    """The smallest delta at ``epsilon`` that the bounds imply; 1 if there is none. Without
-    ``gaussian_delta``, which tier T2 has, a GDP bound counts as the zCDP bound that it implies.
+    """Return the smallest delta at ``epsilon`` that the bounds imply, or 1.
+
+    Without ``gaussian_delta``, which tier T2 has, a GDP bound counts as the zCDP bound that it implies.
     """
     bounds = [Fraction(1)]
     if guarantee.pure is not None:
@@ -104,14 +105,18 @@ def delta_bound(
 
 
 def pure_delta(pure: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every ``pure``-DP mechanism (1. above); 0 from ``pure`` on."""
+    """Return delta at ``epsilon`` of every ``pure``-DP mechanism (conversion 1), which is 0 from ``pure``
+    on.
+    """
     if epsilon >= pure:
         return Fraction(0)
     return probability(enclose(lambda: (1 - ball(epsilon - pure).exp()) / (1 + ball(-pure).exp())))
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from Renyi orders near the best one (3.)."""
+    """Return delta at ``epsilon`` of every ``rho``-zCDP mechanism, from Renyi orders near the best one
+    (conversion 3).
+    """
     if rho == 0:
         return Fraction(0)
     best = ((epsilon + rho) / (2 * rho)).limit_denominator(10**6)
@@ -123,7 +128,7 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 def _renyi_delta(divergence: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
     exponent = (order - 1) * (divergence - epsilon)
-    if exponent > 1000:  # says nothing; its exponential may be too large to write down
+    if exponent > 1000:  # a useless bound, whose exponential may be too large to write down
         return Fraction(1)
 
     def compute() -> arb:
@@ -134,6 +139,6 @@ def _renyi_delta(divergence: Fraction, epsilon: Fraction, order: Fraction) -> Fr
 
 
 def probability(value: arb) -> Fraction:
-    """The upper end of a ball, cut to [0, 1]; what is positive but below ``LEAST`` is rounded up to it."""
+    """Return the upper end of a ball, cut to [0, 1]. A positive end below ``LEAST`` is rounded up to it."""
     bound = min(max(upper_short(value), Fraction(0)), Fraction(1))
     return max(bound, LEAST) if bound else bound

@@ -1,7 +1,8 @@
 """T1: Skellam and binomial masses without special functions, from ratios of neighbours and the sum 1.
 
-A distribution is known from the ratios of neighbouring masses, up to a factor; that the masses add up to 1
-gives the factor, once what lies beyond a table is bounded. Only positive numbers are added and multiplied.
+A distribution is known from the ratios of neighbouring masses, up to a factor. The sum of all masses is 1,
+which gives the factor once the mass beyond a table is bounded. Only positive numbers are added and
+multiplied.
 
 * Binomial(n, p): p(k+1)/p(k) = (n - k)/(k + 1) p/(1 - p), a rational number. Ratios fall in k, so that beyond
 the
@@ -9,8 +10,9 @@ the
 * Skellam of variance v, u_n = p(n+1)/p(n) for n >= 0: u_{n-1} = 1/(2n/v + u_n), and U_{n+1} <= u_n <= U_n
 with
   U_n = v/(n + sqrt(n^2 + v^2)) (``skellam_renyi`` has the proof). The error of u_{n-1} is u_{n-1}^2 times
-  that of u_n: started far enough out, at N, what is unknown of u_N is below the working precision where the
-  table begins. Beyond its end f the masses add up to at most p(f) U_f/(1 - U_f), for the u_n fall.
+  that of u_n. If the recurrence starts far enough out, at N, the unknown part of u_N is below the working
+  precision at the table's beginning. Beyond its end f the masses add up to at most p(f) U_f/(1 - U_f), for
+  the u_n fall.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from dpaudit.kernel.t1.lattice import LogConcave, check_run
 
 __all__ = ["MAX_VARIANCE", "Binomial", "Skellam"]
 
-#: Above this variance a table is too long; tier T2 takes single masses from special functions.
+#: Above this variance a table is too long, and tier T2 takes single masses from special functions.
 MAX_VARIANCE = 10**8
 
 
@@ -54,7 +56,9 @@ class Skellam(LogConcave):
 
 @lru_cache(maxsize=16)
 def _skellam_table(variance: Fraction, far: int, bits: int) -> list[arb]:
-    """p(0), ..., p(f) for some f >= ``far``; ``bits`` is the working precision, named for the cache."""
+    """Return p(0), ..., p(f) for some f >= ``far``. ``bits`` is the working precision, part of the cache
+    key.
+    """
     v = ball(variance)
     end = max(far, 16, isqrt(int(variance) * 2 * bits))
     while True:
@@ -70,7 +74,7 @@ def _skellam_table(variance: Fraction, far: int, bits: int) -> list[arb]:
 
 
 def _relative(variance: Fraction, end: int, bits: int) -> list[arb]:
-    """p(n)/p(0) for n = 0, ..., end."""
+    """Return p(n)/p(0) for n = 0, ..., end."""
     v = ball(variance)
     start = isqrt(end * end + int(variance) * bits) + bits
     u = _bound(v, start + 1).union(_bound(v, start))
@@ -86,7 +90,7 @@ def _relative(variance: Fraction, end: int, bits: int) -> list[arb]:
 
 
 def _bound(v: arb, n: int) -> arb:
-    """U_n."""
+    """Return U_n."""
     return v / (n + (arb(n) ** 2 + v * v).sqrt())
 
 
@@ -125,14 +129,16 @@ class Binomial(LogConcave):
 
 
 def _step(distribution: Binomial, k: int) -> arb:
-    """p(k + 1) / p(k)."""
+    """Return p(k + 1) / p(k)."""
     return ball(
         Fraction(distribution.trials - k, k + 1) * distribution.probability / (1 - distribution.probability)
     )
 
 
 def _onward(distribution: Binomial, start: int, mass: arb, end: int) -> list[arb]:
-    """The masses after ``start``, whose mass is given, towards ``end``, within the support, in that order."""
+    """Return the masses after ``start``, whose mass is given, towards ``end``, within the support, in that
+    order.
+    """
     check_run(min(start, end), max(start, end))
     masses = []
     for k in range(start, min(end, distribution.trials)):
@@ -146,7 +152,9 @@ def _onward(distribution: Binomial, start: int, mass: arb, end: int) -> list[arb
 
 @lru_cache(maxsize=16)
 def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int, list[arb]]:
-    """The least outcome of a table, and the masses from there on: all but 2^-``bits`` of the distribution."""
+    """Return the least outcome of a table and the masses from there on: all but 2^-``bits`` of the
+    distribution.
+    """
     distribution = Binomial(trials, probability)
     mode = distribution.centre
     up, above = _side(distribution, mode, 1, bits)
@@ -157,7 +165,7 @@ def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int,
 
 
 def _side(distribution: Binomial, mode: int, direction: int, bits: int) -> tuple[list[arb], arb]:
-    """Masses relative to the mode's on one side, and a bound on what is left out beyond them."""
+    """Return masses relative to the mode's on one side, and a bound on the mass beyond them."""
     masses: list[arb] = []
     k, mass = mode, arb(1)
     while (k < distribution.trials) if direction > 0 else (k > 0):

@@ -1,4 +1,4 @@
-"""Sums of Renyi divergences over the steps of a composition, and their conversion to delta."""
+"""Add Renyi divergences over the steps of a composition, and convert the sums to delta."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ __all__ = ["Cut", "converted", "read_orders", "summed_cut", "summed_renyi"]
 
 BITS = 96
 
-#: From an order to (b, r), as in ``Curves.cut``.
+#: A function from an order to (b, r), as in ``Curves.cut``.
 Cut = Callable[[Fraction], tuple[arb, arb]]
 Parts = Sequence[tuple[Guarantee, int]]
 
 
 def read_orders(p: Parameters) -> tuple[Fraction, ...]:
-    """The Renyi orders that a node lists: one or more, each above 1."""
-    p.get("orders")  # which must be there
+    """Return the Renyi orders of a node: at least one, each above 1."""
+    p.get("orders")  # refuse a node without orders
     return tuple(orders_of(p) or ())
 
 
 def summed_renyi(parts: Parts) -> Curve | None:
-    """The sum of the premises' divergences, where each has one and some a curve of its own (sums of rational
-    bounds are made below)."""
+    """Return the sum of the premises' divergences, if each has one and some have a separate curve.
+
+    Sums of rational bounds are made by T0.
+    """
     if any(_unbounded(g) and curves_of(g).renyi is None for g, _ in parts):
         return None
     if all(curves_of(g).renyi is None for g, _ in parts):
@@ -39,7 +41,9 @@ def summed_renyi(parts: Parts) -> Curve | None:
 
 
 def summed_cut(parts: Parts) -> Cut | None:
-    """The sums of what the premises leave out and of their divergences, where some premise has a curve."""
+    """Return the sums of the premises' left-out probabilities and of their divergences, if some premise
+    has a curve.
+    """
     curves = [curves_of(g) for g, _ in parts]
     if any(
         _unbounded(g) and c.renyi is None and c.cut is None for (g, _), c in zip(parts, curves, strict=True)
@@ -60,12 +64,12 @@ def summed_cut(parts: Parts) -> Cut | None:
 
 
 def _unbounded(guarantee: Guarantee) -> bool:
-    """Whether a premise has no bound that implies a divergence."""
+    """Return whether a premise has no bound that implies a divergence."""
     return zcdp(guarantee) is None
 
 
 def converted(cut: Cut, orders: Sequence[Fraction]) -> Curve:
-    """The smallest delta over the orders."""
+    """Return the curve of the smallest delta over the orders."""
     known: dict[Fraction, tuple[arb, arb]] = {}
 
     def profile(epsilon: Fraction) -> arb:

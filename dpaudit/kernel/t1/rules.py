@@ -1,4 +1,4 @@
-"""T1 as a whole: the rules that need balls, but no special function and no tail."""
+"""All rules of T1, which need balls but no special function and no tail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""T1: the rule ``above-threshold``; exact deltas of one Laplace sum, and of noisy argmax with two candidates.
+"""T1: the rule ``above-threshold``, and exact deltas of one Laplace sum and of noisy argmax with two
+candidates.
 
 Proofs are in ``proofs.md`` (``above-threshold``, ``laplace`` and ``noisy-max``) and in ``two_candidates``.
 """
@@ -19,7 +20,7 @@ __all__ = ["add_selections"]
 
 
 def add_selections(tier: Tier) -> None:
-    """Add ``above-threshold``, extend ``laplace`` and ``noisy-max``."""
+    """Add ``above-threshold``, and extend ``laplace`` and ``noisy-max``."""
 
     @tier.rule("above-threshold")
     def _above_threshold(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:

@@ -31,11 +31,11 @@ MAX_TERMS = 2_000_000
 
 
 def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> arb:
-    """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; about 60 correct bits."""
+    """Return R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0, with about 60 correct
+    bits.
+    """
     if order <= 1:
-        raise InvalidParameterError(
-            f"order must be greater than 1, got {order}; use a pure claim for the limit."
-        )
+        raise InvalidParameterError(f"order must be greater than 1, got {order}.", code="E-ORDER-RANGE")
     if shift == 0:
         return arb(0)
     return enclose(lambda: _skellam_sum(variance, shift, order).log() / ball(order - 1))
@@ -47,7 +47,7 @@ def _skellam_sum(variance: Fraction, shift: int, order: Fraction) -> arb:
     while True:
         if reach + shift > MAX_TERMS:
             raise InvalidParameterError(
-                f"a Renyi sum must have at most {MAX_TERMS} terms; use a smaller order or shift."
+                f"a Renyi sum must have at most {MAX_TERMS} terms.", code="E-TERMS-TOO-MANY"
             )
         rho = _ratio(v, reach) * (_ratio(v, reach) / _ratio(v, reach + shift + 1)) ** (a - 1)
         if rho < 1:
@@ -64,5 +64,5 @@ def _skellam_sum(variance: Fraction, shift: int, order: Fraction) -> arb:
 
 
 def _ratio(v: arb, n: int) -> arb:
-    """U_n, at least I_{n+1}(v)/I_n(v)."""
+    """Return U_n, which is at least I_{n+1}(v)/I_n(v)."""
     return v / (n + (arb(n) ** 2 + v * v).sqrt())

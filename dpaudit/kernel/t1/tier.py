@@ -1,17 +1,16 @@
-"""T1: what a higher tier adds to the rules of ``kernel_t0``: curves of a mechanism, and rules of its own.
+"""T1: extensions of a higher tier to the rules of ``kernel_t0``: curves of a mechanism, and new rules.
 
-Curves are functions, because they are computed only when a claim asks for them: ``profile`` from epsilon to
-an upper bound on delta, ``renyi`` from an order above 1 to one on the Renyi divergence (balls, whose upper
-ends count), ``pair`` from a grid to the upper loss distribution of a dominating pair. ``None`` says "no such
-bound".
+Curves are functions, because they are computed only when a claim needs them. ``profile`` maps epsilon to an
+upper bound on delta. ``renyi`` maps an order above 1 to an upper bound on the Renyi divergence. Both give
+balls, whose upper ends count. ``pair`` maps a grid to the upper loss distribution of a dominating pair.
+``None`` means that there is no such bound.
 
-Two more for compositions. ``directed`` goes from a grid to two upper distributions, where one dominates the
-pairs (run
-on the larger data, run on the smaller) and the other the pairs the other way round: neighbours by addition or
-removal of a record keep their direction in every step. ``cut`` goes from an order to (b, r): out of some
-range of outcomes lies probability at most b, and the Renyi divergence of what lies inside, the first
-distribution
-being restricted to it, is at most r (F5 of ``renyi``). ``orders`` are those worth trying in conversions.
+Two more serve compositions. ``directed`` maps a grid to two upper distributions. One dominates the pairs (run
+on the larger data, run on the smaller), and the other dominates the reverse pairs, because neighbours by
+addition or removal of a record keep their direction in every step. ``cut`` maps an order to (b, r): the
+probability outside some range of outcomes is at most b, and the Renyi divergence inside, with the first
+distribution restricted to the range, is at most r (F5 of ``renyi``). ``orders`` are worth trying in
+conversions.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Inner = Callable[[Parameters, Setting], Setting]
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """What tiers above T0 know of a mechanism besides its rational bounds."""
+    """The bounds of tiers above T0 on a mechanism, besides its rational bounds."""
 
     profile: Curve | None = None
     renyi: Curve | None = None
@@ -44,17 +43,17 @@ class Curves:
 
 
 def curves_of(guarantee: Guarantee) -> Curves:
-    """The curves of a guarantee; none if it has none."""
+    """Return the curves of a guarantee, or empty curves."""
     return guarantee.curves if isinstance(guarantee.curves, Curves) else Curves()
 
 
-#: From parameters, premises, setting and the lower tier's guarantee to curves, or None to leave them as they
-#: are.
+#: A function from parameters, premises, setting and the lower tier's guarantee to curves, or None to keep the
+#: curves unchanged.
 Extension = Callable[[Parameters, tuple[Guarantee, ...], Setting, Guarantee], Curves | None]
 
 
 class Tier:
-    """The rules of a tier: those below it, some of them extended, and its own."""
+    """The rules of a tier: the rules below it, some of them extended, and its own."""
 
     def __init__(self, name: str, below: dict[str, Rule]) -> None:
         self.name = name
@@ -63,9 +62,9 @@ class Tier:
     def rule(
         self, name: str, premises: tuple[int, int] = (0, 0), inner: Inner = lambda _, setting: setting
     ) -> Decorator:
-        """Decorator: a rule of this tier, in the place of one below if there is one of its name.
+        """Register a rule of this tier (decorator). It replaces a rule below of the same name.
 
-        A rule from elsewhere than the kernel is an assumption of every certificate that uses it.
+        A rule from outside the kernel is an assumption of every certificate that uses it.
         """
 
         def decorate(derive: Derivation) -> Derivation:
@@ -81,7 +80,7 @@ class Tier:
         return decorate
 
     def extend(self, name: str) -> Callable[[Extension], Extension]:
-        """Decorator: add curves to what the rule ``name`` of the tier below derives."""
+        """Add curves to the guarantee of the rule ``name`` of the tier below (decorator)."""
         below = self.rules[name]
 
         def decorate(extension: Extension) -> Extension:

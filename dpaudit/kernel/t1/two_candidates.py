@@ -1,10 +1,10 @@
 """The exact delta of Report Noisy Max with two candidates: Laplace, Gumbel and one-sided exponential noise.
 
 With two candidates the index is a threshold test on W = Z_1 - Z_2 against the gap q_2 - q_1. Between
-neighbours the gap moves by at most R. W has a log-concave density, so fact F1 of ``divergence`` holds for it:
-the best event for W against W + R is a half-line, which is what the index shows at some gap. Hence over all
-gaps and both directions (W is symmetric) delta = max over t of S(t - R) - E S(t), S the survival function of
-W, attained where the densities satisfy p(t - R) = E p(t). Put r = R/b, E = e^epsilon < e^r (otherwise delta =
+neighbours the gap changes by at most R. W has a log-concave density, so fact F1 of ``divergence`` holds for
+it: the best event for W against W + R is a half-line, and the index is its indicator at some gap. Hence over
+all gaps and both directions (W is symmetric) delta = max over t of S(t - R) - E S(t), S the survival function
+of W, attained if the densities satisfy p(t - R) = E p(t). Put r = R/b, E = e^epsilon < e^r (otherwise delta =
 0, the supremum of the ratio being e^r).
 
 * Exponential noise: W is Laplace of scale b; delta = 1 - exp((epsilon - r)/2).
@@ -30,8 +30,9 @@ __all__ = ["two_candidate_delta"]
 
 
 def two_candidate_delta(noise: str, *, ratio: Fraction, epsilon: Fraction) -> arb:
-    """delta at ``epsilon`` >= 0 of the index of two noisy scores whose difference moves by at most
-    ``ratio`` noise scales; a ball.
+    """Return delta at ``epsilon`` >= 0 of the index of two noisy scores, as a ball.
+
+    The difference of the scores changes by at most ``ratio`` noise scales.
     """
     if epsilon >= ratio:
         return arb(0)
@@ -56,7 +57,7 @@ def _laplace(r: arb, e: arb) -> arb:
         return _survival(t - r) - factor * _survival(t)
 
     def gap(t: arb) -> arb:
-        """Log-ratio of the densities at t - r and t, for 0 <= t <= r, less epsilon."""
+        """Return the log-ratio of the densities at t - r and t, for 0 <= t <= r, less epsilon."""
         return (1 + r - t).log() - (r - t) - (1 + t).log() + t - e
 
     low, high = arb(0), r
@@ -66,7 +67,7 @@ def _laplace(r: arb, e: arb) -> arb:
             high = middle
         elif gap(middle) < 0:
             low = middle
-        else:  # the root is here: bracket it closely
+        else:  # the root is in this case: bracket it closely
             width = arb(2) ** (-ctx.prec // 2)
             low = middle - width if gap(middle - width) < 0 else low
             high = middle + width if gap(middle + width) > 0 else high
@@ -76,8 +77,9 @@ def _laplace(r: arb, e: arb) -> arb:
 
 
 def _survival(x: arb) -> arb:
-    """P(W > x) in units of the scale; for a ball that holds 0 either branch is enclosed (both are smooth
-    and agree there).
+    """Return P(W > x) in units of the scale.
+
+    For a ball that holds 0, either branch gives an enclosure (both are smooth and agree there).
     """
     if x >= 0:
         return (2 + x) * (-x).exp() / 4

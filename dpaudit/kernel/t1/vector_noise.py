@@ -1,33 +1,32 @@
-"""T1 and T2, rule ``vector-noise``: independent lattice noise on every coordinate of an integer vector, under
-an l2 bound on its change.
+"""T1 and T2, rule ``vector-noise``: independent lattice noise on an integer vector with an l2 bound on its
+change.
 
-Statement. Let q have values in Z^d, moving between neighbours by an integer vector with sum of squares at
+Statement. Let q have values in Z^d, changing between neighbours by an integer vector with sum of squares at
 most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave distribution.
-For
-every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range in which each coordinate of the noise
-falls but with probability b), ``times`` adaptive releases satisfy
+For every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range that contains each coordinate of
+the noise but with probability b), ``times`` adaptive releases satisfy
 
     delta(e) <= times d b + exp((a - 1)(times kappa_a R2 - e)) / (a - 1) (1 - 1/a)^a.
 
-Proof. F5 bounds the Renyi divergence of one release restricted to the range; the outcomes of all releases out
-of range have probability at most times d b under P; conditional Renyi divergences bounded for every prefix
-add, so other releases may be mixed in (``composition``); the last term is the conversion of F5 (Canonne,
-Kamath, Steinke 2020, Proposition 12). Randomised rounding that both neighbours share is averaged out (F2):
-then R2 and g bound the change after rounding. ∎
+Proof. F5 bounds the Renyi divergence of one release restricted to the range. The outcomes of all releases out
+of range have probability at most times d b under P. Conditional Renyi divergences bounded for every prefix
+add, so other releases may be mixed in (``composition``). The last term is the conversion of F5 (Canonne,
+Kamath, Steinke 2020, Proposition 12). Randomised rounding that both neighbours share is averaged out (F2).
+Then R2 and g bound the change after rounding. ∎
 
-With ``rounding`` unbiased, q is a vector of reals that moves by u with sum of squares at most R2, of entries
-that are rounded up independently with the chance of their fractional parts; g bounds the entries after
+With ``rounding`` unbiased, q is a vector of reals that changes by u with sum of squares at most R2. Its
+entries are rounded up independently with the chance of their fractional parts, and g bounds the entries after
 rounding. Then kappa_a R2 is replaced by
 
     kappa_a (R2 + d/4) + (a - 1) kappa_a^2 (2 sqrt(R2) + sqrt(d))^2 / 8.
 
-Proof. As in ``binomial_vectors`` with rho = 0: both sides round by one coin, shown to the adversary; given it
-an entry moves by D, floor or ceiling of c = |u_i|, and log E exp((a - 1) loss) <= (a - 1) kappa_a D^2 by F5.
-The mean of D^2 is at most c^2 + 1/4, its two values are at most 2c + 1 apart: Hoeffding's lemma and
+Proof. As in ``binomial_vectors`` with rho = 0: both sides round by one coin, shown to the adversary. Given it
+an entry changes by D, floor or ceiling of c = |u_i|, and log E exp((a - 1) loss) <= (a - 1) kappa_a D^2 by
+F5. The mean of D^2 is at most c^2 + 1/4, its two values are at most 2c + 1 apart: Hoeffding's lemma and
 Minkowski. ∎
 
 No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest
-bound over the ``orders`` listed counts.
+bound over the listed ``orders`` counts.
 """
 
 from __future__ import annotations
@@ -57,8 +56,9 @@ BITS = 96
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """``times`` releases of ``dimension`` coordinates, each with noise ``distribution`` cut at mass
-    2^-``cutoff`` for the Renyi sums.
+    """``times`` releases of ``dimension`` coordinates with noise ``distribution`` on each.
+
+    For the Renyi sums, the noise is cut at mass 2^-``cutoff``.
     """
 
     distribution: LogConcave
@@ -70,14 +70,16 @@ class VectorNoise:
     rounded: bool = False
 
     def cut(self, order: Fraction) -> tuple[arb, arb]:
-        """The probability that some coordinate is out of range, and the divergence of ``order`` in range."""
+        """Return the probability that some coordinate is out of range, and the divergence of ``order`` in
+        range.
+        """
         with precision(BITS):
             outside, logs = _in_range(self.distribution, self.cutoff, self.reach)
             worst = kappa(logs, reach=self.reach, order=order)
             return self.times * self.dimension * outside, self.times * self._divergence(worst, order)
 
     def _divergence(self, worst: arb, order: Fraction) -> arb:
-        """Of one release, from kappa."""
+        """Return the divergence of one release from kappa."""
         if not self.rounded:
             return worst * ball(self.squares)
         spread = 2 * ball(self.squares).sqrt() + arb(self.dimension).sqrt()
@@ -85,22 +87,22 @@ class VectorNoise:
         return mean + ball(order - 1) * (worst * spread) ** 2 / 8
 
 
-@lru_cache(maxsize=2)  # the same for all orders; a range may be long
+@lru_cache(maxsize=2)  # the result is the same for all orders, and a range may be long
 def _in_range(distribution: LogConcave, cutoff: int, reach: int) -> tuple[arb, list[arb]]:
-    """The probability that a coordinate is out of range, and the logs of the masses from ``reach`` below the
-    range to ``reach`` above it, at ``BITS``.
+    """Return the probability that a coordinate is out of range, and logs of masses at ``BITS``.
 
-    Where the support ends, the range is moved in by the reach, so that the shifted distribution has mass
-    there.
+    The logs go from ``reach`` below the range to ``reach`` above it. If the support ends, the range is
+    reduced by the reach, so that the shifted distribution has mass there.
     """
     first, last, below, above = bulk(distribution, cutoff)
     low = first if distribution.first is None else max(first, distribution.first + reach)
     high = last if distribution.last is None else min(last, distribution.last - reach)
     if low >= high:
-        raise InvalidParameterError("the noise must be wider than the shift; use more trials.")
+        raise InvalidParameterError("the noise must be wider than the shift.", code="E-NOISE-NARROW")
     if (high - low) * reach > MAX_TERMS:
         raise InvalidParameterError(
-            f"width times reach must be at most {MAX_TERMS}, got {(high - low) * reach}; use a coarser scale."
+            f"width times reach must be at most {MAX_TERMS}, got {(high - low) * reach}.",
+            code="E-TERMS-TOO-MANY",
         )
     whole = (low, high) == (first, last)
     outside = below + above if whole else 1 - sum(distribution.masses(low, high), arb(0))
@@ -108,7 +110,7 @@ def _in_range(distribution: LogConcave, cutoff: int, reach: int) -> tuple[arb, l
 
 
 def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
-    """The rule ``vector-noise`` for these families of distributions."""
+    """Add the rule ``vector-noise`` for these families of distributions."""
 
     @tier.rule("vector-noise")
     def _vector_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:

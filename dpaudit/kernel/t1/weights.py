@@ -1,6 +1,7 @@
-"""T1: tables of weights: the chances of an output on each input are in proportion to sums of exponentials.
+"""T1: tables of weights: the probabilities of an output on each input are proportional to sums of
+exponentials.
 
-A largest log-ratio that is rational is found as this number (``exponentials``), any other one is rounded up.
+A largest log-ratio that is rational is found exactly (``exponentials``), and any other one is rounded up.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dpaudit.kernel.t1.exponentials import ExpSum, log_ratio
 
 __all__ = ["WeightRow", "read_weights", "shares", "weights_log_ratio"]
 
-#: Terms of one row of weights; their exponents; how many products of terms are made in search of a rational
-#: log-ratio.
+#: Limits on the terms of one row of weights, on their exponents, and on the products of terms in the search
+#: for a rational log-ratio.
 MAX_TERMS = 2000
 MAX_EXPONENT = 1000
 MAX_WORK = 200_000
@@ -32,45 +33,49 @@ _Place = tuple[int, int, int]
 
 
 def read_weights(p: Parameters, *, inputs: int, outputs: int, terms: int) -> list[WeightRow]:
-    """The rows of ``weights``: not negative, with a positive sum, for at least two and at most so many
-    inputs, of at most so many outputs, and of at most so many terms in all."""
+    """Read the rows of ``weights``, which are not negative and have a positive sum.
+
+    There are at least two and at most ``inputs`` rows, at most ``outputs`` weights in a row, and at most
+    ``terms`` terms in all weights.
+    """
     rows = p.entries("weights", most=inputs)
     good = len(rows) >= 2 and all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows)
-    p.need(good, "weights must be at least two lists of equal length; list every input.")
-    p.need(0 < len(rows[0]) <= outputs, f"weights must have 1 to {outputs} outputs; merge some.")
+    p.need(good, "weights must be at least two lists of equal length.")
+    p.need(0 < len(rows[0]) <= outputs, f"weights must have 1 to {outputs} outputs.")
     count = sum(len(entry) for row in rows for entry in row if isinstance(entry, list))
-    p.need(count <= terms, f"weights must have at most {terms} terms, got {count}; merge them.")
+    p.need(count <= terms, f"weights must have at most {terms} terms, got {count}.")
     return [_read_weight_row(p, row) for row in rows]
 
 
 def _read_weight_row(p: Parameters, row: Sequence[object]) -> WeightRow:
     count = sum(len(entry) for entry in row if isinstance(entry, list))
-    p.need(
-        count <= MAX_TERMS, f"a row of weights must have at most {MAX_TERMS} terms, got {count}; merge them."
-    )
+    p.need(count <= MAX_TERMS, f"a row of weights must have at most {MAX_TERMS} terms, got {count}.")
     weights = [_read_weight(p, entry) for entry in row]
     whole = reduce(ExpSum.__add__, weights)
     good = min(weight.sign() for weight in weights) >= 0 and not whole.is_zero()
-    p.need(good, "weights must be 0 or more, and not all of them 0; correct the table.")
+    p.need(good, "weights must be 0 or more, and not all of them 0.")
     return weights, whole
 
 
 def _read_weight(p: Parameters, entry: object) -> ExpSum:
-    """A list of terms: pairs of a coefficient and an exponent."""
+    """Read a list of terms: pairs of a coefficient and an exponent."""
     good = isinstance(entry, list) and all(isinstance(term, list) and len(term) == 2 for term in entry)
-    p.need(good, "a weight must be a list of pairs (coefficient, exponent); rebuild it.")
+    p.need(good, "a weight must be a list of pairs (coefficient, exponent).")
     terms: dict[Fraction, Fraction] = {}
     for coefficient, exponent in entry if isinstance(entry, list) else ():
         size = p.number("weights", exponent)
-        p.need(abs(size) <= MAX_EXPONENT, f"exponents must be within ±{MAX_EXPONENT}; rescale the weights.")
+        p.need(abs(size) <= MAX_EXPONENT, f"exponents must be within ±{MAX_EXPONENT}.")
         terms[size] = terms.get(size, Fraction(0)) + p.number("weights", coefficient)
     return ExpSum({size: coefficient for size, coefficient in terms.items() if coefficient})
 
 
 def weights_log_ratio(rows: Sequence[WeightRow], directions: Iterable[tuple[int, int]]) -> Fraction | None:
-    """The largest log-ratio of an output on inputs i and j, over all ``directions`` i, j, and 0: the number
-    itself where all that may be the largest are rational, otherwise rounded up; ``None`` for infinity.
-    Whatever the caller's precision."""
+    """Return the largest log-ratio of an output on inputs i and j, over all ``directions`` i, j, and at least
+    0.
+
+    It is exact if all candidates for the largest are rational, and otherwise rounded up. ``None`` means
+    infinity. The result does not depend on the caller's precision.
+    """
     found: list[tuple[arb, _Place]] = []
     with precision(BITS):
         logs = [_log_shares(row) for row in rows]
@@ -87,15 +92,16 @@ def weights_log_ratio(rows: Sequence[WeightRow], directions: Iterable[tuple[int,
 
 
 def _log_shares(row: WeightRow) -> list[arb | None]:
-    """The logs of the chances in a row, ``None`` for that of 0."""
+    """Return the logs of the probabilities in a row, and ``None`` for a probability of 0."""
     weights, whole = row
     total = enclose(whole.ball).log()
     return [None if weight.is_zero() else enclose(weight.ball).log() - total for weight in weights]
 
 
 def _all_exact(rows: Sequence[WeightRow], places: Iterable[_Place]) -> list[Fraction] | None:
-    """The log-ratios at ``places`` as rationals; ``None`` if one is not rational, or too long to be looked
-    at."""
+    """Return the log-ratios at ``places`` as rationals, or ``None`` if one is not rational or too long to
+    examine.
+    """
     found, work = list[Fraction](), 0
     for i, j, y in places:
         (left, whole), (right, other) = rows[i], rows[j]
@@ -108,6 +114,6 @@ def _all_exact(rows: Sequence[WeightRow], places: Iterable[_Place]) -> list[Frac
 
 
 def shares(row: WeightRow) -> list[arb]:
-    """The chances in a row, at the working precision."""
+    """Return the probabilities in a row, at the working precision."""
     weights, total = row[0], row[1].ball()
     return [weight.ball() / total for weight in weights]

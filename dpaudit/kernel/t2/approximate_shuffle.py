@@ -28,14 +28,13 @@ distance at most d0/E0. Replacing r_i by r_i' on both sides, one user after the 
 e^epsilon P'_G(S) by at most (1 + e^epsilon) d0/E0 each.
 
 *Clones.* G and G' are e0-indistinguishable: G = q U + (1 - q) U', G' = (1 - q) U + q U' with distributions U,
-U', q =
-E0/(1 + E0). And r_i' = k (U + U')/2 + (1 - k) rest_i. Reveal who is drawn from a rest, and the outputs; what
-is left is C + 1 draws from U and U', C ~ Bin(n - 1, k), of which C are fair and the changed user's is U with
-probability q or 1 - q. That is the pair of ``shuffle``. ∎
+U', q = E0/(1 + E0). And r_i' = k (U + U')/2 + (1 - k) rest_i. Reveal who is drawn from a rest, and the
+outputs; the remainder is C + 1 draws from U and U', C ~ Bin(n - 1, k), of which C are fair and the changed
+user's is U with probability q or 1 - q. That is the pair of ``shuffle``. ∎
 
 Feldman, McMillan, Talwar 2021, Theorem 3.8 states (1 + e^epsilon)(1 + e^-e0/2) n d0 for the part of d0, with
 the closed form of their Theorem 3.1 for h at e^-e0. The constant here is smaller, because the clones are
-asked of g and g' and not of p and p' after these were changed; the cost is the factor 1 - d0 in the number
+required of g and g' and not of p and p' after these were changed. The cost is the factor 1 - d0 in the number
 of clones.
 """
 
@@ -52,8 +51,10 @@ __all__ = ["approximate_clones_delta"]
 
 
 def approximate_clones_delta(*, users: int, local: Fraction, spare: Fraction, epsilon: Fraction) -> arb:
-    """A ball whose upper end bounds delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of a
-    (``local``, ``spare``)-DP randomiser, ``spare`` in [0, 1)."""
+    """Return a ball whose upper end bounds delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs.
+
+    The randomiser is (``local``, ``spare``)-DP, with ``spare`` in [0, 1).
+    """
     clones = clones_delta(users=users, local=local, epsilon=epsilon, kept=1 - spare)
     swapped = enclose(lambda: (users - 1) * (1 + ball(epsilon).exp()) * ball(-local).exp() * ball(spare))
     return ball(spare) + ball(1 - spare) * clones + swapped

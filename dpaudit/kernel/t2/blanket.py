@@ -1,16 +1,14 @@
-"""The privacy blanket of a randomiser given by its table: amplification by shuffling for one concrete local
-mechanism.
+"""The privacy blanket of a randomiser with a known table: amplification by shuffling for one local mechanism.
 
 Lemma (Balle, Bell, Gascon, Nissim 2019, Lemma 5.3). Let R_x be the output distribution on input x, c(y) =
-min_x
-R_x(y), gamma = sum of c, w = c / gamma the blanket, and U the set of outputs with c(y) = 0. For n users and
-inputs x, x' of the changed one,
+min_x R_x(y), gamma = sum of c, w = c / gamma the blanket, and U the set of outputs with c(y) = 0. For n users
+and inputs x, x' of the changed one,
 
     delta(e) <= sum over y in U of (R_x(y) - E R_x'(y))_+  +  E[(L_1 + ... + L_m)_+] / (gamma n),
     L_i = (R_x(Y_i) - E R_x'(Y_i)) / w(Y_i), Y_i ~ w independent, m ~ Bin(n, gamma), E = e^epsilon.
 
-Proof. Each other user's output is drawn from w with probability gamma; reveal which users are not, and their
-outputs. What is left is a shuffle of the changed user's output and m' ~ Bin(n - 1, gamma) draws from w.
+Proof. Each other user's output is drawn from w with probability gamma. Reveal which users are not, and their
+outputs. The remainder is a shuffle of the changed user's output and m' ~ Bin(n - 1, gamma) draws from w.
 Outcomes with an element of U show the changed user's output y: they give the first sum. The others, m = m' +
 1 elements in random order, have density prod w(y_j) (1/m) sum_i R_x(y_i)/w(y_i) under x; so the positive part
 of the difference is E[(sum of L_i)_+] / m, and C(n-1, m-1) gamma^(m-1) / m = C(n, m) gamma^m / (gamma n). ∎
@@ -40,15 +38,15 @@ __all__ = ["blanket_delta"]
 
 Row = Sequence[Fraction]
 
-#: Most grid points between the smallest and the largest value of one copy.
+#: Largest number of grid points between the smallest and the largest value of one copy.
 MAX_POINTS = 100_000
 
 
 def blanket_delta(rows: Sequence[Row], *, users: int, epsilon: Fraction, grid: Grid) -> arb:
-    """A ball whose upper end bounds delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of the
-    randomiser ``rows``.
+    """Return a ball whose upper end bounds delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of
+    ``rows``.
 
-    ``rows[x][y]`` is the probability of output y on input x; ``grid.step`` is the step of the values of V.
+    ``rows[x][y]`` is the probability of output y on input x. ``grid.step`` is the step of the values of V.
     """
     common = [min(column) for column in zip(*rows, strict=True)]
     gamma = sum(common, Fraction(0))
@@ -70,7 +68,7 @@ def blanket_delta(rows: Sequence[Row], *, users: int, epsilon: Fraction, grid: G
 
 
 def _hidden(covered: Sequence[tuple[Fraction, arb]], gamma: Fraction, users: int, grid: Grid) -> arb:
-    """E[(sum of n copies of V)_+] / (gamma n) for V = value with probability mass, 0 otherwise."""
+    """Return E[(sum of n copies of V)_+] / (gamma n) for V = value with probability mass, 0 otherwise."""
     if not covered:
         return arb(0)
     masses: dict[int, int] = {}
@@ -79,7 +77,7 @@ def _hidden(covered: Sequence[tuple[Fraction, arb]], gamma: Fraction, users: int
     low, high = min(masses), max(masses)
     if high - low > MAX_POINTS:
         raise InvalidParameterError(
-            f"one copy must span at most {MAX_POINTS} grid points, got {high - low}; use a larger step."
+            f"one copy must span at most {MAX_POINTS} grid points, got {high - low}.", code="E-GRID-POINTS"
         )
     one = LossDistribution(
         grid=grid, low=low, poly=fmpz_poly([masses.get(i, 0) for i in range(low, high + 1)]), infinite=0
@@ -94,8 +92,8 @@ def _hidden(covered: Sequence[tuple[Fraction, arb]], gamma: Fraction, users: int
 
 
 def _spread(grid: Grid, masses: dict[int, int], mass: Fraction, value: arb) -> None:
-    """Split a value over the grid points around it with the same mean; an undecided one is rounded up on
-    both accounts.
+    """Split a value over the grid points around it with the same mean. Round an undecided value up in both
+    respects.
     """
     i = grid.below(value.upper())
     share = (value - ball(grid.step) * i) / ball(grid.step)

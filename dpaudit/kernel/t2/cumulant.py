@@ -1,13 +1,13 @@
 """T2, rule ``cumulant``: noise with mean 0 is sub-Gaussian, or sub-exponential, with a variance proxy.
 
 Statement. Let X be the noise of the node (independent parts, each as often as its count, plus the shift), and
-K(t) = log E exp(tX). If the node's ``proxy`` v passes ``proxies.is_proxy`` on |t| <= ``reach`` (on all t
-where it is "all"), then K(t) <= v t^2 / 2 there.
+K(t) = log E exp(tX). If the node's ``proxy`` v passes ``proxies.is_proxy`` on |t| <= ``reach`` (on all t if
+it is "all"), then K(t) <= v t^2 / 2 there.
 
 Proof. The steps of ``proxies``. ∎
 
-Readings. "Sub-Gaussian with proxy v" is the inequality for all t. "Sub-exponential with proxy v and scale h"
-is the inequality for |t| <= 1/h; with |t| < 1/h instead it says the same (``proxies``, last paragraph).
+Meaning. "Sub-Gaussian with proxy v" is the inequality for all t. "Sub-exponential with proxy v and scale h"
+is the inequality for |t| <= 1/h. With |t| < 1/h it is equivalent (``proxies``, last paragraph).
 
 Source: Boucheron, Lugosi, Massart 2013, chapter 2; the proxies of the single distributions are in ``noise``.
 """
@@ -28,8 +28,10 @@ __all__ = ["NoiseBound", "add_cumulant", "noise_bound"]
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseBound:
-    """What a rule about noise bounds: ``proxy`` is a reach (``None``: everywhere) with a variance proxy for
-    all |t| up to it, ``chance`` the probability of the event; ``subject`` names the noise in words.
+    """The bound of a rule about noise.
+
+    ``proxy`` is a reach (``None``: everywhere) with a variance proxy for all |t| up to it. ``chance`` is the
+    probability of the event. ``subject`` is the name of the noise.
     """
 
     subject: str
@@ -38,7 +40,7 @@ class NoiseBound:
 
 
 def add_cumulant(tier: Tier) -> None:
-    """The rule ``cumulant``."""
+    """Add the rule ``cumulant``."""
 
     @tier.rule("cumulant")
     def _cumulant(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -49,25 +51,24 @@ def add_cumulant(tier: Tier) -> None:
         where = "all t" if reach is None else f"|t| <= {reach}"
         p.need(
             is_proxy(noise, proxy, reach=reach),
-            f"log E exp(tX) <= {proxy} t^2 / 2 must be provable for {where}, and it was not; state a larger "
-            "proxy, or look for a counterexample.",
+            f"log E exp(tX) <= {proxy} t^2 / 2 could not be proved for {where}.",
         )
         return Guarantee(curves=NoiseBound(proxy=(reach, proxy), subject=words), assumptions=assumptions)
 
 
 def noise_bound(guarantee: Guarantee, claim: dict[str, Any]) -> Fraction | None:
-    """What a guarantee about noise gives for a claim (as JSON) about the same noise; ``None`` if nothing.
+    """Return the bound of a guarantee about noise on a claim (as JSON) about the same noise, or ``None``.
 
-    A proxy for all |t| up to some reach is one for every smaller range. Raises ``CertificateError`` if the
-    claim names something else.
+    A proxy for all |t| up to some reach holds for every smaller range. Raise ``CertificateError`` if the
+    claim names another noise.
     """
     found, words = guarantee.curves, claim.get("event", claim.get("of"))
     if not isinstance(found, NoiseBound) or words is None:
         return None
     need(
         found.subject == words,
-        f"the certificate must be about what the claim names, {words!r}, got {found.subject!r}; name it so, "
-        "or say in stands_for what the claim means.",
+        f"the certificate must be about what the claim names, {words!r}, got {found.subject!r}. Use this "
+        "name, or set stands_for to the claim's name.",
     )
     if claim["type"] == "tail-bound" or found.proxy is None:
         return found.chance if claim["type"] == "tail-bound" else None

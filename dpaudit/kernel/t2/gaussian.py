@@ -1,7 +1,7 @@
 """T2: Gaussian DP, from mu to delta and to a loss distribution, by the complementary error function.
 
 mu-GDP to the profile (Dong, Roth, Su 2022, Corollary 2.13): delta(e) <= Phi(mu/2 - e/mu) - e^e Phi(-mu/2 -
-e/mu). The pair N(0, 1) against N(mu, 1) is what GDP is defined by.
+e/mu). GDP is defined by the pair N(0, 1) against N(mu, 1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["gaussian_delta", "gaussian_pair", "normal_cdf"]
 
 
 def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every mu-GDP mechanism (2. above)."""
+    """Return delta at ``epsilon`` of every mu-GDP mechanism."""
     if mu_squared == 0:
         return Fraction(0)
 
@@ -32,19 +32,19 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def normal_cdf(x: arb) -> arb:
-    """P(N(0, 1) <= x), accurate in the lower tail."""
+    """Return P(N(0, 1) <= x), accurate in the lower tail."""
     return (-x / arb(2).sqrt()).erfc() / 2
 
 
 def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossDistribution:
-    """N(0, 1) against N(mu, 1): the loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
+    """Return N(0, 1) against N(mu, 1): the loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
     if mu_squared == 0:
         return response_pair(Fraction(0), grid)
     with precision(grid.precision):
         mean = ball(mu_squared / 2)
         deviation = ball(mu_squared).sqrt()
-        # Beyond z deviations lies at most exp(-z^2 / 2): what is left out is within the grid's tail, and it
-        # is counted anyway.
+        # The mass beyond z deviations is at most exp(-z^2 / 2), which is within the grid's tail. It is
+        # counted anyway.
         reach = upper_exact(mean + deviation * arb(2 * grid.tail).sqrt())
         end = int(reach / grid.step) + 2
         scale = (2 * ball(mu_squared)).sqrt()

@@ -1,13 +1,13 @@
-"""Noise as a sum of independent parts, with its cumulant function in balls: what tail claims are decided on.
+"""Noise as a sum of independent parts, with its cumulant function in balls: the basis of all decisions on
+tails.
 
-A ``Part`` is one distribution; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log
-E exp(tX)
-adds over independent parts. Each part writes K once, in operations that balls and power series share: at a
-ball it gives an enclosure of K, at the series t + e with a ball t an enclosure of K(t) + K'(t) e + ..., for
-every t in the ball at once, hence of derivatives over an interval. The distributions of the package call it,
-too.
+A ``Part`` is one distribution. ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log
+E exp(tX) adds over independent parts. Each part defines K once, in operations that balls and power series
+share. At a ball it gives an enclosure of K. At the series t + e with a ball t it gives an enclosure of K(t) +
+K'(t) e + ..., for every t in the ball simultaneously, hence of derivatives over an interval. The
+distributions of the package call it, too.
 
-What is known of a part besides, each with its reason:
+Further properties of a part, each with its reason:
 
 * ``growing``: all cumulants from the second on are >= 0. With c the cumulants, K(t) = mean t + sum c_k t^k /
   k!. Laplace: -log(1 - b^2 t^2) = sum (bt)^(2k) / k. Gaussian: one term. Discrete Laplace: -log(1 - u), u =
@@ -46,20 +46,22 @@ __all__ = [
 
 
 class Part(ABC):
-    """One distribution: its exact mean and its cumulant function."""
+    """One distribution with its exact mean and its cumulant function."""
 
     growing: bool = False
-    pole: Fraction | None = None  # K is infinite from here on
-    two_sided: bool = True  # and from minus the pole down
+    pole: Fraction | None = None  # K is infinite for all t >= pole
+    two_sided: bool = True  # and then also for all t <= -pole
 
     @abstractmethod
     def cumulant(self, t: X) -> X:
-        """K at a ball or a series inside the domain."""
+        """Return K at a ball or a series inside the domain."""
 
     @property
     def attained(self) -> Part:
-        """A distribution of this part's class that comes closest to its bound; the distribution itself,
-        unless it is a class."""
+        """Return a distribution of this part's class that is closest to its bound.
+
+        A part that is a single distribution returns itself.
+        """
         return self
 
     @property
@@ -72,12 +74,12 @@ class Part(ABC):
 
     @property
     def ends(self) -> tuple[Fraction, Fraction] | None:
-        """An interval that holds all outcomes, if there is one."""
+        """Return an interval that holds all outcomes, or ``None``."""
         return None
 
     @property
     def second_and_third(self) -> tuple[Fraction, Fraction] | None:
-        """The second and the third cumulant, where they are rational."""
+        """Return the second and the third cumulant if they are rational, or ``None``."""
         return None
 
 
@@ -121,7 +123,7 @@ class Gaussian(Part):
 
 @dataclass(frozen=True)
 class Exponential(Part):
-    """Density exp(-x/scale) / scale on x >= 0: K is infinite from 1/scale on, finite at every t below."""
+    """Density exp(-x/scale) / scale on x >= 0: K is infinite from 1/scale on, and finite at every t below."""
 
     scale: Fraction
     growing = True
@@ -145,8 +147,9 @@ class Exponential(Part):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Part):
-    """P(k) ~ exp(-|k|/scale), or with ``share`` r the difference of two Polya(r) variables, whose K is r
-    times as large.
+    """P(k) ~ exp(-|k|/scale).
+
+    With ``share`` r, it is the difference of two Polya(r) variables, whose K is r times as large.
     """
 
     scale: Fraction
@@ -239,8 +242,9 @@ class Finite(Part):
 
 @dataclass(frozen=True)
 class Bounded(Part):
-    """Any distribution on [lower, upper], minus its mean. Its K is a bound for all of them; ``attained`` is
-    the worst one near t = 0.
+    """Any distribution on [lower, upper], minus its mean.
+
+    Its K is a bound for all of them, and ``attained`` is the worst distribution near t = 0.
     """
 
     lower: Fraction
@@ -274,11 +278,13 @@ class DiscreteGaussian(Part):
         return self.parameter
 
     def cumulant(self, t: X) -> X:
-        """t^2 s/2 + log theta(ts) - log theta(0): after Poisson's formula for s >= 1/2, else term by term."""
+        """Return t^2 s/2 + log theta(ts) - log theta(0), by Poisson's formula for s >= 1/2, else term by
+        term.
+        """
         s = self.parameter
         if s >= Fraction(1, 2):
             return ball(s / 2) * t * t + dual_theta(s, t).log() - dual_theta(s, arb(0)).log()
-        # With c an integer near t s and y = t - c/s: k = c + j, tk - k^2/2s = tc - c^2/2s + jy - j^2/2s.
+        # Let c be an integer near t s and y = t - c/s: k = c + j, tk - k^2/2s = tc - c^2/2s + jy - j^2/2s.
         c = round(float((t[0] if isinstance(t, arb_series) else t).mid()) * float(s))
         y = t - ball(c / s)
         return t * c - ball(c * c / (2 * s)) + direct_theta(s, y).log() - direct_theta(s, arb(0)).log()
@@ -286,7 +292,7 @@ class DiscreteGaussian(Part):
 
 @dataclass(frozen=True)
 class Noise:
-    """The sum of independent parts, each as often as its count says, plus ``shift``."""
+    """The sum of independent parts, each as often as its count, plus ``shift``."""
 
     parts: tuple[tuple[Part, int], ...]
     shift: Fraction = Fraction(0)
@@ -296,13 +302,13 @@ class Noise:
         return self.shift + sum((n * part.mean for part, n in self.parts), Fraction(0))
 
     def infinite_at(self, t: Fraction) -> bool:
-        """Whether K(t) is infinite."""
+        """Return whether K(t) is infinite."""
         poles = [(part.pole, part.two_sided) for part, _ in self.parts if part.pole is not None]
         return any(t >= pole or (both and t <= -pole) for pole, both in poles)
 
     @property
     def pole(self) -> Fraction | None:
-        """The least t > 0 at which K is infinite."""
+        """Return the least t > 0 at which K is infinite, or ``None``."""
         return min((part.pole for part, _ in self.parts if part.pole is not None), default=None)
 
     @property
@@ -311,7 +317,7 @@ class Noise:
 
     @property
     def quadratic(self) -> Fraction | None:
-        """v with K(t) - mean t <= v t^2/2 for all t, where every part has one."""
+        """Return v with K(t) - mean t <= v t^2/2 for all t if every part has one, or ``None``."""
         known = [None if part.quadratic is None else n * part.quadratic for part, n in self.parts]
         return None if None in known else sum((v for v in known if v is not None), Fraction(0))
 
@@ -321,7 +327,7 @@ class Noise:
 
     @property
     def symmetric(self) -> bool:
-        """Whether K - mean t is even, as far as it is obvious from the kinds of the parts."""
+        """Return True only if the kinds of the parts imply that K - mean t is even."""
         return all(
             not isinstance(part, Exponential | Finite)
             and (not isinstance(part, Binomial) or part.probability == Fraction(1, 2))
@@ -329,12 +335,12 @@ class Noise:
         )
 
     def cumulant(self, t: X) -> X:
-        """K at a ball or a series inside the domain."""
+        """Return K at a ball or a series inside the domain."""
         terms = [n * part.cumulant(t) for part, n in self.parts]
         return sum(terms, ball(self.shift) * t)
 
     def second_and_third(self) -> tuple[Fraction | arb, Fraction | arb]:
-        """The cumulants of order 2 and 3: exact numbers where every part has them, else balls."""
+        """Return the cumulants of order 2 and 3: exact numbers if every part has them, else balls."""
         known = [part.second_and_third for part, _ in self.parts]
         if None not in known:
             pairs = [(n * c[0], n * c[1]) for (_, n), c in zip(self.parts, known, strict=True) if c]
@@ -343,5 +349,5 @@ class Noise:
         return 2 * series[2], Fraction(0) if self.symmetric else 6 * series[3]
 
     def fourth(self, t: arb) -> arb:
-        """An enclosure of the fourth derivative of K over the ball ``t``."""
+        """Return an enclosure of the fourth derivative of K over the ball ``t``."""
         return 24 * self.cumulant(variable(t))[4]

@@ -1,14 +1,13 @@
-"""How a node names noise: a list of parts, each a distribution with its parameters and a count, and a shift.
+"""Read noise from a node: a list of parts, each a distribution with its parameters and a count, and a shift.
 
 ``{"parts": [{"law": {"law": "laplace", "scale": "2"}, "count": "4"}], "shift": "0"}`` is the sum of four
-independent Laplace variables. The distributions are written as ``dpaudit.distributions`` writes them;
-besides, ``finite`` has
-``values`` and ``weights``, and ``bounded`` with ``lower`` and ``upper`` stands for every distribution on an
-interval, minus its mean.
+independent Laplace variables. The distributions are written as in ``dpaudit.distributions``. In addition,
+``finite`` has ``values`` and ``weights``, and ``bounded`` with ``lower`` and ``upper`` means every
+distribution on an interval, minus its mean.
 
-A claim about noise names it in words (``of``, ``event``). A certificate is about the claim if these are the
-words that are made here from the distribution itself (``described``), or if the node says in ``stands_for``
-which words it is about: then that these words mean this distribution is an assumption.
+A claim about noise names it as text (``of``, ``event``). A certificate is about the claim if the text equals
+the name that is derived here from the distribution itself (``described``), or if the node's ``stands_for`` is
+that text. In the second case, the certificate assumes that the text means this distribution.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ MAX_PARTS = 50
 MAX_COUNT = 10**9
 MAX_OUTCOMES = 2000
 
-#: Longer names are cut here and carry a digest of the rest.
+#: Longer names are cut to this length, and a digest is appended.
 MAX_NAME = 300
 
 
 def read_noise(parameters: Parameters) -> tuple[Noise, str]:
-    """The noise of a node and its name in words."""
+    """Return the noise of a node and its name."""
     parts, names = [], []
     for number, entry in enumerate(parameters.entries("parts", most=MAX_PARTS)):
         table = Parameters(entry, rule=f"{parameters.rule}.parts[{number}]")
@@ -55,14 +54,14 @@ def read_noise(parameters: Parameters) -> tuple[Noise, str]:
         table.finish()
         parts.append((part, count))
         names.append(name if count == 1 else f"{count} independent {name}")
-    parameters.need(bool(parts), "parts must be at least one distribution, got none; name the noise.")
+    parameters.need(bool(parts), "parts must be at least one distribution, got none.")
     shift = parameters.number("shift")
     words = " + ".join(names) + (f" shifted by {shift}" if shift else "")
     return Noise(tuple(parts), shift), _shortened(words)
 
 
 def subject(parameters: Parameters, described: str) -> tuple[str, tuple[str, ...]]:
-    """The words that a claim must use, and the assumption that they mean what the node describes."""
+    """Return the name that a claim must use, and the assumption that it means the noise of the node."""
     if "stands_for" not in parameters:
         return described, ()
     words = parameters.text("stands_for")
@@ -90,7 +89,7 @@ def _numbers(distribution: Parameters, name: str) -> list[Fraction]:
 
 def _probability(distribution: Parameters) -> Fraction:
     p = distribution.positive("p", zero=True)
-    distribution.need(p <= 1, f"p must be in [0, 1], got {p}; correct the parameter.")
+    distribution.need(p <= 1, f"p must be in [0, 1], got {p}.")
     return p
 
 
@@ -126,18 +125,18 @@ def _finite_distribution(distribution: Parameters) -> tuple[Part, str]:
 
 def _finite(distribution: Parameters, values: list[Fraction], weights: list[Fraction]) -> tuple[Part, str]:
     good = len(values) == len(weights) > 0 and min(weights) >= 0 and sum(weights) > 0
-    distribution.need(good, "weights must be one number >= 0 for each value, not all 0; correct the table.")
+    distribution.need(good, "weights must be one number >= 0 for each value, not all 0.")
     shown = ", ".join(f"{x}: {w}" for x, w in zip(values, weights, strict=True))
     return Finite(tuple(values), tuple(weights)), f"Finite({{{shown}}})"
 
 
 def _bounded(distribution: Parameters) -> tuple[Part, str]:
     lower, upper = distribution.number("lower"), distribution.number("upper")
-    distribution.need(lower < upper, f"lower must be below upper, got {lower} and {upper}; exchange them.")
+    distribution.need(lower < upper, f"lower must be below upper, got {lower} and {upper}.")
     return Bounded(lower, upper), f"variable in [{lower}, {upper}] minus its mean"
 
 
-#: Distributions with one parameter above 0: how the node calls it.
+#: Distributions with one parameter above 0, and the parameter's name in the node.
 _ONE_PARAMETER: dict[str, tuple[Any, str]] = {
     "laplace": (Laplace, "scale"),
     "gaussian": (Gaussian, "variance"),

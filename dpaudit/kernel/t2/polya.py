@@ -7,7 +7,7 @@ p). An integer query of sensitivity at most D is then epsilon-DP with
 
     epsilon = log f(0)/f(D),    f(k)/f(0) = p^k (r)_k/k! 2F1(r, r + k; k + 1; p^2) / 2F1(r, r; 1; p^2).
 
-It is attained, and D/s only if r = 1: drop-outs cost more than their share.
+It is attained. It equals D/s only if r = 1: drop-outs cost more than their share.
 
 Proof. The sum of Polya(1/n) over m parties is Polya(m/n); parties beyond the share r are post-processing. The
 masses a_j of Polya(r, p) have ratios p (r + j)/(j + 1), which do not decrease in j because r <= 1:
@@ -39,7 +39,7 @@ MAX_SHIFT = 10_000
 
 
 def add_polya(tier: Tier) -> None:
-    """The rule ``polya`` for any share; at full participation it is that of T0."""
+    """Add the rule ``polya`` for any share. At full participation it equals the rule of T0."""
 
     full = tier.rules["polya"]
 
@@ -55,7 +55,7 @@ def add_polya(tier: Tier) -> None:
 
 
 def _log_ratio(scale: Fraction, share: Fraction, shift: int) -> arb:
-    """log f(0)/f(shift)."""
+    """Return log f(0)/f(shift)."""
     p, r = ball(-1 / scale).exp(), ball(share)
     falling = arb(1)
     for j in range(shift):

@@ -1,7 +1,7 @@
-"""Deciding K(t) <= v t^2 / 2 for all |t| <= L (or for all t): is v a variance proxy of this noise?
+"""Decide K(t) <= v t^2 / 2 for all |t| <= L (or for all t): whether v is a variance proxy of the noise.
 
-K is the cumulant function of noise with mean 0; it is convex, and K(0) = K'(0) = 0. Read h(x) = K(x) or
-K(-x), x > 0. The steps, each a proof of the inequality on its range:
+K is the cumulant function of noise with mean 0. It is convex, and K(0) = K'(0) = 0. Let h(x) be K(x) or
+K(-x), x > 0. Each step is a proof of the inequality on its range:
 
 1. Quadratic parts. If every part has K(t) <= v_i t^2 / 2 for all t, the sum of the v_i is a proxy everywhere.
 2. Growing parts (cumulants of order >= 2 all >= 0). 2K(t)/t^2 = sum 2 c_k t^(k-2) / k! grows on t > 0, and
@@ -15,9 +15,9 @@ K(-x), x > 0. The steps, each a proof of the inequality on its range:
 5. Far out, x >= f. A part bounded by [l, u] has h(x) <= u x (or -l x), the others h(x) <= v_i x^2/2: with
    their sums M and w, f = 2M / (v - w) suffices.
 
-Where the supremum of 2K(t)/t^2 is approached only at an open end |t| = L nothing changes if the end is
-included: K is convex and lower semicontinuous (Fatou), so K(L) is the limit of K(t), t -> L from below.
-Hence the readings |t| < L and |t| <= L of a claim are equivalent.
+If the supremum of 2K(t)/t^2 is approached only at an open end |t| = L, including the end changes nothing:
+K is convex and lower semicontinuous (Fatou), so K(L) is the limit of K(t), t -> L from below.
+Hence the conditions |t| < L and |t| <= L in a claim are equivalent.
 """
 
 from __future__ import annotations
@@ -31,26 +31,28 @@ from dpaudit.kernel.t2.noise import Noise
 
 __all__ = ["is_proxy", "ratio"]
 
-#: Working precision; K(t) is of the order of t^2 near 0, and the least |t| that is looked at about 2^-100.
+#: Working precision. K(t) is of the order of t^2 near 0, and the least |t| that is evaluated is about 2^-100.
 BITS = 256
 
-#: The most evaluations of K in one decision: bounds time for untrusted parameters.
+#: Largest number of evaluations of K in one decision, which bounds time for untrusted parameters.
 MAX_EVALUATIONS = 20_000
 
-#: How close to 0 the Taylor step may start, in halvings of the far end.
+#: Largest number of halvings of the far end in the search for the start of the Taylor step.
 MAX_HALVINGS = 120
 
 
 def ratio(noise: Noise, t: Fraction) -> arb:
-    """An enclosure of 2 K(t) / t^2 at ``t`` != 0 inside the domain; the proxy must be at least this."""
+    """Return an enclosure of 2 K(t) / t^2 at ``t`` != 0 inside the domain. Every proxy is at least this
+    number.
+    """
     with precision(BITS):
         return 2 * noise.cumulant(ball(t)) / ball(t * t)
 
 
 def is_proxy(noise: Noise, v: Fraction, *, reach: Fraction | None) -> bool:
-    """Whether K(t) <= v t^2 / 2 was proved for all |t| <= ``reach`` (all t for ``None``).
+    """Return whether K(t) <= v t^2 / 2 was proved for all |t| <= ``reach`` (all t for ``None``).
 
-    ``False`` says only that it was not proved within the budget.
+    ``False`` means only that it was not proved within the budget.
     """
     if noise.mean != 0 or (reach is not None and reach <= 0):
         return False
@@ -67,7 +69,9 @@ def is_proxy(noise: Noise, v: Fraction, *, reach: Fraction | None) -> bool:
 
 
 def _far(noise: Noise, v: Fraction, reach: Fraction | None) -> Fraction | None:
-    """Up to where the inequality is still to be proved (step 5), or ``None`` if the tail is not in hand."""
+    """Return the end of the range that remains to be proved (step 5), or ``None`` if the tail is not
+    bounded.
+    """
     slope, curved = Fraction(0), Fraction(0)
     for part, n in noise.parts:
         if part.ends is not None:
@@ -88,7 +92,7 @@ def _side(noise: Noise, v: Fraction, far: Fraction, sign: int, budget: list[int]
         return False
     stack = []
     left, value = near, _value(noise, near, sign, budget)
-    while left < far:  # doubling intervals, then bisected as needed
+    while left < far:  # intervals are doubled, then bisected as needed
         right = min(2 * left, far)
         here = _value(noise, right, sign, budget)
         stack.append((left, value, right, here))
@@ -111,7 +115,7 @@ def _value(noise: Noise, x: Fraction, sign: int, budget: list[int]) -> arb:
 
 
 def _near(noise: Noise, v: Fraction, far: Fraction, sign: int) -> Fraction | None:
-    """Some d up to which step 3 proves the inequality."""
+    """Return some d up to which step 3 proves the inequality, or ``None``."""
     second, third = noise.second_and_third()
     for halvings in range(MAX_HALVINGS):
         d: Fraction = far / 2**halvings
@@ -122,7 +126,7 @@ def _near(noise: Noise, v: Fraction, far: Fraction, sign: int) -> Fraction | Non
 
 
 def _taylor(second: Fraction | arb, third: Fraction | arb, fourth: arb, d: Fraction, v: Fraction) -> bool:
-    """c_2 + c_3 x/3 + m x^2/12 <= v on [0, d]; exact where the cumulants are."""
+    """Return whether c_2 + c_3 x/3 + m x^2/12 <= v on [0, d], exactly if the cumulants are exact."""
     if not (second <= v if isinstance(second, Fraction) else second <= ball(v)):
         return False
     if fourth < 0 and third <= 0:
@@ -136,7 +140,7 @@ def _as_ball(number: Fraction | arb) -> arb:
 
 
 def _below(a: Fraction, at_a: arb, b: Fraction, at_b: arb, v: Fraction) -> bool:
-    """Step 4 on [a, b], with the upper ends of h at a and b."""
+    """Apply step 4 on [a, b], with the upper ends of h at a and b."""
     high_a, high_b = arb(at_a.upper()), arb(at_b.upper())
     z = (high_b - high_a) / ball(b - a)
     y = high_a - z * ball(a)

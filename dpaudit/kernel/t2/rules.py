@@ -1,4 +1,4 @@
-"""T2 as a whole: all rules, with special functions and tails."""
+"""All rules of T2, with special functions and tails."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Balls, or power series of them: the functions that cumulants need of either, so that each is written once.
+"""Functions of cumulants, defined once for balls and for power series of balls.
 
-At a ball they give an enclosure; at the series t + e with a ball t an enclosure of f(t) + f'(t) e + ..., for
-every t in the ball at once.
+At a ball they give an enclosure. At the series t + e with a ball t they give an enclosure of f(t) + f'(t) e +
+..., for every t in the ball simultaneously.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["X", "direct_theta", "dual_theta", "expm1", "sinh", "variable"]
 #: A ball, or a series of balls.
 X = TypeVar("X", arb, arb_series)
 
-#: Series are cut after the fifth coefficient: up to the fourth derivative.
+#: Series are cut after the fifth coefficient, which belongs to the fourth derivative.
 LENGTH = 5
 
 
@@ -32,13 +32,13 @@ def expm1(t: X) -> X:
 
 
 def _blur(t: X, size: arb) -> X:
-    """A number, or a series, each of whose coefficients is within ``size`` of 0."""
+    """Return a number, or a series, each of whose coefficients is within ``size`` of 0."""
     near = (-size).union(size)
     return arb_series([near] * LENGTH) if isinstance(t, arb_series) else near
 
 
 def dual_theta(s: Fraction, t: X) -> X:
-    """1 + 2 sum_m exp(-2 pi^2 s m^2) cos(2 pi m s t).
+    """Return 1 + 2 sum_m exp(-2 pi^2 s m^2) cos(2 pi m s t).
 
     Rest: the e^j coefficient of cos(2 pi m s (t + e)) is at most (2 pi m s)^j / j! <= max(1, 2 pi m s)^4 for
     j <= 4, and from one m to the next the bounds shrink by 2 or more (checked), so the rest is at most the
@@ -56,7 +56,7 @@ def dual_theta(s: Fraction, t: X) -> X:
 
 
 def direct_theta(s: Fraction, y: X) -> X:
-    """sum_j exp(jy - j^2/2s); the rest on either side is bounded as in ``dual_theta``."""
+    """Return sum_j exp(jy - j^2/2s). The rest on either side is bounded as in ``dual_theta``."""
     rate, slope = ball(1 / (2 * s)), abs(y[0] if isinstance(y, arb_series) else y)
     total: X = y * 0 + 1
     j = 0
@@ -66,12 +66,12 @@ def direct_theta(s: Fraction, y: X) -> X:
         if bound < arb(2) ** (-ctx.prec - 8) and 16 * (slope - rate * (2 * j + 1)).exp() < 0.5:
             return total + _blur(y, 4 * bound)
         total = total + (-rate * j * j).exp() * ((y * j).exp() + (-y * j).exp())
-        if j > 2000:  # a ball too wide to say anything about
+        if j > 2000:  # the ball is too wide for a useful enclosure
             return _blur(y, arb.nan())
 
 
 def variable(t: arb) -> arb_series:
-    """The series t + e. Its length travels with it; flint's own cap must not cut it first."""
+    """Return the series t + e. It carries its own length, which flint's global cap must not reduce."""
     if ctx.cap < LENGTH:
-        raise NotTractableError(f"flint.ctx.cap must be at least {LENGTH}, got {ctx.cap}; raise it.")
+        raise NotTractableError(f"flint.ctx.cap must be {LENGTH} or more, got {ctx.cap}.", code="E-FLINT-CAP")
     return arb_series([t, 1], LENGTH)

@@ -1,5 +1,6 @@
-"""Amplification by shuffling, in balls: the clone bound for any one local randomiser, and the exact value for
-binary randomised response.
+"""Amplification by shuffling, in balls: the clone bound for any local randomiser, and an exact value.
+
+The exact value is for binary randomised response.
 
 Clones (Feldman, McMillan, Talwar 2021, Theorem 3.1 and Lemma 3.5 there). If each of n users sends the output
 of one e0-DP local randomiser, the same for all, and the outputs are shuffled, the pair of neighbouring
@@ -7,15 +8,14 @@ runs is dominated by (A + B, C - A + 1 - B) against (A + 1 - B, C - A + B), wher
 ~ Bin(C, 1/2), B ~ Bernoulli(q), q = e^e0 / (1 + e^e0). Both coordinates together show C + 1; so with b =
 Bin(c, 1/2) masses and E = e^epsilon
 
-    delta = sum over c of P(C = c) h_c,   h_c = sum over a of (alpha b(a - 1) - beta b(a))_+,   alpha = q - E
-    (1 - q), beta = E q - (1 - q),
+    delta = sum over c of P(C = c) h_c,   h_c = sum over a of (alpha b(a - 1) - beta b(a))_+,
+    alpha = q - E (1 - q),   beta = E q - (1 - q),
 
 P(a) = q b(a-1) + (1-q) b(a) being the distribution of the first coordinate given c, and Q the same with 1 -
-q. For
-alpha <= 0, that is epsilon >= e0, all terms vanish. Otherwise b(a-1)/b(a) = a/(c + 1 - a) rises, so the
-positive terms are those with a > (c + 1) beta / (alpha + beta), a half-line a >= t, and h_c = alpha S(t - 1)
-- beta S(t), S(k) = P(Bin(c, 1/2) >= k). P(C outside the range summed) is added in full, since h_c <= 1. The
-pair is symmetric under exchange of the coordinates: one direction suffices. ∎
+q. For alpha <= 0, that is epsilon >= e0, all terms vanish. Otherwise b(a-1)/b(a) = a/(c + 1 - a) rises, so
+the positive terms are those with a > (c + 1) beta / (alpha + beta), a half-line a >= t, and h_c = alpha S(t -
+1) - beta S(t), S(k) = P(Bin(c, 1/2) >= k). P(C outside the range summed) is added in full, since h_c <= 1.
+The pair is symmetric under exchange of the coordinates: one direction suffices. ∎
 
 Survival functions come from S_{c+1}(k + 1) = S_c(k + 1) + b_c(k) / 2 and S_c(k) - S_c(k + 1) = b_c(k)
 (Pascal).
@@ -26,8 +26,8 @@ who hold 1. All neighbours are k = 0..n-1 in both directions; the directions are
 bits, which exchanges k and n - 1 - k. So delta is the maximum over k of sum over x of (alpha s(x - 1) - beta
 s(x))_+ . ∎
 
-What is not here. The general statement of the stronger clone bound (Feldman, McMillan, Talwar 2023, for every
-local randomiser) carries an erratum: it holds for randomisers with a decomposition that not all have. A
+Not included: the general statement of the stronger clone bound (Feldman, McMillan, Talwar 2023, for every
+local randomiser) has an erratum. It holds for randomisers with a decomposition that not all have. A
 certificate that names it is refused.
 """
 
@@ -53,22 +53,24 @@ MAX_EXACT_USERS = 1000
 
 
 def clones_delta(*, users: int, local: Fraction, epsilon: Fraction, kept: Fraction = Fraction(1)) -> arb:
-    """delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of any ``local``-DP randomiser; a ball.
+    """Return delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of any ``local``-DP randomiser, as a
+    ball.
 
-    With ``kept`` in (0, 1] there are Bin(n - 1, kept exp(-e0)) clones (``approximate_shuffle``)."""
+    With ``kept`` in (0, 1] there are Bin(n - 1, kept exp(-e0)) clones (``approximate_shuffle``).
+    """
     if epsilon >= local:
         return arb(0)
     return enclose(lambda: _clones(Clones(users, local, kept), local, epsilon))
 
 
 def _weights(local: Fraction, epsilon: Fraction) -> tuple[arb, arb]:
-    """alpha and beta."""
+    """Return alpha and beta."""
     q, e = 1 / (1 + ball(-local).exp()), ball(epsilon).exp()
     return q - e * (1 - q), e * q - (1 - q)
 
 
 class Clones(LogConcave):
-    """Bin(n - 1, kept exp(-e0)): the number of clones. Its success probability is a ball."""
+    """The number of clones, Bin(n - 1, kept exp(-e0)). Its success probability is a ball."""
 
     def __init__(self, users: int, local: Fraction, kept: Fraction = Fraction(1)) -> None:
         self.trials, self.local, self.kept = users - 1, local, kept
@@ -102,7 +104,8 @@ def _clones(distribution: Clones, local: Fraction, epsilon: Fraction) -> arb:
     low, high, below, above = bulk(distribution, ctx.prec)
     if high - low > MAX_RANGE:
         raise InvalidParameterError(
-            f"the clones' range must have at most {MAX_RANGE} points, got {high - low}; use fewer users."
+            f"the clones' range must have at most {MAX_RANGE} points, got {high - low}.",
+            code="E-USERS-TOO-MANY",
         )
     alpha, beta = _weights(local, epsilon)
     share = beta / (alpha + beta)
@@ -113,7 +116,7 @@ def _clones(distribution: Clones, local: Fraction, epsilon: Fraction) -> arb:
 
 
 def _gaps(low: int, high: int, share: arb, alpha: arb, beta: arb) -> Iterator[arb]:
-    """h_c for c = low, ..., high, moving along with t, the first a > (c + 1) share."""
+    """Yield h_c for c = low, ..., high. Along with c changes t, the first a > (c + 1) share."""
     c, t = low, _first_above(share * (low + 1))
     mass = Binomial(c, Fraction(1, 2)).mass(t)  # b_c(t)
     above = survival(Binomial(c, Fraction(1, 2)), t)  # S_c(t)
@@ -133,8 +136,8 @@ def _gaps(low: int, high: int, share: arb, alpha: arb, beta: arb) -> Iterator[ar
 def _gap(c: int, t: int, mass: arb, above: arb, share: arb, alpha: arb, beta: arb) -> arb:
     before = _left(mass, c, t)  # b_c(t - 1)
     value = alpha * (above + before) - beta * above
-    # The half-line starts at t. If the ball leaves open whether t or t - 1 belongs to it, either term is
-    # enclosed with its sign open (F7).
+    # The half-line starts at t. If the ball does not decide whether t or t - 1 belongs to it, either term is
+    # enclosed with an undecided sign (F7).
     limit = share * (c + 1)
     if not limit < t:
         own = alpha * before - beta * mass
@@ -145,28 +148,30 @@ def _gap(c: int, t: int, mass: arb, above: arb, share: arb, alpha: arb, beta: ar
 
 
 def _first_above(limit: arb) -> int:
-    """The first integer above the middle of a ball; ``_gap`` checks it against the whole ball."""
+    """Return the first integer above the middle of a ball. ``_gap`` checks it against the whole ball."""
     return integer(limit.mid().floor()) + 1
 
 
 def _left(mass: arb, c: int, k: int) -> arb:
-    """b_c(k - 1) from b_c(k)."""
+    """Return b_c(k - 1) from b_c(k)."""
     if k > c + 1 or k < 1:
         return arb(0)
     return arb(2) ** -c if k == c + 1 else mass * k / (c - k + 1)
 
 
 def _right(mass: arb, c: int, k: int) -> arb:
-    """b_c(k + 1) from b_c(k)."""
+    """Return b_c(k + 1) from b_c(k)."""
     return mass * (c - k) / (k + 1) if k <= c else arb(0)
 
 
 def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> arb:
-    """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``; a ball."""
+    """Return delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``, as a
+    ball.
+    """
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
-            f"the exact value is computed for at most {MAX_EXACT_USERS} users, got {users}; use the clone "
-            "bound."
+            f"the exact value needs at most {MAX_EXACT_USERS} users, got {users}; use clones instead.",
+            code="E-USERS-TOO-MANY",
         )
     if epsilon >= local:
         return arb(0)
@@ -175,7 +180,9 @@ def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> a
 
 @lru_cache(maxsize=32)
 def _response_at(users: int, local: Fraction, epsilon: Fraction, bits: int) -> arb:
-    """The same at the working precision ``bits``, which is the current one: a row asks several times."""
+    """Return the same value from a cache. ``bits`` is the current working precision, part of the cache
+    key.
+    """
     return enclose(lambda: _exact_response(users, local, epsilon))
 
 
@@ -192,8 +199,11 @@ def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> arb:
 
 
 def _of_the_others(common: arb_poly, one: arb_poly, zero: arb_poly, counts: range) -> Iterator[arb_poly]:
-    """``common`` one^(k - k_0) zero^(k_1 - k) for each k of ``counts`` = {k_0, ..., k_1}: with ``common`` 1
-    and all k from 0 to n - 1 what n - 1 others send, k of them with the bit 1. Halves share their factors."""
+    """Yield ``common`` one^(k - k_0) zero^(k_1 - k) for each k of ``counts`` = {k_0, ..., k_1}.
+
+    With ``common`` 1 and all k from 0 to n - 1, these are the messages of n - 1 other users, k of whom have
+    the bit 1. Halves of the range share their factors.
+    """
     if len(counts) == 1:
         yield common
         return
@@ -203,8 +213,11 @@ def _of_the_others(common: arb_poly, one: arb_poly, zero: arb_poly, counts: rang
 
 
 def _upper_half_line(sums: list[arb], alpha: arb, beta: arb) -> arb:
-    """Sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, ``sums[x + 1]`` = s(x): s(x - 1)/s(x)
-    rises, so the positive terms are those from some x on. What is not decided around it is enclosed (F7).
+    """Return the sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, with ``sums[x + 1]`` =
+    s(x).
+
+    s(x - 1)/s(x) rises, so the positive terms are those from some x on. Undecided terms around it are
+    enclosed (F7).
     """
 
     def gap(x: int) -> arb:
@@ -213,7 +226,7 @@ def _upper_half_line(sums: list[arb], alpha: arb, beta: arb) -> arb:
     low, high = (
         -1,
         len(sums) - 1,
-    )  # gap <= 0 at low and gap >= 0 at high would hold beyond the ends, where s vanishes
+    )  # gap <= 0 at low and gap >= 0 at high also hold beyond the ends, where s vanishes
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if gap(middle).mid() > 0 else (middle, high)
@@ -224,5 +237,5 @@ def _upper_half_line(sums: list[arb], alpha: arb, beta: arb) -> arb:
     while high < len(sums) - 1 and not gap(high) >= 0:
         value += positive_part(gap(high))
         high += 1
-    # sum of the gaps from high on
+    # The sum of the gaps from high on.
     return value + alpha * sum(sums[high:], arb(0)) - beta * sum(sums[high + 1 :], arb(0))

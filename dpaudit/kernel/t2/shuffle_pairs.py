@@ -1,16 +1,15 @@
-"""Dominating pairs of shuffled mechanisms on a grid: what they compose by.
+"""Dominating pairs of shuffled mechanisms on a grid, for compositions.
 
 ``clones_pair``. The clone pair of ``shuffle`` is a pair of distributions, from which the shuffled outputs on
-either
-input are made by a map that does not know the input; so it dominates, at every E and in products. Its outcome
-(c, a) has P = P(C = c) (q b(a-1) + (1-q) b(a)) and Q the same with 1 - q. Exchange of the coordinates
-exchanges P and Q: one distribution serves both directions.
+either input are made by a map that does not know the input; so it dominates, at every E and in products. Its
+outcome (c, a) has P = P(C = c) (q b(a-1) + (1-q) b(a)) and Q the same with 1 - q. Exchange of the coordinates
+exchanges P and Q, so one distribution serves both directions.
 
-``exact_response_pair``. The shuffled answers of one bit depend on k, how many of the others hold 1; the
-pointwise maximum over k of the pairs dominates all of them, whichever k comes in a step. The direction 0 to 1
+``exact_response_pair``. The shuffled answers of one bit depend on k, the number of other users who hold 1.
+The pointwise maximum over k of the pairs dominates all of them, for any k in each step. The direction 0 to 1
 of k is the direction 1 to 0 of n - 1 - k, so one direction for all k covers both.
 
-Mass that is left out. Neither the far c nor the far a are listed. What is missing of P is put at the largest
+Mass that is left out. Neither the far c nor the far a are listed. The missing mass of P is put at the largest
 loss, e0, which no outcome exceeds: P <= e^e0 Q term by term. ∎
 """
 
@@ -33,26 +32,28 @@ from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, Clones, clones_delta
 
 __all__ = ["clones_pair", "exact_response_pair", "renyi_grid"]
 
-#: Most outcomes (c, a) of the clone pair that are listed, some ten seconds' work.
+#: Largest number of listed outcomes (c, a) of the clone pair, which takes about ten seconds.
 MAX_ATOMS = 600_000
-#: How much smaller than the grid's tail the mass is that is not listed, in bits.
+#: The mass that is not listed is smaller than the grid's tail by this number of bits.
 BEYOND = 16
 
 Atom = tuple[arb, arb]
 
 
 def renyi_grid(local: Fraction) -> Grid:
-    """The grid on which Renyi divergences are computed: a thousand losses up to ``local``."""
+    """Return the grid on which Renyi divergences are computed: a thousand losses up to ``local``."""
     return Grid(step=local / 1000, tail=100)
 
 
 @lru_cache(maxsize=16)
 def clones_pair(users: int, local: Fraction, grid: Grid) -> LossDistribution:
-    """The upper distribution of the clone pair of ``users`` outputs of a ``local``-DP randomiser; of more
-    users than can be listed, the pair of its delta (``profiles``)."""
+    """Return the upper distribution of the clone pair of ``users`` outputs of a ``local``-DP randomiser.
+
+    If there are too many users to list the outcomes, return the pair of its delta (``profiles``).
+    """
     with precision(grid.precision):
         low, high, _, _ = bulk(Clones(users, local), grid.tail + BEYOND)
-        # Beyond this width lies at most 2^-bits, by Hoeffding; what is there is counted anyway.
+        # The mass beyond this width is at most 2^-bits, by Hoeffding. It is counted anyway.
         width = math.isqrt(int(0.35 * (grid.tail + BEYOND) * high)) + 2
         if (high - low + 1) * min(2 * width + 2, high + 2) <= MAX_ATOMS:
             return _distribution(grid, _clone_atoms(users, local, low, high, width), local)
@@ -60,7 +61,7 @@ def clones_pair(users: int, local: Fraction, grid: Grid) -> LossDistribution:
 
 
 def _distribution(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossDistribution:
-    """The upper distribution of these atoms, and of what they miss at the loss ``local``."""
+    """Return the upper distribution of these atoms, with the missing mass at the loss ``local``."""
     listed, total = list[Atom](), arb(0)
     for atom in atoms:
         listed.append(atom)
@@ -72,7 +73,7 @@ def _distribution(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossDis
 
 
 def _clone_atoms(users: int, local: Fraction, low: int, high: int, width: int) -> Iterator[Atom]:
-    """P and Q of the outcomes with c in ``low``..``high`` and a within ``width`` of its middle."""
+    """Yield P and Q of the outcomes with c in ``low``..``high`` and a within ``width`` of its middle."""
     q = 1 / (1 + ball(-local).exp())
     for c, chance in zip(range(low, high + 1), Clones(users, local).masses(low, high), strict=True):
         first, last = max(0, c // 2 - width), min(c + 1, c // 2 + width)
@@ -82,7 +83,7 @@ def _clone_atoms(users: int, local: Fraction, low: int, high: int, width: int) -
 
 
 def _halves(c: int, low: int, high: int) -> list[arb]:
-    """The masses of Bin(c, 1/2) from ``low`` >= -1 to ``high`` <= c + 1."""
+    """Return the masses of Bin(c, 1/2) from ``low`` >= -1 to ``high`` <= c + 1."""
     start, end = max(low, 0), min(high, c)
     masses, value = [arb(0)] * (start - low), arb.bin_uiui(c, start) / arb(2) ** c
     for k in range(start, end + 1):
@@ -93,11 +94,13 @@ def _halves(c: int, low: int, high: int) -> list[arb]:
 
 @lru_cache(maxsize=16)
 def exact_response_pair(users: int, local: Fraction, grid: Grid) -> LossDistribution:
-    """The upper distribution that dominates the shuffled answers of one bit of ``users``, for all
-    neighbours."""
+    """Return the upper distribution that dominates the shuffled one-bit answers of ``users``, for all
+    neighbours.
+    """
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
-            f"the exact pair is computed for at most {MAX_EXACT_USERS} users, got {users}; use clones."
+            f"the exact pair needs at most {MAX_EXACT_USERS} users, got {users}; use clones instead.",
+            code="E-USERS-TOO-MANY",
         )
     with precision(grid.precision):
         q, least = 1 / (1 + ball(-local).exp()), arb(2) ** -(grid.tail + BEYOND)

@@ -1,17 +1,17 @@
-"""T2, rules ``shuffle``, ``shuffled-response``, ``shuffled-table`` and ``shuffled-gaussian``: what a
-shuffler adds to local privacy.
+"""T2, rules ``shuffle``, ``shuffled-response``, ``shuffled-table`` and ``shuffled-gaussian``: privacy of
+shufflers.
 
 Statement (``shuffle``). The premise holds for the local randomiser that all users apply, with pure bound e0;
 at least n users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e)
-is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. That the randomisers
-are the same is an assumption: outputs that name their user, say, are not hidden by a shuffle.
+is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. One assumption is that
+the randomisers are the same, because a shuffle does not hide outputs that name their user.
 
 With ``local`` = e0 the premise may hold with a delta: d0 is its delta at e0, and delta(e) is at most the
-bound of ``approximate_shuffle``, or the premise's own. Nothing is said about a randomiser without a pure
-bound if no e0 is named.
+bound of ``approximate_shuffle``, or the premise's own. A randomiser without a pure bound is refused if no e0
+is given.
 
 Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
-e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
+e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over the values of the others.
 
 Statement (``shuffled-table``). If every user applies the randomiser with the table ``rows`` (inputs by
 outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
@@ -28,12 +28,12 @@ Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surpl
 their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
 Below ``billboard`` the view is that of all other users, who see the shuffled outputs and act. Each of them
-knows the own data, which the bounds allow: they hold for all values of the others. Who also knows the own
-message takes it out of the shuffle, and n - 1 such users leave the local bound: that none of them does is an
-assumption.
+knows their own data, which the bounds allow: they hold for all values of the others. A user who also knows
+their own message can remove it from the shuffle, and n - 1 such users leave the local bound. One assumption
+is that no user knows it.
 
-All are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
-``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
+All rules are about replacing one user's value, in a view that sees the shuffled outputs and no single
+message. ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it has an erratum.
 
 Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised
 response.
@@ -64,33 +64,31 @@ from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair, re
 
 __all__ = ["ANALYSES", "add_shuffles"]
 
-#: Renyi orders by which compositions without a grid convert to delta, unless they list others.
+#: Renyi orders at which compositions without a grid convert to delta, unless they list others.
 ORDERS = tuple(Fraction(2**k) for k in range(1, 9))
 
-#: Most splits that one certificate may try.
+#: Largest number of splits in one certificate.
 MAX_SPLITS = 8
 
 ANALYSES = ("clones-2021", "stronger-clones-2023")
 
 
 def add_shuffles(tier: Tier) -> None:
-    """The rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``."""
+    """Add the rules of this module."""
 
     @tier.rule("shuffle", (1, 1))
     def _shuffle(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         clones = p.choice("analysis", ANALYSES) == "clones-2021"
-        p.need(
-            clones, "the stronger clone bound carries an erratum: not for every randomiser; use clones-2021."
-        )
+        p.need(clones, "the stronger clone bound has an erratum: not for every randomiser; use clones-2021.")
         users, assumed = _users(p, setting, MAX_USERS)
         local = premises[0].pure
-        same = "all users apply the same randomiser"  # one that names its user is not hidden by a shuffle
+        same = "all users apply the same randomiser"  # a shuffle does not hide an output that names its user
         if "local" in p:
             curves = _approximate(premises[0], users, p.positive("local"))
             return Guarantee(pure=local, curves=curves, assumptions=(*assumed, same))
         if local is None:
             raise CertificateError(
-                "shuffle: the local randomiser must have a pure bound, got none; name the local epsilon at "
+                "shuffle: the local randomiser must have a pure bound, got none. Pass the local epsilon at "
                 "which its delta counts."
             )
         curves = Curves(
@@ -118,7 +116,7 @@ def add_shuffles(tier: Tier) -> None:
         users, assumed = _users(p, setting, MAX_USERS)
         rows, grid = read_table(p), read_grid(p)
         if grid is None:
-            raise CertificateError("shuffled-table: a grid must be given for the blanket's values; add one.")
+            raise CertificateError("shuffled-table: a grid must be given for the blanket's values.")
         pure = largest_log_ratio(rows)
 
         def profile(epsilon: Fraction) -> arb:
@@ -129,7 +127,7 @@ def add_shuffles(tier: Tier) -> None:
             return profile_pair(profile, pure, finer)
 
         curves = Curves(profile=profile, pair=pair)
-        if pure:  # without a bound on the loss there may be mass at infinity
+        if pure:  # without a pure bound there may be mass at infinity
             distribution = partial(pair, renyi_grid(pure))
             curves = replace(curves, renyi=lambda order: distribution().renyi(order), orders=ORDERS)
         return Guarantee(pure=pure, curves=curves, assumptions=assumed)
@@ -144,9 +142,7 @@ def add_shuffles(tier: Tier) -> None:
         )
         grid = read_grid(p)
         if grid is None or not splits:
-            raise CertificateError(
-                "shuffled-gaussian: a split and a grid must be given for the blanket; add them."
-            )
+            raise CertificateError("shuffled-gaussian: a split and a grid must be given for the blanket.")
         if not squared:
             return Guarantee(pure=squared, assumptions=assumed)
 
@@ -166,7 +162,7 @@ def add_shuffles(tier: Tier) -> None:
 
 
 def _approximate(premise: Guarantee, users: int, local: Fraction) -> Curves:
-    """The delta of shuffled outputs of a randomiser that has a delta at ``local``."""
+    """Return the delta of shuffled outputs of a randomiser that has a delta at ``local``."""
     spare = delta_bound(premise, local, gaussian_delta)
 
     def profile(epsilon: Fraction) -> arb:
@@ -180,17 +176,19 @@ def _approximate(premise: Guarantee, users: int, local: Fraction) -> Curves:
 
 
 def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, ...]]:
-    """How many send, in a setting in which shuffling hides who sent what."""
+    """Return the number of senders and the assumptions. Require a setting in which shuffling hides the
+    senders.
+    """
     one_message(p, setting)
     names, rest = setting.view
     hidden = not rest and names <= {"public", "shuffler-output", "others"}
     p.need(
         hidden,
-        f"the view must see shuffled outputs, no single messages, got {sorted(names)}; use the local bound.",
+        f"the view must see shuffled outputs, no single messages, got {sorted(names)}.",
     )
     users, assumed = p.integer("users", low=1, high=most), list[str]()
     if setting.participation != "everybody":
         assumed.append(f"at the participation {setting.participation!r}, at least {users} users send")
-    if "others" in names:  # whoever knows the other messages finds the last one by subtraction
+    if "others" in names:  # users who know all other messages find the last one by subtraction
         assumed.append("the users in the view know neither their own messages nor the coins of these")
     return users, tuple(assumed)

@@ -1,7 +1,7 @@
 """T2: log-concave distributions on the integers whose single masses are special functions (see
 ``t1.lattice``).
 
-``dpaudit.distributions`` takes the masses of the same distributions from here.
+``dpaudit.distributions`` uses the masses of these classes.
 
 * binomial (gamma functions): log-concave, as a sum of Bernoulli distributions;
 * Skellam (Bessel functions): the difference of two Poisson distributions, each log-concave since p(k+1)/p(k)
@@ -22,7 +22,7 @@ __all__ = ["Binomial", "Skellam"]
 
 
 class Skellam(recurrences.Skellam):
-    """The same distribution as in T1, of any variance v: p(k) = e^-v I_|k|(v)."""
+    """The distribution of T1 for any variance v: p(k) = e^-v I_|k|(v)."""
 
     def mass(self, k: int) -> arb:
         order = arb(abs(k))
@@ -38,8 +38,8 @@ class Skellam(recurrences.Skellam):
         return [table[abs(k) - near] for k in range(low, high + 1)]
 
     def _half(self, near: int, far: int) -> list[arb]:
-        """p(near), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: only positive
-        terms.
+        """Return p(near), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n, with
+        positive terms only.
         """
         table = [arb(0)] * (far - near + 2)
         table[-1], table[-2] = self.mass(far + 1), self.mass(far)
@@ -49,7 +49,7 @@ class Skellam(recurrences.Skellam):
 
 
 class Binomial(recurrences.Binomial):
-    """The same distribution as in T1, of any variance: single masses from the binomial coefficient."""
+    """The distribution of T1 for any variance, with single masses from the binomial coefficient."""
 
     def mass(self, k: int) -> arb:
         if not self._inside(k):
@@ -58,7 +58,7 @@ class Binomial(recurrences.Binomial):
         return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
 
     def masses(self, low: int, high: int) -> list[arb]:
-        """From the end nearer to the mode outward, by the ratio of neighbours: each step one exact factor."""
+        """Compute masses from the end nearer to the mode outward, by the exact ratio of neighbours."""
         check_run(low, high)
         odds = ball(self.probability / (1 - self.probability))
         result = [arb(0)] * (high - low + 1)

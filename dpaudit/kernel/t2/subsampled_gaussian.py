@@ -1,5 +1,6 @@
-"""T2, rule ``poisson-subsampled-gaussian``: Gaussian noise on a sum over a Poisson subsample, one step of
-private stochastic gradient descent.
+"""T2, rule ``poisson-subsampled-gaussian``: Gaussian noise on a sum over a Poisson subsample.
+
+This is one step of private stochastic gradient descent.
 
 Statement. Every record is in the sample with probability at most q (``rate``), independently and unseen; the
 sum of the sampled records' contributions, each of l2 norm at most D (``sensitivity``), is shown with N(0, v)
@@ -8,14 +9,13 @@ record and without it, (M, N(0, 1)) dominates (with, without), and (N(0, 1), M) 
 they do for a record that is replaced by a null record, which adds nothing. The step is also mu-GDP.
 
 Proof. Fix the sample of the other records, which has the same distribution on both sides, and its sum.
-Without the
-record the outcome is N(s, v I), with it a mixture, with weights 1 - q' and q', q' <= q, of N(s, v I) and N(s
-+ x, v I), |x| <= D. Rotate x to the first axis, scale to deviation 1: (1 - q') N(0, 1) + q' N(m, 1) against
-N(0, 1) with m <= mu; the other coordinates are independent noise. From y ~ M or N(0, 1) one gets this pair by
-two random maps: keep y with probability q'/q, otherwise draw N(0, 1) anew (M becomes the mixture with q',
-N(0, 1) stays); then y m/mu + sqrt(1 - m^2/mu^2) N(0, 1), which takes N(mu, 1) to N(m, 1) and N(0, 1) to
-itself. So the pair is dominated for every sample of the others, in either direction; and so is its average,
-for which one draws the others' sample beforehand. From N(mu, 1) and N(0, 1) the same first map with
+Without the record the outcome is N(s, v I), with it a mixture, with weights 1 - q' and q', q' <= q, of N(s, v
+I) and N(s + x, v I), |x| <= D. Rotate x to the first axis, scale to deviation 1: (1 - q') N(0, 1) + q' N(m,
+1) against N(0, 1) with m <= mu; the other coordinates are independent noise. From y ~ M or N(0, 1) one gets
+this pair by two random maps: keep y with probability q'/q, otherwise draw N(0, 1) anew (M becomes the mixture
+with q', N(0, 1) stays); then y m/mu + sqrt(1 - m^2/mu^2) N(0, 1), which takes N(mu, 1) to N(m, 1) and N(0, 1)
+to itself. So the pair is dominated for every sample of the others, in either direction; and so is its
+average, for which one draws the others' sample beforehand. From N(mu, 1) and N(0, 1) the same first map with
 probability q makes M and N(0, 1): mu-GDP. A contribution may depend on earlier outcomes: the bound holds for
 every prefix (F4 of ``certpld``). ∎
 
@@ -25,8 +25,7 @@ differences of normal distribution functions (``from_cells``), and the best even
 one step is exact.
 
 Source: Abadi et al. 2016; Mironov, Talwar, Zhang 2019, Theorem 4 and 5; Zhu, Dong, Wang 2022, Theorem 11;
-Koskela, Jalko, Honkela 2020. The two directions differ, and in a composition each keeps to itself
-(``pairs``).
+Koskela, Jalko, Honkela 2020. The two directions differ, and a composition keeps them separate (``pairs``).
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ __all__ = ["Step", "add_subsampled_gaussian"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step: ``mu_squared`` = D^2 / v > 0 and the sampling ``rate`` q in (0, 1)."""
+    """One step with ``mu_squared`` = D^2 / v > 0 and the sampling ``rate`` q in (0, 1)."""
 
     mu_squared: Fraction
     rate: Fraction
@@ -69,28 +68,30 @@ class Step:
         return ball(self.mu_squared).sqrt()
 
     def place(self, loss: arb) -> arb | None:
-        """The y at which M has ``loss`` against N(0, 1); ``None`` where it has more everywhere."""
+        """Return the y at which M has ``loss`` against N(0, 1), or ``None`` if the loss is larger
+        everywhere.
+        """
         above = loss.exp() - ball(1 - self.rate)
         if above <= 0:
             return None
         return ((above / ball(self.rate)).log() + ball(self.mu_squared / 2)) / self.mu
 
     def below(self, y: arb | None) -> tuple[arb, arb]:
-        """The masses below y of M and of N(0, 1)."""
+        """Return the masses of M and of N(0, 1) below y."""
         if y is None:
             return arb(0), arb(0)
         plain = normal_cdf(y)
         return ball(1 - self.rate) * plain + ball(self.rate) * normal_cdf(y - self.mu), plain
 
     def above(self, y: arb | None) -> tuple[arb, arb]:
-        """The masses above y of M and of N(0, 1)."""
+        """Return the masses of M and of N(0, 1) above y."""
         if y is None:
             return arb(1), arb(1)
         plain = normal_cdf(-y)
         return ball(1 - self.rate) * plain + ball(self.rate) * normal_cdf(self.mu - y), plain
 
     def delta(self, epsilon: Fraction) -> arb:
-        """delta at ``epsilon`` >= 0 of one step, the larger of both directions; a ball."""
+        """Return delta at ``epsilon`` >= 0 of one step, the larger one of both directions, as a ball."""
         forth = enclose(lambda: self._removed(ball(epsilon)))
         if sign_of(lambda: (-ball(epsilon)).exp() - ball(1 - self.rate)) <= 0:  # no loss is that large
             return forth
@@ -105,14 +106,14 @@ class Step:
         return p - epsilon.exp() * q
 
     def reach(self, grid: Grid) -> Fraction:
-        """A loss of M against N(0, 1) beyond which lies no more than the grid's tail of M."""
-        y = self.mu + arb(2 * grid.tail).sqrt()  # at most exp(-tail) is beyond, by exp(-z^2 / 2)
+        """Return a loss of M against N(0, 1) beyond which M has at most the grid's tail."""
+        y = self.mu + arb(2 * grid.tail).sqrt()  # the mass beyond is at most exp(-tail), by exp(-z^2 / 2)
         rise = (self.mu * y - ball(self.mu_squared / 2)).exp()
         return upper_exact((ball(1 - self.rate) + ball(self.rate) * rise).log())
 
     @lru_cache(maxsize=8)  # noqa: B019  # a step is a value
     def pairs(self, grid: Grid) -> tuple[LossDistribution, LossDistribution]:
-        """The upper distributions of (M, N(0, 1)) and of (N(0, 1), M)."""
+        """Return the upper distributions of (M, N(0, 1)) and of (N(0, 1), M)."""
         with precision(grid.precision):
             least = upper_exact(-ball(1 - self.rate).log())
             far, near = math.ceil(self.reach(grid) / grid.step) + 1, math.ceil(least / grid.step) + 1
@@ -128,7 +129,7 @@ class Step:
 
 
 def _last(compute: Callable[[arb], tuple[arb, arb]]) -> Callable[[arb], tuple[arb, arb]]:
-    """``compute``, which keeps its last value: both masses are asked for at each point in turn."""
+    """Cache the last value of ``compute``, because both masses are needed at each point in turn."""
     known: list[tuple[arb, tuple[arb, arb]]] = []
 
     def value(x: arb) -> tuple[arb, arb]:
@@ -140,7 +141,7 @@ def _last(compute: Callable[[arb], tuple[arb, arb]]) -> Callable[[arb], tuple[ar
 
 
 def add_subsampled_gaussian(tier: Tier) -> None:
-    """The rule ``poisson-subsampled-gaussian``."""
+    """Add the rule ``poisson-subsampled-gaussian``."""
 
     @tier.rule("poisson-subsampled-gaussian")
     def _subsampled(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -148,11 +149,11 @@ def add_subsampled_gaussian(tier: Tier) -> None:
         p.need(
             one,
             "one record must be added, removed or made null, per event (a user with one record is an event), "
-            f"got {setting.adjacency} per {setting.unit}; claim it so.",
+            f"got {setting.adjacency} per {setting.unit}.",
         )
-        p.need(not setting.holds_users, "no user may be in view, who knows the own sampling; use billboard.")
+        p.need(not setting.holds_users, "no user may be in view, who knows their sampling; use billboard.")
         rate, mu_squared = p.positive("rate"), moved(p, setting) ** 2 / p.positive("variance")
-        p.need(rate < 1, f"rate must be in (0, 1), got {rate}; without subsampling use gaussian.")
+        p.need(rate < 1, f"rate must be in (0, 1), got {rate}.")
         assumed = list(participation(setting))
         if setting.view[0] != {"public"}:
             assumed.append("nobody in the view knows whether the changed record was sampled")

@@ -36,7 +36,7 @@ SIDES = ("above", "below", "both")
 
 @dataclass(frozen=True)
 class Level:
-    """The number ``factor``, factor * ln(log_of), or with ``root`` the square root of that."""
+    """The number ``factor``, or factor * ln(log_of), or with ``root`` the square root of it."""
 
     factor: Fraction
     log_of: Fraction | None = None
@@ -44,7 +44,7 @@ class Level:
 
     @property
     def exact(self) -> Fraction | None:
-        """The level where it is rational for certain."""
+        """Return the level if it is certainly rational, or ``None``."""
         if self.factor == 0 or self.log_of == 1:
             return Fraction(0)
         return self.factor if self.log_of is None and not self.root else None
@@ -59,7 +59,7 @@ class Level:
 
 
 def add_tail(tier: Tier) -> None:
-    """The rule ``tail``."""
+    """Add the rule ``tail``."""
 
     @tier.rule("tail")
     def _tail(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
@@ -72,11 +72,11 @@ def add_tail(tier: Tier) -> None:
 
 
 def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
-    """The event of a node: noise, level, side, strictness, and the event in words."""
+    """Return the event of a node: noise, level, side, strictness, and its name."""
     noise, name = read_noise(parameters)
     parameters.need(
         noise.attained == noise,
-        "a tail must be of one distribution, got a class of bounded distributions; name the distribution.",
+        "a tail must be of one distribution, got a class of bounded distributions.",
     )
     table = parameters.table("level")
     level = Level(
@@ -87,10 +87,10 @@ def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
     table.finish()
     parameters.need(
         level.log_of is not None or not level.root,
-        "a level with a root must have log_of, got none; give the level itself.",
+        "a level with a root must have log_of, got none.",
     )
     parameters.need(
-        level.log_of is None or level.log_of >= 1, f"log_of must be 1 or more, got {level.log_of}; invert it."
+        level.log_of is None or level.log_of >= 1, f"log_of must be 1 or more, got {level.log_of}."
     )
     side = parameters.choice("side", SIDES)
     strict = parameters.choice("strict", ["yes", "no"]) == "yes"
@@ -101,7 +101,7 @@ def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
 
 
 def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fraction | arb:
-    """The probability of the event: a rational where it is known exactly, else a ball of 60 bits."""
+    """Return the probability of the event: a rational if it is known exactly, else a ball of 60 bits."""
     exact = _exact(noise, level, side)
     if exact is not None:
         return exact
@@ -117,7 +117,7 @@ def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fra
 
 
 def _exact(noise: Noise, level: Level, side: str) -> Fraction | None:
-    """Laplace noise at t = k b ln(a): a^-k / 2 on either side."""
+    """Return a^-k / 2 on either side for Laplace noise at t = k b ln(a), or ``None``."""
     if len(noise.parts) != 1 or noise.shift != 0 or level.log_of is None or level.root:
         return None
     part, count = noise.parts[0]

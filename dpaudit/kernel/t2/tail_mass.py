@@ -7,13 +7,12 @@
   All terms are positive. For n = 1 it is e^{-x} / 2.
 * n exponential parts of one scale: a Gamma variable, incomplete gamma function.
 * Integer parts. One log-concave distribution (Skellam and binomial distributions merge with their like, equal
-  discrete
-  Gaussians too): its masses from the level outward, and fact F6 for the rest (``lattice``). Otherwise each
-  part is cut to an interval and the polynomials of their masses are multiplied; P(cut sum >= k) is short of
-  P(X >= k) by at most the sum of the masses cut, which is added as a ball from 0.
+  discrete Gaussians too): its masses from the level outward, and fact F6 for the rest (``lattice``).
+  Otherwise each part is cut to an interval and the polynomials of their masses are multiplied; P(cut sum >=
+  k) is short of P(X >= k) by at most the sum of the masses cut, which is added as a ball from 0.
 
-A level u = t - shift that is no integer is rounded to the next one; where t is transcendental and its ball
-holds an integer the answer is not finite, and the caller raises the precision.
+A level u = t - shift that is not an integer is rounded to the next integer. If t is transcendental and its
+ball holds an integer, the answer is not finite, and the caller raises the precision.
 """
 
 from __future__ import annotations
@@ -44,17 +43,16 @@ __all__ = ["mass_above"]
 
 Parts = list[tuple[Part, int]]
 
-#: Bounds for untrusted parameters: draws in a closed form, coefficients of a product of polynomials.
+#: Limits for untrusted parameters: draws in a closed form, coefficients of a product of polynomials.
 MAX_DRAWS = 20_000
 MAX_WIDTH = 1 << 21
 
 
 def mass_above(noise: Noise, level: Fraction | arb, *, strict: bool, below: bool = False) -> arb:
-    """An enclosure of P(X > level), or P(X >= level) if not ``strict``; of P(X < -level), P(X <= -level)
-    with ``below``.
+    """Return an enclosure of P(X > level), or of P(X >= level) if not ``strict``.
 
-    ``level`` is exact, or a ball of an irrational number. Raises ``NotTractableError`` for noise without an
-    exact tail here.
+    With ``below``, return an enclosure of P(X < -level), or of P(X <= -level). ``level`` is exact, or a ball
+    of an irrational number. Raise ``NotTractableError`` for noise without an exact tail.
     """
     shift = -noise.shift if below else noise.shift
     moved = level - shift if isinstance(level, Fraction) else level - ball(shift)
@@ -62,8 +60,7 @@ def mass_above(noise: Noise, level: Fraction | arb, *, strict: bool, below: bool
 
 
 def _merged(noise: Noise) -> Parts:
-    """The parts with their like: variances and trials add; of the rest equal distributions are counted
-    together."""
+    """Merge equal kinds of parts: add variances and trials, and count other equal distributions once."""
     merged: dict[Part, int] = {}
     spread: dict[type[Part], Fraction] = {}
     trials: dict[Fraction, int] = {}
@@ -118,7 +115,7 @@ def _laplace_tail(n: int, x: arb) -> arb:
 
 
 def _gamma_tail(n: int, x: arb, below: bool) -> arb:
-    """P(G > x), or with ``below`` P(G < -x), for a Gamma(n) variable G."""
+    """Return P(G > x), or with ``below`` P(G < -x), for a Gamma(n) variable G."""
     _check_draws(n)
     end = -x if below else x
     if not (end > 0 or end <= 0):
@@ -133,12 +130,15 @@ def _gamma_tail(n: int, x: arb, below: bool) -> arb:
 def _check_draws(n: int) -> None:
     if n > MAX_DRAWS:
         raise NotTractableError(
-            f"an exact tail must be of at most {MAX_DRAWS} draws, got {n}; use a cumulant bound."
+            f"an exact tail must be of at most {MAX_DRAWS} draws, got {n}; use a cumulant bound.",
+            code="E-TAIL-DRAWS",
         )
 
 
 def _next_integer(level: Fraction | arb, strict: bool) -> int | None:
-    """The least integer above ``level`` (at or above it, if not ``strict``); ``None`` if undecided."""
+    """Return the least integer above ``level`` (at or above it, if not ``strict``), or ``None`` if
+    undecided.
+    """
     if isinstance(level, Fraction):
         return floor(level) + 1 if strict else ceil(level)
     below = level.floor().unique_fmpz()
@@ -172,7 +172,7 @@ def _log_concave(part: Part, n: int) -> lattice.LogConcave | None:
 
 
 def _product(parts: Parts) -> tuple[int, list[arb], arb]:
-    """The least outcome, the masses of the cut sum from there on, and a bound on the mass cut."""
+    """Return the least outcome, the masses of the cut sum from there on, and a bound on the mass cut."""
     low, product, missing = 0, arb_poly([1]), arb(0)
     width = 0
     for part, n in parts:
@@ -180,7 +180,8 @@ def _product(parts: Parts) -> tuple[int, list[arb], arb]:
         width += n * len(masses)
         if width > MAX_WIDTH:
             raise NotTractableError(
-                f"an exact tail must have at most {MAX_WIDTH} outcomes, got more; use a cumulant bound."
+                f"an exact tail must have at most {MAX_WIDTH} outcomes; use a cumulant bound.",
+                code="E-TAIL-WIDTH",
             )
         product = product * arb_poly(masses) ** n
         low += n * first
@@ -189,7 +190,7 @@ def _product(parts: Parts) -> tuple[int, list[arb], arb]:
 
 
 def _cut(part: Part) -> tuple[int, list[arb], arb]:
-    """An interval of outcomes, their masses, and a bound on the mass outside."""
+    """Return an interval of outcomes, their masses, and a bound on the mass outside."""
     if isinstance(part, Finite) and all(x.denominator == 1 for x in part.values):
         return _finite_masses(part)
     if isinstance(part, DiscreteLaplace) and part.share == 1:
@@ -197,9 +198,9 @@ def _cut(part: Part) -> tuple[int, list[arb], arb]:
     distribution = _log_concave(part, 1)
     if distribution is None:
         raise NotTractableError(
-            f"an exact tail must be of integer parts, or of one continuous distribution, got {part}; "
-            "use a cumulant "
-            "bound."
+            "an exact tail must be of integer parts, or of one continuous distribution, got "
+            f"{part}; use a cumulant bound.",
+            code="E-TAIL-PART",
         )
     low, high, under, over = lattice.bulk(distribution, ctx.prec)
     return low, distribution.masses(low, high), arb((under + over).upper())
@@ -208,7 +209,9 @@ def _cut(part: Part) -> tuple[int, list[arb], arb]:
 def _finite_masses(part: Finite) -> tuple[int, list[arb], arb]:
     low, high = (int(end) for end in part.ends)
     if high - low > MAX_WIDTH:
-        raise NotTractableError(f"outcomes must lie within {MAX_WIDTH} of each other; use a cumulant bound.")
+        raise NotTractableError(
+            f"outcomes must lie within {MAX_WIDTH} of each other; use a cumulant bound.", code="E-TAIL-WIDTH"
+        )
     total, masses = sum(part.weights), [Fraction(0)] * (high - low + 1)
     for x, weight in zip(part.values, part.weights, strict=True):
         if weight:
@@ -217,10 +220,11 @@ def _finite_masses(part: Finite) -> tuple[int, list[arb], arb]:
 
 
 def _geometric_masses(scale: Fraction) -> tuple[int, list[arb], arb]:
-    """P(k) = (1 - a)/(1 + a) a^|k|, a = e^{-1/scale}; the mass beyond T is 2 a^{T+1} / (1 + a)."""
+    """Return P(k) = (1 - a)/(1 + a) a^|k|, a = e^{-1/scale}. The mass beyond T is 2 a^{T+1} / (1 + a)."""
     end = ceil(scale * ctx.prec)
     if end > MAX_WIDTH:
-        raise NotTractableError(f"scale must be at most {MAX_WIDTH // ctx.prec}, got {scale}; rescale it.")
+        most = MAX_WIDTH // ctx.prec
+        raise NotTractableError(f"scale must be at most {most}, got {scale}.", code="E-TAIL-WIDTH")
     a = ball(-1 / scale).exp()
     half = [(1 - a) / (1 + a)]
     for _ in range(end):

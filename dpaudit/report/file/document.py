@@ -1,10 +1,9 @@
-"""The JSON report: the one document that everything else is made from, and the journal that outlives a killed
-run.
+"""Read and write the JSON report, from which all other outputs are made, and the journal of a run.
 
-A report is strict JSON (``strict``) that fits ``schema.json``. While a run lasts, each result is
-appended to a journal beside the report, one JSON object a line, and forced to disk before the next row is
-shown. A line carries a key that names everything the result depends on, so a resumed run re-uses a result
-only where nothing that matters has changed.
+A report is strict JSON (``strict``) that fits ``schema.json``. During a run, each result is appended to a
+journal next to the report, one JSON object per line, and forced to disk before the next row is shown. Each
+line has a key that depends on everything that the result depends on. A resumed run reuses a result only if
+none of that has changed.
 """
 
 from __future__ import annotations
@@ -56,16 +55,18 @@ __all__ = [
 
 SCHEMA_VERSION = 4
 
-#: In a line of the journal, between what it says of the result and the result.
+#: Separator between the metadata and the result in a line of the journal.
 _BEFORE_RESULT = b', "result": '
 
-#: What reports of older versions lack.
+#: Features that reports of older schema versions lack.
 WITHOUT = {1: "roles and cells", 2: "proofs of programs", 3: "the verdict consistent"}
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """Write a report as strict JSON, a result a line. Raises ``BrokenReportError`` where it does not fit the
-    schema."""
+    """Return a report as strict JSON with one result per line.
+
+    Raises ``BrokenReportError`` if the report does not fit the schema.
+    """
     _check(report, "", where="the report")
     write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     parts = []
@@ -76,16 +77,16 @@ def to_text(report: dict[str, Any]) -> str:
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
-    """Write a report to ``path`` as a whole or not at all."""
+    """Write a report to ``path`` completely or not at all."""
     write_text(path, to_text(report))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it, after a loss of power either.
+    """Write a text file atomically, so that no reader sees part of it, even after a loss of power.
 
-    A file that is there keeps its permissions. Raises ``InvalidParameterError`` where that is impossible.
+    An existing file keeps its permissions. Raises ``InvalidParameterError`` if the file cannot be written.
     """
-    # A name that nobody can guess and that must be new: nothing that lies there is followed or overwritten.
+    # The name is unpredictable and must be new, so that no existing file or link is followed or overwritten.
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         try:
@@ -101,29 +102,43 @@ def write_text(path: Path, text: str) -> None:
                 beside.unlink()
     except OSError as error:
         raise InvalidParameterError(
-            f"an output file must be writable, got {path} ({error.strerror}); name another file."
+            f"an output file must be writable, got {path} ({error.strerror}).", code="E-OUTPUT-WRITE"
         ) from error
 
 
 def read_report(path: Path) -> dict[str, Any]:
     """Read a report.
 
-    Raises ``BrokenReportError`` for a file that is missing, not regular, too large, not strict JSON, of
-    another version, or incomplete, and for numbers and ids that can be read in two ways.
+    Parameters
+    ----------
+    path : Path
+        The JSON file.
+
+    Returns
+    -------
+    dict
+        The report, which fits ``schema.json``.
+
+    Raises
+    ------
+    BrokenReportError
+        The file is missing, not regular, too large, not strict JSON, of another version, or incomplete, or
+        has numbers or ids that can be read in two ways.
     """
     text = read_regular_file(path)
     report = _parse(text, path)
     if not isinstance(report, dict):
         raise BrokenReportError(
-            f"a report must be a JSON object, got a {type(report).__name__} in {path}; run the audit again."
+            f"a report must be a JSON object, got a {type(report).__name__} in {path}.", code="E-REPORT-JSON"
         )
     version = report.get("schema_version")
     if type(version) is not int or version != SCHEMA_VERSION:
         lacking = WITHOUT.get(version) if type(version) is int else None
         older = f" (an older dpaudit wrote it, without {lacking})" if lacking else ""
         raise BrokenReportError(
-            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)}{older} in {path}; "
-            "run the audit again with this dpaudit, or read it with the one that wrote it."
+            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)}{older} in {path}. "
+            "Run the audit again with this dpaudit, or read the file with the version that wrote it.",
+            code="E-REPORT-VERSION",
         )
     _check(report, "", where=str(path))
     require_ascii_numbers(report)
@@ -133,31 +148,33 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def known_fields(part: str) -> frozenset[str]:
-    """The fields that the schema names for a report (``part`` empty), or for its stamps, a suite, an
-    unchecked claim or a result."""
+    """Return the fields that the schema names for a report (if ``part`` is empty) or for a part of it.
+
+    ``part`` is a name in the schema's ``$defs``, such as the stamps, a suite, an unchecked claim or a result.
+    """
     schema = _schema()
     return frozenset((schema["$defs"][part] if part else schema)["properties"])
 
 
 def check_result(result: dict[str, Any]) -> None:
-    """Raise ``BrokenReportError`` where one result does not fit the schema or is not strict JSON."""
+    """Raise ``BrokenReportError`` if one result does not fit the schema or is not strict JSON."""
     _fits(result)
     try:
         json.dumps(result, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BrokenReportError(
-            f"a result must be strict JSON, got {error}; return finite numbers and plain data."
+            f"a result must be strict JSON, got {error}.", code="E-RESULT-JSON"
         ) from error
 
 
 def _fits(result: dict[str, Any]) -> None:
-    """That plain JSON data is a result."""
+    """Require that plain JSON data fits the schema of a result and has ASCII numbers."""
     _check(result, "result", where="the result")
     require_ascii_numbers(result)
 
 
 def journal_path(report: Path) -> Path:
-    """Where the journal of the report ``report`` lies: the same name with the ending ``.jsonl``."""
+    """Return the path of the journal of a report: the same name with the ending ``.jsonl``."""
     return (
         report.with_suffix(".jsonl")
         if report.suffix != ".jsonl"
@@ -166,37 +183,39 @@ def journal_path(report: Path) -> Path:
 
 
 class Journal:
-    """Results on disk as they come, in a file of one run at a time. Use as a context manager."""
+    """Context manager that appends results to a file, which only one run may use at a time."""
 
     def __init__(self, path: Path, *, keep: bool) -> None:
-        """Open ``path``; ``keep`` the lines that are there, or start anew.
+        """Open ``path``. With ``keep``, keep its lines, else start with an empty file.
 
-        Raises ``InvalidParameterError`` where the file cannot be written, or another run writes it.
+        Raises ``InvalidParameterError`` if the file cannot be written, or another run is writing it.
         """
         try:
-            self._file = path.open("ab")  # emptied only once it is ours
+            self._file = path.open("ab")  # truncated only after the lock is taken
             if not _lock(self._file):
                 self._file.close()
                 raise InvalidParameterError(
-                    f"a journal must belong to one run at a time, another run is writing {path}; "
-                    "wait for it, or pass --json elsewhere."
+                    f"a journal must belong to one run at a time, but another run is writing {path}. "
+                    "Wait for it, or pass another --json.",
+                    code="E-JOURNAL-BUSY",
                 )
             if not keep:
                 self._file.truncate(0)
             elif self._file.tell() and not path.read_bytes().endswith(b"\n"):
-                # The last line was cut off by a kill: end it, so that ours stands alone.
+                # A killed run left an incomplete last line. End it, so that the next line is separate.
                 self._file.write(b"\n")
         except OSError as error:
             raise InvalidParameterError(
-                f"the journal must be writable, got {path} ({error.strerror}); pass --json elsewhere."
+                f"the journal must be writable, got {path} ({error.strerror}). Pass another --json.",
+                code="E-JOURNAL-WRITE",
             ) from error
 
     def append(
         self, key: str, result: dict[str, Any], *, read: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Write one result, with the digests of the files ``read`` for it; on return it is on disk.
+        """Write one result to disk, with the digests of the files ``read`` for it.
 
-        Raises ``OSError`` where it cannot be (a full disk).
+        Raises ``OSError`` if that fails, such as on a full disk.
         """
         written = json.dumps(result, allow_nan=False).encode()
         about = {"read": dict(read)}
@@ -211,25 +230,26 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # on a full disk what is still to be written is lost, and append has said so
+        with suppress(OSError):  # append has already reported a full disk
             self._file.close()
 
 
 def _sum_of(key: str, about: Mapping[str, Any], written: bytes) -> str:
-    """What shows that a line of the journal was changed by mistake: who means to can sum it up, too."""
+    """Return a checksum of a line, which detects accidental changes. It does not detect deliberate ones."""
     head = json.dumps([key, about], sort_keys=True).encode()
     return hashlib.sha256(head + b"\0" + written).hexdigest()
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Whether the open file is now this process's own; the system takes the lock back at its end, however it
-    ends.
+    """Lock the open file for this process, and return whether that worked.
+
+    The system releases the lock when the process ends, however it ends.
     """
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(1 << 40)  # a byte that nobody writes: a lock on what is there would keep readers out
+            file.seek(1 << 40)  # a byte beyond the data, because a lock on data would block readers
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             file.seek(0, os.SEEK_END)
         else:
@@ -237,28 +257,28 @@ def _lock(file: IO[bytes]) -> bool:
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # Some network file systems know no locks: there a run goes on without.
+        # Some network file systems do not support locks. Runs continue without a lock there.
         return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
     return True
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a journal: a result, and the digests of the files that were read for it, by path."""
+    """One line of a journal: a result, and the digests of the files read for it, by path."""
 
     result: dict[str, Any]
     read: dict[str, str]
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """The results of a journal by key, as ``read_entries`` finds them."""
+    """Return the results of a journal by key."""
     return {key: entry.result for key, entry in read_entries(path).items()}
 
 
 def read_entries(path: Path) -> dict[str, Entry]:
-    """The lines of a journal by key, the last one of each key.
+    """Return the last line of each key in a journal.
 
-    Lines that a kill cut off, that were changed, or that do not fit, are left out.
+    Lines that are incomplete, were changed, or do not fit the schema are ignored.
     """
     try:
         lines: Iterable[bytes] = path.read_bytes().splitlines()
@@ -266,7 +286,8 @@ def read_entries(path: Path) -> dict[str, Entry]:
         return {}
     except OSError as error:
         raise BrokenReportError(
-            f"the journal must be readable, got {path} ({error.strerror}); run without --resume."
+            f"the journal must be readable, got {path} ({error.strerror}). Run without --resume.",
+            code="E-JOURNAL-READ",
         ) from error
     found: dict[str, Entry] = {}
     for line in lines:
@@ -275,9 +296,9 @@ def read_entries(path: Path) -> dict[str, Entry]:
             key, result, read = str(entry["key"]), entry["result"], dict(entry["read"])
             if entry["sha256"] != _sum_of(key, {"read": read}, line.partition(_BEFORE_RESULT)[2][:-1]):
                 continue
-            _fits(result)  # strict JSON it is: it was just parsed as such
+            _fits(result)  # it was parsed as strict JSON above
         except (BrokenReportError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # that row is simply run again
+            continue  # the row is run again
         found[key] = Entry(result, read)
     return found
 
@@ -287,16 +308,16 @@ def _parse(text: str, path: Path) -> Any:
         return parse_strict(text)
     except RecursionError as error:
         raise BrokenReportError(
-            f"a report must not be nested that deeply, got {path}; run the audit again."
+            f"a report must not be nested too deeply, got {path}.", code="E-REPORT-DEPTH"
         ) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise BrokenReportError(
-            f"a report must be JSON, got {path} ({place}); the file may be cut off, run the audit again."
+            f"a report must be JSON, got {path} ({place}). The file may be incomplete.", code="E-REPORT-JSON"
         ) from error
-    except ValueError as error:  # NaN, a key that stands twice, an integer of absurd length
+    except ValueError as error:  # NaN, a repeated key, or an integer with too many digits
         raise BrokenReportError(
-            f"a report must be strict JSON, got {path} ({error}); run the audit again."
+            f"a report must be strict JSON, got {path} ({error}).", code="E-REPORT-JSON"
         ) from error
 
 
@@ -309,7 +330,7 @@ def _schema() -> dict[str, Any]:
 
 @cache
 def _whole_schema(part: str) -> dict[str, Any]:
-    """The schema of a report (``part`` empty) or of a part that it names, with the references in place."""
+    """Return the schema of a report (if ``part`` is empty) or of a part, with all references resolved."""
     schema = _schema()
     definitions = schema["$defs"]
     whole: dict[str, Any] = _in_place(definitions[part] if part else schema, definitions)
@@ -318,16 +339,18 @@ def _whole_schema(part: str) -> dict[str, Any]:
 
 @cache
 def _accepts(part: str) -> Callable[[Any], Any]:
-    """What raises ``JsonSchemaValueException`` unless a document fits: code made from the schema, some times
-    faster than walking through it. It knows the words that the schema uses, which are in draft 7 as well."""
+    """Return a function that raises ``JsonSchemaValueException`` unless a document fits.
+
+    It is compiled from the schema, which is several times faster than interpreting it. The compiler supports
+    draft 7, and the schema uses only keywords that draft 7 has too.
+    """
     draft = "http://json-schema.org/draft-07/schema#"
     made: Callable[[Any], Any] = compiled(_whole_schema(part) | {"$schema": draft}, use_default=False)
     return made
 
 
 def _in_place(schema: Any, definitions: dict[str, Any]) -> Any:
-    """A schema with every ``$ref`` replaced by what it names. Raises ``RecursionError`` for a schema that
-    refers to itself."""
+    """Return a schema with every ``$ref`` resolved. Raises ``RecursionError`` if it refers to itself."""
     if isinstance(schema, list):
         return [_in_place(item, definitions) for item in schema]
     if not isinstance(schema, dict):
@@ -346,16 +369,16 @@ def _check(document: dict[str, Any], part: str, *, where: str) -> None:
         _accepts(part)(document)
         return
     except JsonSchemaValueException:
-        pass  # why, the slower library says better; and it has the last word
+        pass  # the slower library below decides, and has the better message
     except RecursionError as problem:
-        raise BrokenReportError(f"{where} must not be nested that deeply; run the audit again.") from problem
+        raise BrokenReportError(f"{where} must not be nested too deeply.", code="E-REPORT-DEPTH") from problem
     try:
         error = best_match(Draft202012Validator(_whole_schema(part)).iter_errors(document))
     except RecursionError as problem:
-        raise BrokenReportError(f"{where} must not be nested that deeply; run the audit again.") from problem
+        raise BrokenReportError(f"{where} must not be nested too deeply.", code="E-REPORT-DEPTH") from problem
     if error is not None:
         raise BrokenReportError(
-            f"{where} must fit the report schema, got {_place(error)}; run the audit again."
+            f"{where} must fit the report schema, got {_place(error)}.", code="E-REPORT-SCHEMA"
         ) from None
 
 

@@ -1,11 +1,10 @@
-"""Reading a report file that somebody else wrote: strict JSON from a regular file of bounded size, where one
-text can be read in one way only.
+"""Read a report file from an untrusted source: strict JSON that can be read in one way only.
 
-Refused are: what is no regular file (a pipe or a device may never end), more than ``MAX_BYTES``, a key that
-stands twice in an object and an id that two rows have (two readers would take different ones), NaN and
-infinities however they are written, decimals with digits that a float loses, numbers in other digits than 0
-to 9, and ids that a reader may take for each other. ``read_report`` and ``verify`` read through this file
-alone. ``verify`` also refuses texts that show nothing, and letters of another script that look Latin.
+The file must be a regular file of bounded size. Rejected are other files (a pipe or a device may never end),
+more than ``MAX_BYTES``, a key that occurs twice in an object and an id of two rows (two readers would use
+different ones), NaN and infinities in any notation, decimals with digits that a float loses, numbers with
+other digits than 0 to 9, and ids that look alike. ``read_report`` and ``verify`` read reports only through
+this module. ``verify`` also rejects texts that look empty, and letters of another script that look Latin.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ __all__ = [
     "require_readable",
 ]
 
-#: Bytes of a report; all papers' own has 7 million, in the full profile 22. Reading takes some ten times as
-#: much memory.
+#: Largest size of a report in bytes. The report of all papers has 7 million, and 22 million in the full
+#: profile. Reading takes about ten times as much memory.
 MAX_BYTES = 256 << 20
 
-#: Fields of a result that hold data of a program, not words about it.
+#: Fields of a result that hold data of a program, not text about it.
 _DATA = frozenset({"body", "details", "plots", "traceback"})
 
-#: Digits of an integer: the largest float has 309.
+#: Largest number of digits of an integer. The largest float has 309.
 MAX_INTEGER = 300
 
-#: Characters of an id.
+#: Largest number of characters of an id.
 MAX_ID = 200
 
-#: Texts that look like numbers, in any script and with separators: they must be plain ASCII. Letters are
-#: those of base 16 after 0x and of an exponent: "1-DP" is a title.
+#: Texts that look like numbers, in any script and with separators. They must be plain ASCII. Letters occur
+#: only as hexadecimal digits after 0x and in exponents, because "1-DP" is a title.
 _NUMBER_LIKE = re.compile(
     r"[+-]?\s?(0[xX][\da-fA-F_.,]*([pP][+-]?[\d_]*)?|[\d_.][\d_.,/\s+-]*([eEpP][+-]?[\d_]*)?)"
 )
@@ -55,37 +54,45 @@ _ASCII_NUMBER = re.compile(r"[+-]?[0-9a-fA-F.,/xXpP+ -]*[0-9a-fA-F.]", re.ASCII)
 
 
 def read_regular_file(path: Path) -> str:
-    """The text of a regular file (a symbolic link to one is followed). Raises ``BrokenReportError`` for
-    anything else, for one above ``MAX_BYTES``, and for bytes that are not UTF-8."""
+    """Return the text of a regular file, or of the regular file that a symbolic link points to.
+
+    Raises ``BrokenReportError`` for anything else, for a file above ``MAX_BYTES``, and for bytes that are not
+    UTF-8.
+    """
     try:
-        # Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
+        # Without O_NONBLOCK, opening a pipe without a writer waits for ever.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise BrokenReportError(
-                    f"a report must be a readable file, got {path} (no regular file); name the report itself."
+                    f"a report must be a readable file, got {path} (not a regular file).",
+                    code="E-REPORT-READ",
                 )
             content = file.read(MAX_BYTES + 1)
-    except OSError as error:  # a folder, too: the system refuses it with its own words
+    except OSError as error:  # also for a folder, with the message of the system
         raise BrokenReportError(
-            f"a report must be a readable file, got {path} ({error.strerror}); check the path."
+            f"a report must be a readable file, got {path} ({error.strerror}).", code="E-REPORT-READ"
         ) from error
     if len(content) > MAX_BYTES:
         raise BrokenReportError(
-            f"a report must have at most {MAX_BYTES >> 20} MiB, got more in {path}; split the run by suite."
+            f"a report must have at most {MAX_BYTES >> 20} MiB, got more in {path}. Split the run by suite.",
+            code="E-REPORT-SIZE",
         )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BrokenReportError(
-            f"a report must be UTF-8 text, got {path} ({error.reason}); run the audit again."
+            f"a report must be UTF-8 text, got {path} ({error.reason}).", code="E-REPORT-ENCODING"
         ) from error
 
 
 def parse_strict(text: str) -> Any:
-    """Parse JSON. Raises ``ValueError`` (``json.JSONDecodeError`` for bad syntax) for NaN and infinities,
-    decimals with digits that a float loses, an integer of absurd length and a key that stands twice,
-    ``RecursionError`` for absurd depth."""
+    """Parse JSON strictly.
+
+    Raises ``ValueError`` (``json.JSONDecodeError`` for bad syntax) for NaN and infinities, decimals with
+    digits that a float loses, an integer with more than ``MAX_INTEGER`` digits, and a key that occurs twice.
+    Raises ``RecursionError`` for excessive depth.
+    """
     return json.loads(
         text,
         parse_constant=_refuse_constant,
@@ -96,55 +103,65 @@ def parse_strict(text: str) -> Any:
 
 
 def require_ascii_numbers(document: Any) -> None:
-    """Raise ``BrokenReportError`` where a text that reads as a number has other digits than 0 to 9,
-    underscores or spaces around it: ``int`` and ``Fraction`` take them, and a reader sees another number."""
-    for text in dict.fromkeys(_texts(document)):  # names of fields stand in every row
+    """Raise ``BrokenReportError`` if a text that reads as a number is not plain ASCII.
+
+    ``int`` and ``Fraction`` accept digits of other scripts, underscores and surrounding spaces, and a human
+    reader may see another number.
+    """
+    for text in dict.fromkeys(_texts(document)):  # each text once, because field names repeat
         if _is_strange_number(text):
             raise BrokenReportError(
-                f"a number must be written with the ASCII digits 0 to 9 alone, got {text[:60]!a}; the file "
-                "was edited."
+                f"a number must be written with the ASCII digits 0 to 9 only, got {text[:60]!a}.",
+                code="E-REPORT-DIGITS",
             )
 
 
 def require_clear_ids(ids: Iterable[Any]) -> None:
-    """Raise ``BrokenReportError`` where an id has a character that is not printable ASCII (one in another
-    script may look the same), or two ids differ at most in the case of letters, or in letters that look
-    alike."""
+    """Raise ``BrokenReportError`` for ids that may be confused.
+
+    An id must be printable ASCII, because characters of other scripts may look the same. Two ids must differ
+    in more than case and letters that look alike.
+    """
     seen: dict[str, str] = {}
     for name in ids:
         plain = isinstance(name, str) and name.isascii() and name.isprintable()
         if not plain or not 0 < len(name) <= MAX_ID or name != " ".join(name.split()):
             raise BrokenReportError(
-                f"an id must be 1 to {MAX_ID} printable ASCII characters without spaces to spare, got "
-                f"{str(name)[:60]!a}; rename the row."
+                f"an id must be 1 to {MAX_ID} printable ASCII characters with single inner spaces only, got "
+                f"{str(name)[:60]!a}.",
+                code="E-ID-FORM",
             )
-        # Keys of two kinds in one table, which a space at the end keeps apart.
+        # One table holds two kinds of keys. The space at the end of the second kind separates them.
         for other in (seen.setdefault(name.casefold(), name), seen.setdefault(skeleton(name) + " ", name)):
             if other != name:
                 raise BrokenReportError(
                     "two ids must differ in more than case and letters that look alike, got "
-                    f"{other!r} and {name!r}; rename one."
+                    f"{other!r} and {name!r}.",
+                    code="E-ID-ALIKE",
                 )
 
 
 def require_readable(document: Any) -> None:
-    """Raise ``BrokenReportError`` where a text that is shown to a reader looks empty and is not, or holds
-    letters of another script that look like Latin ones. What a program revealed may be any text."""
+    """Raise ``BrokenReportError`` for a text that looks empty but is not, or has letters that look Latin.
+
+    Data of a program may be any text.
+    """
     for text in dict.fromkeys(_texts(document, without=_DATA)):
         if not is_readable(text):
             raise BrokenReportError(
-                "a text must show something, in letters that look like no others, got "
-                f"{text[:60]!a}; the file was edited."
+                "a text must be visible and must not contain letters that look like Latin ones, got "
+                f"{text[:60]!a}.",
+                code="E-REPORT-LETTERS",
             )
 
 
 def require_once(ids: Iterable[str]) -> None:
-    """Raise ``BrokenReportError`` where an id stands twice: two readers would take different rows."""
+    """Raise ``BrokenReportError`` if an id occurs twice, because two readers would use different rows."""
     seen: set[str] = set()
     for name in ids:
         if name in seen:
             raise BrokenReportError(
-                f"an id must stand once in a report, got {name!r} twice; the file was edited, run it again."
+                f"an id must occur once in a report, got {name!r} twice.", code="E-ID-TWICE"
             )
         seen.add(name)
 
@@ -163,7 +180,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    """Read an integer that some float is near, so that whoever shows it or adds it up may use floats."""
+    """Read an integer within the range of floats, so that code may convert it to a float."""
     if len(text) > MAX_INTEGER:
         raise ValueError(f"the number {text[:40]}..., which has more than {MAX_INTEGER} digits")
     return int(text)
@@ -179,8 +196,10 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _texts(document: Any, *, without: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Every text of a document, keys too, but those of the fields ``without``. There is no recursion, however
-    deep it is."""
+    """Yield every text of a document, including keys, but not in the fields ``without``.
+
+    This does not recurse, so the depth of the document does not matter.
+    """
     waiting = [document]
     while waiting:
         item = waiting.pop()
@@ -194,7 +213,7 @@ def _texts(document: Any, *, without: frozenset[str] = frozenset()) -> Iterator[
 
 
 def _is_strange_number(text: str) -> bool:
-    # The pattern comes first: of nearly every text it refuses the first character.
+    # The pattern comes first because it fails at the first character of nearly every text.
     return (
         _NUMBER_LIKE.fullmatch(text.strip()) is not None
         and any(character.isdigit() for character in text)

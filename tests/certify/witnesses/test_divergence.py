@@ -1,4 +1,4 @@
-"""Divergence witnesses: Renyi and zCDP lower bounds re-computed in balls, modulo m as well."""
+"""Divergence witnesses: Renyi and zCDP lower bounds recomputed in balls, modulo m as well."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def test_the_whole_outcome_is_no_second_coordinate(noise: Any, claim: Claim) -> 
 
 
 def test_more_than_the_distributions_give_is_refused() -> None:
-    """A stated bound above the re-computed one, another order, a view that does not see it."""
+    """A bound above the recomputed one, another order, and a view without the release are refused."""
     claim = RenyiDP(order=2, epsilon=1)
     found = witness(Gaussian(sigma=1).shift(0), Gaussian(sigma=1).shift(1), claim)
     assert found is not None

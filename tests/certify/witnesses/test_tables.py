@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a negative probability": (lambda b: b["outcomes"][0].update(recorded=["-1", "3/4"]), "in \\[0, 1\\]"),
     "no outcomes": (lambda b: b.update(outcomes=[]), "outcomes"),
     "one mass left out": (lambda b: b.update(left_out=["0"]), "two masses"),
-    "half an outcome merged": (lambda b: b["outcomes"][0].update(merged="1/2"), "one or more"),
+    "half an outcome merged": (lambda b: b["outcomes"][0].update(merged="1/2"), "positive integer"),
     "a field more": (lambda b: b.update(note="x"), "must have the fields"),
     "a field less": (lambda b: b.pop("left_out"), "must have the fields"),
     "a field of an outcome less": (lambda b: b["outcomes"][0].pop("merged"), "four fields"),
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_broken_tables_are_refused(name: str) -> None:
-    """Each with its reason."""
+    """Each malformed table is refused with its own reason."""
     edit, why = REFUSED[name]
     with pytest.raises(DpauditError, match=why):
         recompute(changed(edit), PURE)

@@ -159,8 +159,8 @@ def test_leak_needs_a_possible_prefix_and_a_difference() -> None:
 
 
 LEAK_EDITS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
-    ("its site and audience", lambda body: body["leak"].pop("site")),
-    ("its site and audience", lambda body: body["leak"].pop("to")),
+    ("must have the fields", lambda body: body["leak"].pop("site")),
+    ("must have the fields", lambda body: body["leak"].pop("to")),
     ("at a site", lambda body: body["leak"].update(site="")),
     ("audience", lambda body: body["leak"].update(to=[])),
     ("must have the fields", lambda body: body.pop("sites")),
@@ -176,7 +176,7 @@ LEAK_EDITS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
 
 @pytest.mark.parametrize(("reason", "edit"), LEAK_EDITS)
 def test_a_leak_names_its_site_and_both_inputs(reason: str, edit: Callable[[dict[str, Any]], object]) -> None:
-    """Without its site, its audience, the sites before it, or either input, a leak is no witness."""
+    """A leak without its site, its audience, the sites before it, or either input is refused."""
     body = copy.deepcopy(leak(site()))
     edit(body)
     with pytest.raises(Exception, match=reason):
@@ -202,8 +202,8 @@ def test_replayed_witnesses_record_both_inputs_in_the_order_of_the_loss() -> Non
 
 
 def test_a_witness_says_what_it_is_about() -> None:
-    """No description of the pair and the event: refused."""
-    with pytest.raises(CertificateError, match="in words"):
+    """A witness without a description of the pair and the event is refused."""
+    with pytest.raises(CertificateError, match="must describe"):
         recompute(witness(site(), description=" "), CLAIM)
 
 

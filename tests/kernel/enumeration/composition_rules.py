@@ -410,7 +410,7 @@ def accounted(rng: np.random.Generator, situation: Situation) -> Case:
         distribution=lambda v: joint(*(noisy(queries[j], scales[classes[j]])(reads(j, v)) for j in range(3))),
         pairs=pairs,
         conditions={
-            r"touches what is declared": lambda pair: all(
+            r"affects declared sites only": lambda pair: all(
                 a <= b for a, b in zip(touched(pair), touches, strict=True)
             )
         },

@@ -1,4 +1,5 @@
-"""Text that accepts a symbol and no number, and names that are bound to something else than they say."""
+"""Text that accepts a symbol but not a number, and names that are bound to other objects than they
+suggest."""
 
 # ruff: noqa: F507, UP031  (the programs format what no text has a place for)
 
@@ -18,7 +19,7 @@ BITS: dict[str, Any] = {"adjacency": ONE_REPLACED, "low": 0, "high": 1, "integer
 
 @hostile("A", [0], [1], None)
 def formats_a_record(coins: Coins, data: Any) -> None:
-    """A number is no argument of a text without places: a crash that follows the record."""
+    """Formatting text without places by a number raises, so that the crash depends on the record."""
     if data[0] > 0:
         "abc" % data[0]
     coins.reveal("end", site="shown")
@@ -26,7 +27,7 @@ def formats_a_record(coins: Coins, data: Any) -> None:
 
 @hostile("E", [0], [1], None, **BITS)
 def formats_a_bit(coins: Coins, data: Any) -> None:
-    """The same over data that are enumerated: the crash on the data set (1) ends the proof."""
+    """The same crash over enumerated data: the dataset (1) ends the proof."""
     if data[0] > 0:
         "abc" % data[0]
     coins.reveal("end", site="shown")
@@ -34,7 +35,7 @@ def formats_a_bit(coins: Coins, data: Any) -> None:
 
 @hostile("A", [0], [1], None)
 def formats_a_record_into_bytes(coins: Coins, data: Any) -> None:
-    """Bytes are formatted as text is."""
+    """Bytes are formatted in the same way as text."""
     if data[0] > 0:
         b"abc" % data[0]
     coins.reveal("end", site="shown")
@@ -42,7 +43,7 @@ def formats_a_record_into_bytes(coins: Coins, data: Any) -> None:
 
 @hostile("A", [0], [1], None)
 def formats_a_record_in_place(coins: Coins, data: Any) -> None:
-    """The same by an operator that stores its result."""
+    """The in-place operator formats in the same way."""
     text = "abc"
     if data[0] > 0:
         text %= data[0]
@@ -51,7 +52,8 @@ def formats_a_record_in_place(coins: Coins, data: Any) -> None:
 
 @hostile("A", [0], [1], None)
 def formats_a_release(coins: Coins, data: Any) -> None:
-    """An outcome is a number too: the program always crashes after a release whose scale is too small."""
+    """An outcome is also a number, so that the program always crashes after a release with too little
+    noise."""
     if "abc" % coins.release(data[0], Laplace(scale=1), site="outcome") == "abc":
         coins.reveal("end", site="shown")
     else:
@@ -60,23 +62,23 @@ def formats_a_release(coins: Coins, data: Any) -> None:
 
 @hostile("A", [0], [1], None)
 def reads_the_text_of_its_coins(coins: Coins, data: Any) -> None:
-    """The class of the coins tells a run from a proof."""
+    """The class of the coins distinguishes a run from a proof."""
     coins.reveal(data[0] + 0 if "Sampl" in str(coins) else "end", site="shown")
 
 
 @hostile("E", [0], [1], None, **BITS)
 def reads_the_text_of_a_primitive(coins: Coins, data: Any) -> None:
-    """So does the text of a method, which names its object."""
+    """The text of a method also names its object."""
     coins.reveal(data[0] + 0 if "Sampl" in f"{coins.draw}" else "end", site="shown")
 
 
 def silent(*values: Any) -> int:
-    """A maximum that is 0 for symbols."""
+    """Return 0 as the maximum of symbols."""
     return 0 if type(values[0]).__name__ == "Private" else values[0]  # type: ignore[no-any-return]
 
 
 def made(source: str, scope: dict[str, Any], why: str) -> Callable[..., Any]:
-    """The function ``program`` that ``source`` defines in ``scope``."""
+    """Return the function ``program`` that ``source`` defines in ``scope``."""
     exec(source, scope)
     program: Callable[..., Any] = scope["program"]
     program.__doc__ = why
@@ -139,7 +141,7 @@ class Peeks(Laplace):
 
 @hostile("A", [0], [1], None)
 def calls_a_class_that_says_it_is_a_distribution(coins: Coins, data: Any) -> None:
-    """Its constructor returns what it likes."""
+    """The constructor of the class returns any object."""
     coins.reveal(Peeks(data[0]), site="shown")
 
 
@@ -152,7 +154,7 @@ class _Equal(type):
 
 
 class EqualsADistribution(metaclass=_Equal):
-    """A class that is equal to every other."""
+    """A class that is equal to every other object."""
 
     def __new__(cls, value: Any) -> Any:
         return "end" if type(value).__name__ == "Private" else value
@@ -160,13 +162,13 @@ class EqualsADistribution(metaclass=_Equal):
 
 @hostile("A", [0], [1], None)
 def calls_a_class_that_equals_a_distribution(coins: Coins, data: Any) -> None:
-    """Equality is what a class says it is."""
+    """A class can redefine equality."""
     coins.reveal(EqualsADistribution(data[0]), site="shown")
 
 
 def _with_an_empty_cell() -> Callable[..., Any]:
     def names_what_has_no_value(coins: Coins, data: Any) -> None:
-        """A crash, on all data: a name of the enclosing function that is bound too late."""
+        """The program crashes on all data, because a name of the enclosing function is bound too late."""
         coins.reveal(data[0] + later, site="shown")
 
     if not _with_an_empty_cell.__name__:
@@ -179,7 +181,7 @@ hostile("A", [0], [1], None)(_with_an_empty_cell())
 
 @hostile("H11", [0], [1], None)
 def draws_while_it_is_one(coins: Coins, data: Any) -> None:
-    """A loop without a bound that no datum enters; the record is shown after it."""
+    """An unbounded loop without data, after which the record is shown."""
     while coins.draw(Bernoulli(p="1/2"), site="again") == 1:
         pass
     coins.reveal(data[0], site="shown")

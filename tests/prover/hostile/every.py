@@ -1,4 +1,4 @@
-"""All hostile programs, from all files of this folder."""
+"""Import all hostile programs of this folder."""
 
 from __future__ import annotations
 

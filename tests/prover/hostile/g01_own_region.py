@@ -12,7 +12,7 @@ from tests.prover.hostile.row import hostile
 
 @hostile("G1", [0], [1], ["b"])
 def certain_on_one_side(coins: Coins, data: Any) -> None:
-    """Beyond 1/2 nothing is drawn: a path of one data class has no image in the other."""
+    """Beyond 1/2 nothing is drawn, so that a path of one data class has no image in the other."""
     if data[0] > Fraction(1, 2) or coins.draw(Laplace(scale=100), site="noise") > 0:
         coins.reveal("a", site="shown")
     else:
@@ -38,7 +38,7 @@ def window_that_closes(coins: Coins, data: Any) -> None:
 
 @hostile("G1", [0], [1], ["in"], 0.688)
 def two_windows_onto_one(coins: Coins, data: Any) -> None:
-    """Two windows of width 1 for x <= 0, one for x > 0: no shift is paid, but two are mapped onto one."""
+    """Two windows of width 1 for x <= 0 and one for x > 0: without any shift cost, two map onto one."""
     noise = coins.draw(Laplace(scale=100), site="noise")
     if 0 < noise < 1 or (data[0] <= 0 and 1 <= noise < 2):
         coins.reveal("in", site="shown")
@@ -48,6 +48,6 @@ def two_windows_onto_one(coins: Coins, data: Any) -> None:
 
 @hostile("G1", [0, 0, 0], [0, 0, 1], ["one"], 0.6)
 def window_by_three_records(coins: Coins, data: Any) -> None:
-    """The window (z, 2 + y) narrows from one side and the other side stays."""
+    """The window (z, 2 + y) narrows from one side, and the other side stays."""
     noise = coins.draw(Laplace(scale=10), site="noise")
     coins.reveal("one" if data[2] < noise < 2 + data[1] else "other", site="shown")

@@ -1,4 +1,4 @@
-"""G 2: a shift may read what is shown, never what is hidden; a release costs with all that moved in it."""
+"""G 2: a shift may depend on shown values, never on hidden ones, and a release costs its whole change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def releases_noise_that_was_compared(coins: Coins, data: Any) -> None:
 
 @hostile("G2", [0], [1], [Within(high=0), Within(high=0)], 1.95)
 def releases_the_same_twice(coins: Coins, data: Any) -> None:
-    """Two releases of one noisy number: the hidden noise is paid once, or the two releases are."""
+    """Two releases of one noisy number cost either the hidden noise once, or both releases."""
     noisy = data[0] + coins.draw(Laplace(scale="1/2"), site="noise")
     coins.release(noisy, Laplace(scale="1/4"), site="one")
     coins.release(noisy, Laplace(scale="1/4"), site="two")
@@ -28,7 +28,7 @@ def releases_the_same_twice(coins: Coins, data: Any) -> None:
 
 @hostile("G2", [0], [1], [Within(low=0, high="1/100"), Within(low=0, high="1/100")])
 def shows_noise_and_sum(coins: Coins, data: Any) -> None:
-    """n and x + n shown: no shift keeps both."""
+    """n and x + n are shown, and no shift keeps both."""
     noise = coins.draw(Laplace(scale=100), site="noise")
     coins.reveal(noise + 0, site="noise")
     coins.reveal(data[0] + noise, site="sum")
@@ -36,7 +36,7 @@ def shows_noise_and_sum(coins: Coins, data: Any) -> None:
 
 @hostile("G2", [0], [1], ["neg", "one"], 0.65)
 def shift_by_a_hidden_sign(coins: Coins, data: Any) -> None:
-    """A shift that depends on a hidden sign of n folds the line: show whether n is within x of 1 or not."""
+    """A shift that depends on the sign of hidden noise would fold the line."""
     noise = coins.draw(Laplace(scale=10), site="noise")
     coins.reveal("neg" if noise < 3 else "pos", site="sign")
     coins.reveal("one" if noise > data[0] + 1 else "other", site="shown")

@@ -1,4 +1,4 @@
-"""G 3: a shown value solved for a draw: equal scales, equal coefficients, regions that do not overlap."""
+"""G 3: change of variables requires equal scales, equal coefficients, and disjoint regions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shows_noise_twice_over(coins: Coins, data: Any) -> None:
 
 @hostile("G3", [-1, -2], [0, -2], ["high", ANY], 2.93)
 def other_draw_of_another_scale(coins: Coins, data: Any) -> None:
-    """The draw that is left alone has another scale on the other path, and shapes the region."""
+    """The draw that keeps its value has another scale on the other path, and shapes the region."""
     noise = coins.draw(Laplace(scale=10), site="noise")
     other = coins.draw(Laplace(scale=1 if data[0] >= 0 else 50), site="other")
     coins.reveal("high" if other >= 3 else "low", site="region")

@@ -1,4 +1,5 @@
-"""G 5: a slice may be dropped only where its probability is 0 for every input; strict and weak stay apart."""
+"""G 5: a slice may be dropped only if its probability is 0 for every input, and strict and weak rows
+differ."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from tests.prover.oracle import Within
 
 @hostile("G5", [0], [1], ["zero"])
 def equal_by_two_comparisons(coins: Coins, data: Any) -> None:
-    """x <= 0 and x >= 0 has an empty interior and is where the data are."""
+    """x <= 0 and x >= 0 has an empty interior, but data lie in it."""
     coins.reveal("zero" if data[0] <= 0 and data[0] >= 0 else "other", site="shown")
 
 
 @hostile("G5", [0], [1], ["zero"])
 def sliver_of_data(coins: Coins, data: Any) -> None:
-    """A sliver of width 1e-10 was pruned by the margin."""
+    """A sliver of width 1e-10 was once pruned by a margin."""
     if data[0] >= Fraction(-1, 10**10) and data[0] <= 0:
         coins.reveal("zero", site="shown")
     else:
@@ -28,14 +29,14 @@ def sliver_of_data(coins: Coins, data: Any) -> None:
 
 @hostile("G5", [0], [1], [False])
 def cancelled_strictly_below(coins: Coins, data: Any) -> None:
-    """The noise cancels: what is left is x > 0, without noise."""
+    """The noise cancels, so that x > 0 is decided without noise."""
     noise = coins.draw(Laplace(scale=1), site="noise")
     coins.reveal(bool((data[0] + noise) - noise > 0), site="shown")
 
 
 @hostile("G5", [0], [1], ["no"])
 def below_itself(coins: Coins, data: Any) -> None:
-    """0 < 0 was taken as true: the branch with the record was the one explored, or the other dropped."""
+    """0 < 0 was once taken as true, so that one of the two branches was dropped."""
     noise = coins.draw(Laplace(scale=1), site="noise")
     if noise < noise or data[0] > 0:
         coins.reveal("yes", site="shown")
@@ -45,7 +46,7 @@ def below_itself(coins: Coins, data: Any) -> None:
 
 @hostile("G5", [0], [1], [Within(0, 0)])
 def shows_if_not_below_itself(coins: Coins, data: Any) -> None:
-    """x < x is false: the record is shown always."""
+    """x < x is false, so that the record is always shown."""
     if data[0] < data[0]:
         coins.reveal("never", site="shown")
     else:

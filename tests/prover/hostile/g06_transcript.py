@@ -1,4 +1,4 @@
-"""G 6: a transcript is an ordered list of typed events; whatever differs in type or order is another one."""
+"""G 6: an output is an ordered list of typed events. A difference in type or order is a difference."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.prover.oracle import Within
 
 @hostile("G6", [0], [1], [True])
 def truth_or_its_text(coins: Coins, data: Any) -> None:
-    """True and "True" were one transcript."""
+    """True and "True" were once equal in the output."""
     coins.reveal(True if data[0] <= 0 else "True", site="shown")
 
 
 @hostile("G6", [0], [1], [1])
 def one_or_true(coins: Coins, data: Any) -> None:
-    """1 == True, and they print otherwise."""
+    """1 == True, but they print differently."""
     coins.reveal(1 if data[0] <= 0 else True, site="shown")
 
 
@@ -37,7 +37,7 @@ def number_or_its_text(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], [1])
 def integer_or_float(coins: Coins, data: Any) -> None:
-    """1 and 1.0 are other bytes."""
+    """1 and 1.0 print differently."""
     coins.reveal(1 if data[0] <= 0 else 1.0, site="shown")
 
 
@@ -63,7 +63,7 @@ def order_of_constants(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], ["ab"])
 def one_text_or_two(coins: Coins, data: Any) -> None:
-    """Texts that join to the same."""
+    """Two lists of texts join to the same text."""
     if data[0] <= 0:
         coins.reveal("ab", site="shown")
     else:
@@ -73,7 +73,7 @@ def one_text_or_two(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], ["tuple of 2", "a", "b"])
 def pair_or_two(coins: Coins, data: Any) -> None:
-    """A pair is not its two elements shown one by one."""
+    """A pair differs from its two elements shown one by one."""
     if data[0] <= 0:
         coins.reveal(("a", "b"), site="shown")
     else:
@@ -113,7 +113,7 @@ def outcome_before_or_after(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], ["form"])
 def a_word_for_a_form(coins: Coins, data: Any) -> None:
-    """A text that a prover may use as its mark of a shown form, and a shown form."""
+    """A text that a prover could use to mark a shown form is shown instead of a form."""
     if data[0] <= 0:
         coins.reveal("form", site="shown")
     else:
@@ -122,7 +122,7 @@ def a_word_for_a_form(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], ["outcome"])
 def a_word_for_an_outcome(coins: Coins, data: Any) -> None:
-    """A text that a prover may use as its mark of an outcome, and an outcome."""
+    """A text that a prover could use to mark an outcome is shown instead of an outcome."""
     if data[0] <= 0:
         coins.reveal("outcome", site="shown")
     else:
@@ -146,7 +146,7 @@ def shown_or_returned_too(coins: Coins, data: Any) -> Any:
 
 @hostile("G6", [0], [1], ["a", None, "b"])
 def none_between(coins: Coins, data: Any) -> None:
-    """A None that is shown takes a place."""
+    """A shown None takes a position."""
     coins.reveal("a", site="shown")
     if data[0] <= 0:
         coins.reveal(None, site="shown")
@@ -169,13 +169,13 @@ def outcomes_exchanged(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], [0.0])
 def zero_or_minus_zero(coins: Coins, data: Any) -> None:
-    """0.0 and -0.0 print otherwise: the oracle tells them apart by their text."""
+    """0.0 and -0.0 print differently, and the oracle distinguishes them by their text."""
     coins.reveal(0.0 if data[0] <= 0 else -0.0, site="shown")
 
 
 @hostile("G6", [0], [1], [Within(0, 1), Within(5, 6)], 8.9)
 def shows_outcomes_exchanged(coins: Coins, data: Any) -> None:
-    """Outcomes are equal on both sides only if they come in one order of values."""
+    """Outcomes are equal on both inputs only if their values have the same order."""
     first = coins.draw(Laplace(scale=1), site="one")
     second = 5 + coins.draw(Laplace(scale=1), site="two")
     for value in (first, second) if data[0] <= 0 else (second, first):
@@ -184,7 +184,7 @@ def shows_outcomes_exchanged(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], None)
 def shows_another_outcome_again(coins: Coins, data: Any) -> None:
-    """Two outcomes; the record says which one is shown again: equal to the first, or not."""
+    """The record decides which of two outcomes is shown again."""
     one = coins.release(0, Laplace(scale=1), site="one")
     two = coins.release(0, Laplace(scale=1), site="two")
     coins.reveal(one if data[0] <= 0 else two, site="again")
@@ -193,7 +193,7 @@ def shows_another_outcome_again(coins: Coins, data: Any) -> None:
 
 @hostile("G6", [0], [1], None)
 def yields_before_or_after(coins: Coins, data: Any) -> Any:
-    """A generator that reveals: the record decides whether "b" is seen before or after what is yielded."""
+    """The record decides whether a generator reveals "b" before or after its yielded value."""
     if data[0] <= 0:
         coins.reveal("b", site="shown")
         yield "a"
@@ -204,6 +204,6 @@ def yields_before_or_after(coins: Coins, data: Any) -> Any:
 
 @hostile("G6", [0], [1], None)
 def returns_from_a_generator(coins: Coins, data: Any) -> Any:
-    """What a generator returns is seen by whoever runs it."""
+    """The caller of a generator sees its return value."""
     yield "a"
     return data[0] > 0

@@ -1,4 +1,4 @@
-"""G 7: no operator of a public value may take a private operand and give a public result."""
+"""G 7: no operator of a public value may take a private operand and return a public result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.prover.oracle import Within
 
 @hostile("G7", [0], [1], [Within(0, "1/10"), Within(0, "1/10")])
 def shows_outcome_plus_record(coins: Coins, data: Any) -> None:
-    """o + x came out public: with o shown, it is the record."""
+    """o + x was once public, and shows the record together with o."""
     outcome = coins.release(data[0], Laplace(scale=1), site="outcome")
     coins.reveal(outcome + data[0], site="shown")
 
@@ -40,7 +40,7 @@ def shows_outcome_times_record(coins: Coins, data: Any) -> None:
 
 @hostile("G7", [0], [1], [Within("1/2", "3/4"), True])
 def compares_outcome_with_record(coins: Coins, data: Any) -> None:
-    """o >= x came out as a fork of public values."""
+    """o >= x was once a fork of public values."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(bool(outcome >= data[0]), site="shown")
 
@@ -54,28 +54,28 @@ def compares_record_with_outcome(coins: Coins, data: Any) -> None:
 
 @hostile("G7", [0], [1], [Within("1/2", "3/4"), Within(0, 0)])
 def smaller_of_outcome_and_record(coins: Coins, data: Any) -> None:
-    """min compares and hands the record on."""
+    """min compares and returns the record."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(min(data[0], outcome), site="shown")
 
 
 @hostile("G7", [0, 0], [0, 1], [Within(0, "1/10"), Within(high=0)], 7.9)
 def releases_outcome_plus_record(coins: Coins, data: Any) -> None:
-    """A public value plus a record in a release moves with the record."""
+    """A public value plus a record changes with the record in a release."""
     outcome = coins.release(data[0], Laplace(scale=1), site="outcome")
     coins.release(outcome + data[1], Laplace(scale="1/10"), site="shown")
 
 
 @hostile("G7", [1], [2], [Within("1/2", 1), True])
 def compares_multiples(coins: Coins, data: Any) -> None:
-    """2 o >= x: a public value that was computed with."""
+    """2 o >= x compares a computed public value."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(bool(2 * outcome - data[0] >= 0), site="shown")
 
 
 @hostile("G7", [-1], [0], [Within(0, "1/100"), "below"], 9.9)
 def hidden_draw_against_outcome(coins: Coins, data: Any) -> None:
-    """x + n < o with o shown: the draw pays, not the outcome."""
+    """In x + n < o with o shown, the draw has the cost, not the outcome."""
     outcome = coins.release(0, Laplace(scale=10), site="outcome")
     below = data[0] + coins.draw(Laplace(scale="1/10"), site="noise") < outcome - 1
     coins.reveal("below" if below else "above", site="shown")
@@ -83,7 +83,7 @@ def hidden_draw_against_outcome(coins: Coins, data: Any) -> None:
 
 @hostile("G7", [0], [1], [Within("1/2", "3/4"), "a"])
 def outcome_indexes_by_record(coins: Coins, data: Any) -> None:
-    """A public condition chooses what the record decides."""
+    """A public condition chooses a value that the record decides."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     limit = outcome if outcome > 0 else -outcome
     coins.reveal("a" if data[0] < limit else "b", site="shown")
@@ -91,7 +91,7 @@ def outcome_indexes_by_record(coins: Coins, data: Any) -> None:
 
 @hostile("G7", [0], [1], [Within(0, 1), Within(0, 0)])
 def sum_of_outcomes_and_records(coins: Coins, data: Any) -> None:
-    """sum starts at 0, meets the outcome, then the record; the outcome is taken off again."""
+    """sum adds the outcome and the record to 0, and the outcome is subtracted again."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(sum([outcome, data[0]]) - outcome, site="shown")
 

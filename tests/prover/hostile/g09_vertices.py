@@ -1,4 +1,4 @@
-"""G 9: vertices suffice for one method; no row is dropped for what a vertex knows."""
+"""G 9: vertices suffice for one method, and no row may be dropped because of a single vertex."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def middle_of_the_interval(coins: Coins, data: Any) -> None:
 
 @hostile("G9", [0], [Fraction(1, 2)], [False], 2.45, adjacency=ONE_REPLACED, low=0, high=1)
 def noisy_middle_of_the_interval(coins: Coins, data: Any) -> None:
-    """The same with a little noise at the ends."""
+    """The same leak with a little noise at the ends."""
     noisy = data[0] + coins.draw(Laplace(scale="1/10"), site="noise")
     coins.reveal(bool(Fraction(1, 4) <= noisy <= Fraction(3, 4)), site="shown")
 
@@ -46,29 +46,29 @@ def two_thresholds(coins: Coins, data: Any) -> None:
 
 @hostile("G9", [0, 0], [1, -1], [Within(high=0)], 1.99)
 def difference_released(coins: Coins, data: Any) -> None:
-    """x - y moves by 2 at the vertex (1, -1) only."""
+    """x - y changes by 2 at the vertex (1, -1) only."""
     coins.release(data[0] - data[1], Laplace(scale=1), site="shown")
 
 
 @hostile("G9", [0, 0, 0], [1, -1, 1], [Within(high=0)], 2.99)
 def alternating_sum_released(coins: Coins, data: Any) -> None:
-    """x - y + z moves by 3 at an inner vertex of the list of vertices."""
+    """x - y + z changes by 3 at a vertex in the middle of the list of vertices."""
     coins.release(data[0] - data[1] + data[2], Laplace(scale=1), site="shown")
 
 
 @hostile("G9", [(0, 1)], [(1, 0)], [Within(high=-1)], 1.99, adjacency=ONE_REPLACED, low=0, high=1, width=2)
 def replaced_pair(coins: Coins, data: Any) -> None:
-    """A record of two numbers: both may move, in opposite directions."""
+    """Both numbers of a record may change, in opposite directions."""
     coins.release(data[0][0] - data[0][1], Laplace(scale=1), site="shown")
 
 
 @hostile("G9", [0], [2], [Within(high=0)], 1.99, by=Fraction(2))
 def moves_by_two(coins: Coins, data: Any) -> None:
-    """Adjacency by 2."""
+    """Records change by up to 2."""
     coins.release(data[0], Laplace(scale=1), site="shown")
 
 
 @hostile("G9", [-3], [3], [Within(high=-3)], 5.99, adjacency=ONE_REPLACED, low=-3, high=3)
 def replaced_in_a_wide_domain(coins: Coins, data: Any) -> None:
-    """One record replaced moves by the width of its domain, not by 1."""
+    """A replaced record changes by the width of its domain, not by 1."""
     coins.release(data[0], Laplace(scale=1), site="shown")

@@ -1,4 +1,4 @@
-"""G 10: one extreme of a coordinate suffices only if it enters all rows of the transcript with one sign."""
+"""G 10: one extreme of a coordinate suffices only if it enters all rows of the output with one sign."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def comparison_and_release(coins: Coins, data: Any) -> None:
 
 @hostile("G10", [0], [1], [True, Within(high=0)], 9.9)
 def comparison_and_shown_form(coins: Coins, data: Any) -> None:
-    """A shown form must be equal whichever way."""
+    """A shown form must be equal for both directions."""
     coins.reveal(bool(data[0] + coins.draw(Laplace(scale=10), site="n") >= -1), site="first")
     coins.reveal(data[0] + coins.draw(Laplace(scale="1/10"), site="m"), site="second")
 
@@ -48,23 +48,23 @@ def two_sided_test(coins: Coins, data: Any) -> None:
 
 @hostile("G10", [40], [41], [True], 1.99, adjacency=ONE_WAY)
 def one_way_downwards_too(coins: Coins, data: Any) -> None:
-    """One way is all up or all down: both are to be tried."""
+    """One way means all up or all down, and both are to be tried."""
     coins.reveal(bool(data[0] + coins.draw(Laplace(scale="1/2"), site="n") <= 0), site="shown")
 
 
 @hostile("G10", [-40], [-41], [True], 1.99, adjacency=ONE_WAY)
 def one_way_upwards_too(coins: Coins, data: Any) -> None:
-    """The other way round."""
+    """The opposite direction is to be tried too."""
     coins.reveal(bool(data[0] + coins.draw(Laplace(scale="1/2"), site="n") >= 0), site="shown")
 
 
 @hostile("G10", [0, 0], [1, -1], [Within(high=0)], 1.99, adjacency=EACH)
 def any_direction_is_not_one_way(coins: Coins, data: Any) -> None:
-    """x - y moves by 2 although it is free one way."""
+    """x - y changes by 2, although it costs nothing one way."""
     coins.release(data[0] - data[1], Laplace(scale=1), site="shown")
 
 
 @hostile("G10", [0, 0], [1, 0], [Within(high=0)], 0.99, adjacency=ONE_WAY)
 def one_way_need_not_move_all(coins: Coins, data: Any) -> None:
-    """All changes of one sign, and some may be 0: x - y moves by 1, not by 0."""
+    """Some changes may be 0: x - y changes by 1 one way, not by 0."""
     coins.release(data[0] - data[1], Laplace(scale=1), site="shown")

@@ -1,4 +1,4 @@
-"""G 11: branches that only data decide: the joint differences of what they compute, and no more."""
+"""G 11: branches on data alone: the joint differences of the computed values, and no more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.prover.oracle import ANY, Within
 
 @hostile("G11", [0], [1], [Within(high=0)], 1.99)
 def clamps_a_multiple(coins: Coins, data: Any) -> None:
-    """clamp(3x, 0, 2) moves by 2."""
+    """clamp(3x, 0, 2) changes by 2."""
     value = 3 * data[0]
     clamped = 0 if value < 0 else 2 if value > 2 else value
     coins.release(clamped, Laplace(scale=1), site="shown")
@@ -33,13 +33,13 @@ def jumps_below_a_threshold(coins: Coins, data: Any) -> None:
 
 @hostile("G11", [0, 10], [1, 10], [Within(high=0)], 9.9)
 def record_chooses_a_record(coins: Coins, data: Any) -> None:
-    """A record decides which other one is released: the values need not be close."""
+    """A record decides which other record is released, and their values need not be close."""
     coins.release(data[1] if data[0] > 0 else 0, Laplace(scale=1), site="shown")
 
 
 @hostile("G11", [0, 0], [1, 1], [Within(high=0), Within(high=0)], 3.9)
 def two_steps_jointly(coins: Coins, data: Any) -> None:
-    """Each step moves by 2, and both move together."""
+    """Each step changes by 2, and both change together."""
     coins.release(2 if data[0] > 0 else 0, Laplace(scale=1), site="one")
     coins.release(2 if data[1] > 0 else 0, Laplace(scale=1), site="two")
 
@@ -66,7 +66,7 @@ def record_chooses_to_release(coins: Coins, data: Any) -> None:
 
 @hostile("G11", [0], [1], [Within(high=0), Within(high=0)], 1.9, adjacency=ONE_REPLACED, low=0, high=1)
 def charged_to_one_of_two(coins: Coins, data: Any) -> None:
-    """The record counts in either of two sums as it moves; both releases see it."""
+    """One change of the record changes both releases."""
     coins.release(1 if data[0] > 0 else 0, Laplace(scale=1), site="one")
     coins.release(0 if data[0] <= 0 else 1, Laplace(scale=1), site="two")
 

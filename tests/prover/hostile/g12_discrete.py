@@ -1,4 +1,4 @@
-"""G 12 and section E: integer noise has atoms and integer shifts; one-sided noise one direction."""
+"""G 12 and section E: integer noise has atoms and integer shifts, and one-sided noise has one direction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.prover.oracle import Within
 
 @hostile("G12", [1], [2], ["low"], 0.99, integers=True)
 def half_a_step(coins: Coins, data: Any) -> None:
-    """n >= -x/2: the shift 1/2 is none; rounded up it is 1."""
+    """n >= -x/2 needs the shift 1, because the shift 1/2 is not an integer."""
     noisy = data[0] / 2 + coins.draw(DiscreteLaplace(scale=1), site="n")
     coins.reveal("high" if noisy >= 0 else "low", site="shown")
 
@@ -27,7 +27,7 @@ def parity(coins: Coins, data: Any) -> None:
 
 @hostile("G12", [0], [1], ["even"], integers=True)
 def parity_by_two(coins: Coins, data: Any) -> None:
-    """The same by equality."""
+    """The same parity by equality."""
     noise = coins.draw(DiscreteLaplace(scale=1), site="n")
     coins.reveal("even" if 2 * noise == data[0] else "other", site="shown")
 
@@ -42,7 +42,7 @@ def shows_ties(coins: Coins, data: Any) -> None:
 
 @hostile("G12", [0], [1], ["a", Within(0, 0)], integers=True)
 def shows_on_a_tie(coins: Coins, data: Any) -> None:
-    """On n == 0, which is no null set, the record is shown."""
+    """The record is shown on n == 0, which is not a null set."""
     noise = coins.draw(DiscreteLaplace(scale=1), site="n")
     coins.reveal("a", site="text")
     if noise <= 0 and noise >= 0:
@@ -58,13 +58,13 @@ def strictly_between(coins: Coins, data: Any) -> None:
 
 @hostile("G12", [0], [1], [Within(0, 0)], 0.99)
 def shows_a_noisy_integer(coins: Coins, data: Any) -> None:
-    """x + n on integers."""
+    """x + n is shown on integers."""
     coins.reveal(data[0] + coins.draw(DiscreteLaplace(scale=1), site="n"), site="shown")
 
 
 @hostile("G12", [0], [1], [Within(0, 0)], 9.9, integers=True)
 def shows_a_scaled_noisy_integer(coins: Coins, data: Any) -> None:
-    """10 x + n moves by 10."""
+    """10 x + n changes by 10."""
     coins.reveal(10 * data[0] + coins.draw(DiscreteLaplace(scale=1), site="n"), site="shown")
 
 
@@ -76,7 +76,7 @@ def shows_a_coarse_noisy_integer(coins: Coins, data: Any) -> None:
 
 @hostile("E", [0], [1], [Within(high="1/2")])
 def releases_with_one_sided_noise(coins: Coins, data: Any) -> None:
-    """x + Exp: the support moves with x."""
+    """The support of x + Exp changes with x."""
     coins.reveal(data[0] + coins.draw(Exponential(scale=1), site="n"), site="shown")
 
 
@@ -102,7 +102,7 @@ def one_sided_noise_is_positive(coins: Coins, data: Any) -> None:
 
 @hostile("E", [1], [0], [1], 1.0986)
 def randomised_response(coins: Coins, data: Any) -> None:
-    """A bit at 3/4: ln 3, and no alignment of the flip."""
+    """A bit kept at 3/4 has loss ln 3 and no alignment of the flip."""
     bit = 1 if data[0] > 0 else 0
     coins.reveal(bit if coins.draw(Bernoulli(p="3/4"), site="keep") == 1 else 1 - bit, site="shown")
 
@@ -131,7 +131,7 @@ def probability_of_the_record(coins: Coins, data: Any) -> None:
 
 @hostile("E", [0], [1], ["sure"])
 def impossible_flip(coins: Coins, data: Any) -> None:
-    """A flip with probability 0 never happens; what remains shows the record."""
+    """A flip with probability 0 never happens, and the other outcome shows the record."""
     if coins.draw(Bernoulli(p=0), site="flip") == 1 or data[0] > 0:
         coins.reveal("other", site="shown")
     else:
@@ -140,25 +140,25 @@ def impossible_flip(coins: Coins, data: Any) -> None:
 
 @hostile("G12", [0], [Fraction(1, 2)], [Within(0, 0)])
 def real_record_with_integer_noise(coins: Coins, data: Any) -> None:
-    """x + n of a record that need not be an integer: the fractional part is shown."""
+    """x + n shows the fractional part of a record that need not be an integer."""
     coins.reveal(data[0] + coins.draw(DiscreteLaplace(scale=1), site="n"), site="shown")
 
 
 @hostile("G12", [0], [Fraction(1, 2)], [Within(0, 0)])
 def real_record_released_with_integer_noise(coins: Coins, data: Any) -> None:
-    """The same as a release."""
+    """The same fractional part is shown by a release."""
     coins.release(data[0], DiscreteLaplace(scale=1), site="shown")
 
 
 @hostile("G12", [0], [1], [Within(0, 0)], integers=True)
 def halves_released_with_integer_noise(coins: Coins, data: Any) -> None:
-    """x/2 of an integer is no integer."""
+    """x/2 of an integer need not be an integer."""
     coins.release(data[0] / 2, DiscreteLaplace(scale=1), site="shown")
 
 
 @hostile("G12", [-1], [1], ["even"], 0.99, integers=True, by=Fraction(2), claim="1/2")
 def moves_by_one_or_two(coins: Coins, data: Any) -> None:
-    """n >= x/2 moved by 2: a shift of 1."""
+    """n >= x/2 with a change of 2 needs a shift of 1."""
     noisy = data[0] / 2 + coins.draw(DiscreteLaplace(scale=1), site="n")
     coins.reveal("even" if noisy <= -5 else "other", site="shown")
 
@@ -172,6 +172,6 @@ def parity_among_vertices(coins: Coins, data: Any) -> None:
 
 @hostile("G12", [0], [1], ["a"], integers=True)
 def weak_and_strict_on_integers(coins: Coins, data: Any) -> None:
-    """3n > x - 1 and 3n < x + 1 is 3n = x: rows are to be scaled before strict becomes weak."""
+    """3n > x - 1 and 3n < x + 1 is 3n = x: rows must be scaled before strict becomes weak."""
     noise = coins.draw(DiscreteLaplace(scale=1), site="n")
     coins.reveal("a" if 3 * noise > data[0] - 1 and 3 * noise < data[0] + 1 else "b", site="shown")

@@ -1,4 +1,4 @@
-"""G 15 and section D: no pure claim with Gaussian noise."""
+"""G 15 and section D: Gaussian noise proves no pure claim."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.prover.oracle import Within
 
 @hostile("G15", [-39], [-40], [Within(low=0)], 2.3)
 def releases_with_gaussian_noise(coins: Coins, data: Any) -> None:
-    """Tails of a Gaussian have no bounded ratio."""
+    """The ratio of Gaussian tails is unbounded."""
     coins.release(data[0], Gaussian(sigma=4), site="shown")
 
 
 @hostile("G15", [-39], [-40], [True], 2.3)
 def gaussian_threshold(coins: Coins, data: Any) -> None:
-    """A hidden Gaussian that decides."""
+    """A hidden Gaussian draw decides."""
     coins.reveal(bool(data[0] + coins.draw(Gaussian(sigma=4), site="n") >= 0), site="shown")
 
 
@@ -35,7 +35,7 @@ def sparse_vector_with_gaussians(coins: Coins, data: Any) -> None:
 
 @hostile("G15", [-39], [-40], [True], 2.3)
 def gaussian_beside_laplace(coins: Coins, data: Any) -> None:
-    """One Gaussian among Laplace draws."""
+    """One of the draws is Gaussian, the others are Laplace."""
     coins.draw(Laplace(scale=1), site="unused")
     coins.reveal(bool(data[0] + coins.draw(Gaussian(sigma=4), site="n") >= 0), site="shown")
 

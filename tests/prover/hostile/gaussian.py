@@ -1,7 +1,8 @@
 """Programs of Gaussian releases that would be falsely proved, under zCDP, without one of the rules.
 
-Each has data, a neighbour and outcomes at which its loss is more than ``rho`` allows, or a reason why the
-prover must not follow it at all."""
+Each has data, a neighbour and outcomes at which its loss exceeds ``rho``, or a reason why the prover must not
+follow it at all.
+"""
 
 from __future__ import annotations
 
@@ -27,31 +28,31 @@ def refused(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_noise(coins: Coins, data: Any) -> None:
-    """Two variances on two sides of 1/2: no bound at all, since the outcome tells them apart."""
+    """Two variances on two sides of 1/2 have no bound, since the outcome distinguishes them."""
     if data[0] > 0.5:
         coins.release(data[0], Gaussian(sigma=1), site="a")
     else:
         coins.release(data[0], Gaussian(sigma=100), site="a")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_to_release_again(coins: Coins, data: Any) -> None:
     coins.release(data[0], Gaussian(sigma=1), site="a")
     if data[0] > 0.5:
         coins.release(0, Gaussian(sigma=1), site="b")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_a_word(coins: Coins, data: Any) -> None:
     coins.release(data[0], Gaussian(sigma=1), site="a")
     coins.reveal("high" if data[1] > 0.5 else "low", site="word")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_question(coins: Coins, data: Any) -> None:
-    """The answers to two questions are two things, whatever the outcome is, and so may be the noise."""
+    """The answers to two questions may differ for every outcome, and the noise with them."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
     if (seen > 0) if data[1] > 0.5 else (seen > 1):
         coins.release(data[0], Gaussian(sigma=9), site="b")
@@ -59,7 +60,7 @@ def data_choose_the_question(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=8), site="b")
 
 
-@refused("something else")
+@refused("different things")
 def data_choose_the_declared_function(coins: Coins, data: Any) -> None:
     """Two functions of one name answer differently, and their answers choose the noise."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
@@ -72,22 +73,22 @@ def data_choose_the_declared_function(coins: Coins, data: Any) -> None:
 
 @refused("compared with an outcome")
 def an_outcome_against_a_record(coins: Coins, data: Any) -> None:
-    """The record is compared with a public number, so the answer is private."""
+    """The record is compared with a public number, so that the answer is private."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
     if data[1] > seen:
         coins.release(data[0], Gaussian(sigma=9), site="b")
 
 
-@refused("only one of them is followed")
+@refused("outcomes in released values")
 def data_decide_and_an_outcome_stands_in_a_value(coins: Coins, data: Any) -> None:
-    """Pairs of paths do not follow outcomes inside values."""
+    """Pairs of paths do not support outcomes inside values."""
     seen = coins.release(min(data[0], 1), Gaussian(sigma=1), site="a")
     coins.release(data[0] - seen, Gaussian(sigma=9), site="b")
 
 
 @refused("multiplied by a public value")
 def a_record_times_an_outcome(coins: Coins, data: Any) -> None:
-    """The change is as large as the outcome, which has no end."""
+    """The change is proportional to the outcome, which is unbounded."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
     coins.release(data[0] * seen, Gaussian(sigma=1), site="b")
 
@@ -116,14 +117,14 @@ def returns_a_record(coins: Coins, data: Any) -> Any:
 
 @refused("'hidden'")
 def a_hidden_gaussian(coins: Coins, data: Any) -> None:
-    """Sums of noise are another distribution: the second release repeats the first one's."""
+    """The second release repeats the noise of the first, and sums of noise are another distribution."""
     noise = coins.draw(Gaussian(sigma=1), site="hidden")
     coins.reveal(data[0] + noise, site="a")
 
 
 @refused("'coin'")
 def a_hidden_coin(coins: Coins, data: Any) -> None:
-    """A mixture of Gaussians is no Gaussian."""
+    """A mixture of Gaussians is not Gaussian."""
     if coins.draw(Bernoulli(p="1/2"), site="coin") == 1:
         coins.release(data[0], Gaussian(sigma=1), site="a")
     else:
@@ -158,14 +159,14 @@ def noise_of_a_private_size(coins: Coins, data: Any) -> None:
 
 @refused("raises")
 def noise_of_a_public_size(coins: Coins, data: Any) -> None:
-    """The variance may come out as small as you like."""
+    """The variance may become arbitrarily small."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
     coins.release(data[0], Gaussian(variance=seen), site="b")
 
 
 @refused("decisions")
 def until_an_outcome_is_small(coins: Coins, data: Any) -> None:
-    """Each round costs, and there is no last one."""
+    """Each round has a cost, and the number of rounds is unbounded."""
     while coins.release(data[0], Gaussian(sigma=9), site="a") > 0:
         pass
 

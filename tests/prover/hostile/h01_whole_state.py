@@ -15,7 +15,7 @@ _SEEN: list[Any] = []
 
 @hostile("H1", [0, 0, 0], [1, 1, 1], [LOW, LOW, LOW], 2.9, every=True)
 def counts_on_a_function(coins: Coins, data: Any) -> None:
-    """An attribute of a function keeps its pre-loop value in each step."""
+    """An attribute of a function keeps its value from before the loop in each step."""
     marks = counts_on_a_function
     marks.done = 0  # type: ignore[attr-defined]
     for record in data:
@@ -26,7 +26,7 @@ def counts_on_a_function(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def counts_in_a_default(coins: Coins, data: Any, used: Any = None) -> None:
-    """A list in the frame that a default could share; released while it is short: always, in a step."""
+    """A default could share a list of the frame. The list grows, but is short in every single step."""
     used = [] if used is None else used
     for record in data:
         if len(used) < 5:
@@ -36,7 +36,7 @@ def counts_in_a_default(coins: Coins, data: Any, used: Any = None) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def counts_in_a_global_list(coins: Coins, data: Any) -> None:
-    """A global list is no local."""
+    """A global list is not a local."""
     _SEEN.clear()
     for record in data:
         if len(_SEEN) < 5:
@@ -61,7 +61,7 @@ def counts_in_a_closure(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def two_names_for_one_list(coins: Coins, data: Any) -> None:
-    """Two names for one list: a copy of each would count apart."""
+    """A list has two names, and a copy for each would count separately."""
     one = [0]
     two = one
     for record in data:
@@ -91,7 +91,7 @@ def second_name_for_the_coins(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [Within(0, 0), Within(0, 0)], every=True)
 def second_name_for_the_data(coins: Coins, data: Any) -> None:
-    """The data under another name, read while they are looped over."""
+    """The data have another name and are read during the loop."""
     others = data
     i = 0
     for record in data:
@@ -108,12 +108,12 @@ def data_rebound(coins: Coins, data: Any) -> None:
 
 
 class Tally(int):
-    """A number that is none of the plain types."""
+    """A number that has none of the plain types."""
 
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def subclass_of_a_number(coins: Coins, data: Any) -> None:
-    """A counter of a type of its own."""
+    """The counter has a special type."""
     done = Tally(0)
     for record in data:
         if done < 5:
@@ -123,7 +123,7 @@ def subclass_of_a_number(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0, 0], [1, 0, 0], ["fresh", Within(0, 0), Within(0, 0)], every=True)
 def unbound_name(coins: Coins, data: Any) -> None:
-    """A name that is unbound in a state must be unbound: here it is bound from the first record on."""
+    """A name that is unbound in a state must be unbound. Here it is bound from the first record on."""
     for record in data:
         if "kept" in dir():
             coins.reveal(kept, site="shown")  # noqa: F821
@@ -134,7 +134,7 @@ def unbound_name(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 0], [LOW, LOW, LOW], 1.9, every=True)
 def carries_a_record(coins: Coins, data: Any) -> None:
-    """The last record is released again with the next one: each is charged twice."""
+    """The last record is released again with the next record, and each release is charged."""
     last = 0
     for record in data:
         coins.release(record, Laplace(scale=1), site="shown")
@@ -154,7 +154,7 @@ def counts_on_the_coins(coins: Coins, data: Any) -> None:
 
 @hostile("H1", [0, 0], [1, 1], [LOW, LOW], 1.9, every=True)
 def iterator_beside_the_data(coins: Coins, data: Any) -> None:
-    """An iterator has a position that no copy of the frame has."""
+    """An iterator has a position that no copy of the frame contains."""
     places = iter([True] * 5)
     for record in data:
         if next(places, False):

@@ -1,4 +1,4 @@
-"""H 2: handlers, stores outside the frame, inner code and identity tests are refused before anything runs."""
+"""H 2: handlers, stores outside the frame, inner code and identity tests are refused before any run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOW = Within(high=0)
 
 @hostile("H2", [1], [0], ["yes"])
 def swallows_a_refusal(coins: Coins, data: Any) -> None:
-    """A handler that swallows the refusal shows what it likes."""
+    """A handler that swallows the refusal shows anything."""
     try:
         text = "yes" if int(data[0]) > 0 else "no"
     except Exception:
@@ -24,7 +24,7 @@ def swallows_a_refusal(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [1], [0], ["yes"])
 def swallows_everything(coins: Coins, data: Any) -> None:
-    """A bare handler swallows stop signals as well."""
+    """A bare handler also swallows stop signals."""
     text = "constant"
     try:  # noqa: SIM105
         text = "yes" if data[0] > 0 else "no"
@@ -55,7 +55,7 @@ def leaves_by_finally(coins: Coins, data: Any) -> Any:
 
 @hostile("H2", [0], [1], [Within(0, 0)])
 def inner_function_shows(coins: Coins, data: Any) -> None:
-    """The record leaves by an inner function."""
+    """An inner function returns the record."""
 
     def inner(value: Any) -> None:
         coins.reveal(value + 0, site="shown")
@@ -65,14 +65,14 @@ def inner_function_shows(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [0, 0], [1, 1], [Within(0, 0), Within(0, 0)], every=True)
 def generator_shows(coins: Coins, data: Any) -> None:
-    """A generator keeps a frame of its own."""
+    """A generator keeps a separate frame."""
     for value in (record + 0 for record in data):
         coins.reveal(value, site="shown")
 
 
 @hostile("H2", [0], [1], [Within(0, 0)])
 def class_shows(coins: Coins, data: Any) -> None:
-    """A class with an attribute."""
+    """A class has an attribute."""
 
     class Box:
         value = data[0]
@@ -92,26 +92,26 @@ def pattern_matches(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [0], [1], ["same"])
 def identity_of_a_small_number(coins: Coins, data: Any) -> None:
-    """Small integers are identical if equal; a symbol is identical with none."""
+    """Equal small integers are identical, but a symbol is identical to no number."""
     zero = 0
     coins.reveal("same" if data[0] is zero else "other", site="shown")
 
 
 @hostile("H2", [0], [1], ["0"])
 def formats_through_a_method(coins: Coins, data: Any) -> None:
-    """A method of a text is no operator of the symbol."""
+    """A method of text is not an operator of the symbol."""
     coins.reveal("{}".format(data[0]), site="shown")  # noqa: UP032
 
 
 @hostile("H2", [0], [1], [0])
 def asks_for_an_attribute(coins: Coins, data: Any) -> None:
-    """The parts of a number."""
+    """The program reads an attribute of a number."""
     coins.reveal(data[0].numerator, site="shown")
 
 
 @hostile("H2", [0], [1], ["plain"])
 def probes_the_type(coins: Coins, data: Any) -> None:
-    """A program that behaves under a prover: a plain record is shown, a symbol is not."""
+    """The program detects the prover by the record's type and behaves differently."""
     if isinstance(data[0], int | float):
         coins.reveal("plain" if data[0] == 0 else "other", site="shown")
     else:
@@ -120,7 +120,7 @@ def probes_the_type(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [0], [1], ["plain"])
 def probes_an_attribute(coins: Coins, data: Any) -> None:
-    """The same by hasattr."""
+    """The program detects the prover by hasattr."""
     if hasattr(data[0], "bit_length"):
         coins.reveal("plain" if data[0] == 0 else "other", site="shown")
     else:
@@ -129,7 +129,7 @@ def probes_an_attribute(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [0], [1], ["plain"])
 def probes_the_coins(coins: Coins, data: Any) -> None:
-    """The same by the name of the coins' class: honest only when it is proved."""
+    """The program detects the prover by the name of the coins' class."""
     if "rov" not in type(coins).__name__ and "ymbol" not in type(coins).__name__:
         coins.reveal("plain" if data[0] == 0 else "other", site="shown")
     else:
@@ -138,7 +138,7 @@ def probes_the_coins(coins: Coins, data: Any) -> None:
 
 @hostile("H2", [0], [1], [Within(0, 0)], every=False)
 def probes_the_stack(coins: Coins, data: Any) -> None:
-    """The same by the modules that are on the stack."""
+    """The program detects the prover by the modules on the stack."""
     import sys
 
     frame, found = sys._getframe(), False

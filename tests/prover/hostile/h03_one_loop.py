@@ -15,7 +15,7 @@ ONE: dict[str, Any] = {"adjacency": ONE_REPLACED, "low": 0, "high": 1}
 
 @hostile("H3", [0, 0], [1, 0], [LOW] * 20, 9.9, every=True, **ONE)
 def reads_ten_times(coins: Coins, data: Any) -> None:
-    """A re-readable data set is charged once and read ten times: proved 1, true 10."""
+    """Data that can be read again are charged once and read ten times: proved 1, true 10."""
     for _ in range(10):
         for record in data:
             coins.release(record, Laplace(scale=1), site="shown")
@@ -75,7 +75,7 @@ def comprehension_and_loop(coins: Coins, data: Any) -> None:
 
 @hostile("H3", [0, 0], [1, 0], [LOW, LOW, LOW], 1.9, every=True, **ONE)
 def last_record_after_the_loop(coins: Coins, data: Any) -> None:
-    """The loop variable lives on: here all records do, in a sum."""
+    """The loop variable remains after the loop, here with all records in a sum."""
     total = 0
     for record in data:
         coins.release(record, Laplace(scale=1), site="shown")
@@ -85,7 +85,7 @@ def last_record_after_the_loop(coins: Coins, data: Any) -> None:
 
 @hostile("H3", [0, 0, 0], [1, 1, 1], [LOW] * 3, 2.9, every=True)
 def enumerates(coins: Coins, data: Any) -> None:
-    """A library enumerate hides a position on the stack: in every step it is the first record."""
+    """enumerate keeps its position on the stack, so that every step would have the first record."""
     for i, record in enumerate(data):
         if i < 5:
             coins.release(record, Laplace(scale=1), site="shown")

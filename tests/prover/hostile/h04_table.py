@@ -1,4 +1,4 @@
-"""H 4: symbols meet symbols only by the table; nothing becomes public by a reflected operator."""
+"""H 4: only listed operations combine symbols, and no reflected operator makes a value public."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def adds_outcomes_and_records(coins: Coins, data: Any) -> None:
 
 @hostile("H4", [0, 0], [1, 1], [Within("1/2", "3/4"), True] * 2, every=True)
 def compares_outcomes_and_records(coins: Coins, data: Any) -> None:
-    """Public >= private inside the loop: a fork that follows the record."""
+    """Public >= private inside the loop is a fork that depends on the record."""
     for record in data:
         outcome = coins.release(0 * record, Laplace(scale=1), site="outcome")
         coins.reveal(bool(outcome >= record), site="shown")
@@ -40,7 +40,7 @@ def multiplies_a_text(coins: Coins, data: Any) -> None:
 
 @hostile("H4", [0], [1], [Within("1/2", "3/4"), Within(0, 0)])
 def larger_of_both_negated(coins: Coins, data: Any) -> None:
-    """max(-o, x) hands on the record."""
+    """max(-o, x) returns the record."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(max(-outcome, data[0]), site="shown")
 
@@ -54,14 +54,14 @@ def sorts_both(coins: Coins, data: Any) -> None:
 
 @hostile("H4", [0], [1], [Within(0, "1/2"), Within(0, 0)])
 def sums_a_mixed_list(coins: Coins, data: Any) -> None:
-    """sum of a list that holds both, the outcome taken off."""
+    """sum of a list with both, and the outcome subtracted again."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(sum([data[0], outcome]) - outcome, site="shown")
 
 
 @hostile("H4", [0], [1], [Within("1/2", "3/4"), "equal"])
 def running_total_against_public_limit(coins: Coins, data: Any) -> None:
-    """A public limit, a private total: the branch is the record's."""
+    """A private total is compared with a public limit, so that the branch depends on the record."""
     limit = coins.release(0, Laplace(scale=1), site="limit")
     total = 0 + data[0]
     coins.reveal("equal" if not total >= limit else "over", site="shown")

@@ -1,4 +1,4 @@
-"""H 5: what is shown, released or returned is a number, text, None or symbol, at any depth."""
+"""H 5: shown, released and returned values are numbers, text, None or symbols, at any depth."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def record_at_depth(coins: Coins, data: Any) -> None:
 
 @hostile("H5", [0], [1], ["list of 1", "list of 1", Within(0, 0)])
 def returns_at_depth(coins: Coins, data: Any) -> Any:
-    """The same, returned."""
+    """The same value is returned."""
     return [[data[0]]]
 
 
 @hostile("H5", [0], [1], None)
 def shows_a_function(coins: Coins, data: Any) -> None:
-    """A function that closes over the record: whoever calls it has the record."""
+    """A shown function closes over the record, which its caller can read."""
     coins.reveal(lambda: data[0], site="shown")
 
 
@@ -56,7 +56,7 @@ def returns_a_set(coins: Coins, data: Any) -> Any:
 
 @hostile("H5", [0], [1], None)
 def shows_the_data(coins: Coins, data: Any) -> None:
-    """The data themselves."""
+    """The data object is shown."""
     coins.reveal(data, site="shown")
 
 
@@ -76,7 +76,7 @@ def shows_a_grown_list(coins: Coins, data: Any) -> None:
 
 @hostile("H5", [0, 0], [1, 1], [LOW, LOW], 100.9, every=True)
 def releases_before_the_loop(coins: Coins, data: Any) -> None:
-    """A release before the loop, with little noise: the trial charged 0."""
+    """A release before the loop has little noise, and an early version charged 0."""
     total = sum(data)
     coins.release(100 * total, Laplace(scale=2), site="before")
     for record in data:
@@ -95,7 +95,7 @@ def releases_after_the_loop(coins: Coins, data: Any) -> None:
 
 @hostile("H5", [0, 0], [1, 1], [LOW, LOW], 99, every=True)
 def scale_falls(coins: Coins, data: Any) -> None:
-    """A scale that is no constant: 1, then 1/100."""
+    """The scale is not constant: 1, then 1/100."""
     scale = 1.0
     for record in data:
         coins.release(record, Laplace(scale=scale), site="shown")

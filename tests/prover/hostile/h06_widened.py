@@ -15,7 +15,7 @@ LOW = Within(high=0)
 
 @hostile("H6", [0] * 20, [1] * 20, [*[ANY] * 20, Within(0, 0)], every=True)
 def length_of_a_list(coins: Coins, data: Any) -> None:
-    """Beyond 18 outcomes the raw record is shown; the list's length was forgotten."""
+    """Beyond 18 outcomes the raw record is shown, which a forgotten list length would hide."""
     seen: list[Any] = []
     for record in data:
         seen.append(coins.release(0 * record, Laplace(scale=1), site="shown"))
@@ -25,7 +25,7 @@ def length_of_a_list(coins: Coins, data: Any) -> None:
 
 @hostile("H6", [0] * 20, [1] * 20, [*[LOW] * 20], 19.9, every=True)
 def list_as_a_condition(coins: Coins, data: Any) -> None:
-    """An empty list is false, a widened one is neither."""
+    """An empty list is false, but a widened list has no truth value."""
     seen: list[Any] = []
     for record in data:
         if seen or not seen:  # noqa: SIM221
@@ -43,7 +43,7 @@ def list_of_records(coins: Coins, data: Any) -> Any:
 
 @hostile("H6", [0] * 20, [1] + [0] * 19, [*[Within(0, 1)] * 20, Within(0, 0)], every=True)
 def slice_of_a_list(coins: Coins, data: Any) -> None:
-    """A mixed list, of which a slice is shown."""
+    """A slice of a mixed list is shown."""
     seen: list[Any] = []
     for record in data:
         coins.release(0, Laplace(scale=1), site="shown")
@@ -69,7 +69,7 @@ def counter_becomes_text(coins: Coins, data: Any) -> None:
 
 @hostile("H6", [0] * 51, [1] * 51, [Within(0, 0)], every=True)
 def raw_from_the_fiftieth_record(coins: Coins, data: Any) -> None:
-    """Bounded runs at N = 3, 4, 5 prove 0; from the 50th record on the raw value is shown."""
+    """Runs at N = 3, 4, 5 prove 0, but from the 50th record on the raw value is shown."""
     count = 0
     for record in data:
         count += 1  # noqa: SIM113
@@ -80,7 +80,7 @@ def raw_from_the_fiftieth_record(coins: Coins, data: Any) -> None:
 
 @hostile("H7", [0, 0, 0], [1, 1, 1], [1, 1.0, True], every=True)
 def state_by_type(coins: Coins, data: Any) -> None:
-    """1, 1.0 and True are equal, and other states: the third shows the record's sign."""
+    """1, 1.0 and True are equal but different states, and the third shows the record's sign."""
     state: Any = 1
     for record in data:
         if type(state) is bool:
@@ -92,7 +92,7 @@ def state_by_type(coins: Coins, data: Any) -> None:
 
 @hostile("H7", [0, 0], [1, 1], ["plus", Within(0, 0)], every=True)
 def state_by_sign_of_zero(coins: Coins, data: Any) -> None:
-    """0.0 and -0.0 are equal, and other states."""
+    """0.0 and -0.0 are equal but different states."""
     state = 0.0
     for record in data:
         if str(state) == "-0.0":
@@ -116,7 +116,7 @@ def state_none_or_zero(coins: Coins, data: Any) -> None:
 
 @hostile("H8", [0, 0], [1, 1], [Within(0, 0)], every=True)
 def constant_zero_widened(coins: Coins, data: Any) -> None:
-    """The constant 0 widened to a symbol: "s <= 0 and s >= 0" is true, not null."""
+    """A constant 0 widened to a symbol makes "s <= 0 and s >= 0" true, not null."""
     total: Any = 0
     for record in data:
         if total <= 0 and total >= 0:
@@ -127,7 +127,7 @@ def constant_zero_widened(coins: Coins, data: Any) -> None:
 
 @hostile("H8", [0, 0], [1, 1], ["zero"], every=True)
 def sum_that_is_an_atom(coins: Coins, data: Any) -> None:
-    """A sum of records is 0 on data that are."""
+    """A sum of records is 0 for some data."""
     total: Any = 0
     for record in data:
         total = total + record
@@ -144,7 +144,7 @@ def sliver_in_the_loop(coins: Coins, data: Any) -> None:
 
 @hostile("H8", [0, 0], [1, 1], ["no", Within(0, 0)], every=True)
 def old_draw_meets_itself(coins: Coins, data: Any) -> None:
-    """A draw of an earlier step is no fresh draw: T <= T is true with probability 1."""
+    """A draw of an earlier step is not fresh: T <= T has probability 1."""
     threshold = coins.draw(Laplace(scale=1), site="t")
     copy = threshold + 0
     first = True

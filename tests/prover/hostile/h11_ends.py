@@ -1,4 +1,4 @@
-"""H 11: a crash, an exception and silence are outcomes; a run without an end has no verdict."""
+"""H 11: a crash, an exception and silence are outputs, and an endless run has no verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def index_out_of_range(coins: Coins, data: Any) -> None:
 
 @hostile("H11", [0], [1], None)
 def never_ends(coins: Coins, data: Any) -> None:
-    """x > 0 once, x > 0 for ever: silence shows it; known answers count as decisions too."""
+    """The program stops for x <= 0 only, so that silence shows the sign. Known answers count as decisions."""
     while data[0] > 0:
         pass
     coins.reveal("end", site="shown")
@@ -49,7 +49,7 @@ def never_ends(coins: Coins, data: Any) -> None:
 
 @hostile("H11", [0], [1], None)
 def redraws_for_ever(coins: Coins, data: Any) -> None:
-    """Noise is drawn until it lies above the record: the number of draws has no bound."""
+    """Noise is drawn until it is above the record, so that the number of draws is unbounded."""
     noise = coins.draw(Laplace(scale=1), site="n")
     while noise <= data[0]:
         noise = coins.draw(Laplace(scale=1), site="n")
@@ -58,7 +58,7 @@ def redraws_for_ever(coins: Coins, data: Any) -> None:
 
 @hostile("H11", [0], [1], None)
 def recursion_for_ever(coins: Coins, data: Any) -> None:
-    """The same by recursion."""
+    """The same redraws by recursion."""
     if data[0] > 0:
         recursion_for_ever(coins, data)
     coins.reveal("end", site="shown")
@@ -66,7 +66,7 @@ def recursion_for_ever(coins: Coins, data: Any) -> None:
 
 @hostile("H11", [0], [1], ["end"])
 def exits(coins: Coins, data: Any) -> None:
-    """SystemExit is no Exception."""
+    """SystemExit is not an Exception."""
     if data[0] > 0:
         raise SystemExit(0)
     coins.reveal("end", site="shown")
@@ -94,7 +94,7 @@ def breaks_out_of_the_loop(coins: Coins, data: Any) -> None:
 
 @hostile("H11", [0, 0], [1, 1], ["end"], every=True)
 def stops_the_iteration(coins: Coins, data: Any) -> None:
-    """StopIteration is what an iterator's end looks like."""
+    """StopIteration looks like the end of an iterator."""
     for record in data:
         if record > 0:
             raise StopIteration

@@ -1,4 +1,4 @@
-"""H 12: a running maximum shows exactly one position and nothing else."""
+"""H 12: a running maximum may show exactly one position and nothing else."""
 
 # ruff: noqa: SIM113  (the programs count by hand: enumerate is another rule)
 
@@ -14,7 +14,7 @@ from tests.prover.oracle import ANY, Within
 
 @hostile("H12", [40] * 4, [41] * 4, ["low"], 1.9, every=True)
 def shows_low_for_a_negative_maximum(coins: Coins, data: Any) -> None:
-    """The word low if the maximum is negative: accepted with shift 0, and its cost grows with N."""
+    """The word "low" for a negative maximum was once accepted with shift 0, and its cost grows with N."""
     best: Any = None
     winner = i = 0
     for record in data:
@@ -43,7 +43,7 @@ def running_maximum_at_scale_one(coins: Coins, data: Any) -> None:
 
 @hostile("H12", [-20, 20, 20], [-21, 21, 21], [0, Within(low=0)], 1.9, every=True)
 def shows_position_and_gap(coins: Coins, data: Any) -> None:
-    """The position and by how much it won, at scale 1."""
+    """The position and its lead are shown, at scale 1."""
     best: Any = None
     second: Any = None
     winner = i = 0
@@ -60,7 +60,7 @@ def shows_position_and_gap(coins: Coins, data: Any) -> None:
 
 @hostile("H12", [-20, 20, 0], [-21, 21, 1], [1, 0], 0.99, every=True)
 def shows_two_positions(coins: Coins, data: Any) -> None:
-    """The largest and the smallest position: all "other" positions look alike."""
+    """The largest and the smallest position are shown, and all other positions look equal."""
     best: Any = None
     least: Any = None
     high = low = i = 0
@@ -77,7 +77,7 @@ def shows_two_positions(coins: Coins, data: Any) -> None:
 
 @hostile("H12", [-20, 20, 20], [-21, 21, 21], [0, Within(low=0)], 0.99, every=True)
 def shows_whether_it_won_by_much(coins: Coins, data: Any) -> None:
-    """The position, and a release of the maximum of what was seen."""
+    """The position is shown, and the maximum so far is released."""
     best: Any = None
     winner = i = 0
     for record in data:
@@ -91,7 +91,7 @@ def shows_whether_it_won_by_much(coins: Coins, data: Any) -> None:
 
 @hostile("H12", [-20, 20, 20], [-20, 21, 21], [0], 0.95, every=True, adjacency=ONE_WAY, claim="1/2")
 def one_way_running_maximum(coins: Coins, data: Any) -> None:
-    """One way costs 1/b, not 1/(2b): both signs are to be tried."""
+    """One way costs 1/b, not 1/(2b), so that both signs are to be tried."""
     best: Any = None
     winner = i = 0
     for record in data:
@@ -104,7 +104,7 @@ def one_way_running_maximum(coins: Coins, data: Any) -> None:
 
 @hostile("H12", [-20, 20, 20], [-21, 21, 21], [0, ANY], 1.98, every=True)
 def shows_position_and_later_records(coins: Coins, data: Any) -> None:
-    """The maximum at scale 1, and a release beside it."""
+    """The maximum is shown at scale 1, and later records are released."""
     best: Any = None
     winner = i = 0
     for record in data:

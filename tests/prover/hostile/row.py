@@ -1,4 +1,4 @@
-"""One hostile program: what would be proved of it by a prover that lacks one rule, and what is true."""
+"""Define one hostile program: what a prover without one rule would prove, and what is true."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hostile(
     loss: float = math.inf,
     **others: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated program as a row; its docstring says why it is hostile."""
+    """Register the decorated program as a row. Its docstring says why it is hostile."""
 
     def register(program: Callable[..., Any]) -> Callable[..., Any]:
         why = program.__doc__ or ""

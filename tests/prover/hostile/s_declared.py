@@ -1,4 +1,4 @@
-"""Section 6, declared functions of public values; finite data, which run on plain numbers."""
+"""Section 6: declared functions of public values, and finite data, which run on plain numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sign(value: Any) -> int:
 
 @hostile("6", [0], [1], None)
 def choices_in_another_order(coins: Coins, data: Any) -> None:
-    """One question, its choices in two orders: a remembered place is two values, the program has one."""
+    """One question with its choices in two orders: a remembered position gives two values."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     one = post(sign, outcome, choices=[1, 2])
     two = post(sign, outcome, choices=[2, 1])
@@ -29,7 +29,7 @@ def choices_in_another_order(coins: Coins, data: Any) -> None:
 
 @hostile("6", [0], [1], None)
 def two_functions_of_one_name(coins: Coins, data: Any) -> None:
-    """Two functions without a name are not one function: their answers differ always."""
+    """Two functions of one name are different functions, whose answers always differ."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     one = post(lambda value: 1, outcome, choices=[1, 2])
     two = post(lambda value: 2, outcome, choices=[1, 2])
@@ -38,40 +38,40 @@ def two_functions_of_one_name(coins: Coins, data: Any) -> None:
 
 @hostile("6", [0], [1], None)
 def declared_function_of_a_record(coins: Coins, data: Any) -> None:
-    """A private argument."""
+    """A declared function gets a private argument."""
     coins.reveal(post(sign, data[0], choices=[1, 2]), site="shown")
 
 
 @hostile("6", [0], [1], None)
 def declared_function_with_a_record_inside(coins: Coins, data: Any) -> None:
-    """A private value in a closure."""
+    """A declared function closes over a private value."""
     outcome = coins.release(0, Laplace(scale=1), site="outcome")
     coins.reveal(post(lambda value: 1 if data[0] > 0 else 2, outcome, choices=[1, 2]), site="shown")
 
 
 @hostile("E", [0], [1], None, **BITS)
 def bits_change_with_runs(coins: Coins, data: Any) -> None:
-    """Finite data run on plain numbers: state from run to run is no more allowed there."""
+    """State between runs is not allowed for finite data either."""
     _CALLS.append(1)
     coins.reveal(data[0] if len(_CALLS) > 7 else "nothing", site="shown")
 
 
 @hostile("E", [0], [1], None, **BITS)
 def bits_know_their_coins(coins: Coins, data: Any) -> None:
-    """The program asks who runs it."""
+    """The program detects the class of its coins."""
     name = type(coins).__name__
     coins.reveal(data[0] if name in ("Sampler", "Recorder") else "nothing", site="shown")
 
 
 @hostile("E", [0], [1], [Within(0, 0)], **BITS)
 def bits_shown(coins: Coins, data: Any) -> None:
-    """A bit, bare."""
+    """A bit is shown without noise."""
     coins.reveal(data[0], site="shown")
 
 
 @hostile("E", [0], [1], ["int"], **BITS)
 def bits_by_text(coins: Coins, data: Any) -> None:
-    """A constant for either bit, which differ by type."""
+    """Two constants that differ in type are shown for the bit."""
     coins.reveal("int" if data[0] == 0 else 0, site="shown")
 
 

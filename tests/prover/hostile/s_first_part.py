@@ -1,4 +1,4 @@
-"""Sections 1 to 8: what may not be done with a private value, and known wrong mechanisms."""
+"""Sections 1 to 8: forbidden operations on private values, and known wrong mechanisms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.prover.oracle import ANY, Within
 
 @hostile("1", [0], [1], ["0"])
 def shows_text(coins: Coins, data: Any) -> None:
-    """The default text of a symbol is the same on both sides; the record's is not."""
+    """The default text of a symbol is equal on both inputs, but the record's text is not."""
     coins.reveal(str(data[0]), site="shown")
 
 
@@ -38,7 +38,7 @@ def shows_percent_text(coins: Coins, data: Any) -> None:
 
 @hostile("1", [0], [1], ["0,"])
 def shows_joined_text(coins: Coins, data: Any) -> None:
-    """Text of a container calls repr of what is in it."""
+    """The text of a container calls repr of its entries."""
     coins.reveal(str([data[0]])[1:-1] + ",", site="shown")
 
 
@@ -50,7 +50,7 @@ def shows_hash(coins: Coins, data: Any) -> None:
 
 @hostile("1", [0], [1], ["zero"])
 def looks_up(coins: Coins, data: Any) -> None:
-    """A dictionary compares by hash first: a symbol is never found."""
+    """A dictionary compares hashes first, so that a symbol is never found."""
     coins.reveal({0: "zero"}.get(data[0], "other"), site="shown")
 
 
@@ -104,7 +104,7 @@ def rounded(coins: Coins, data: Any) -> None:
 
 @hostile("1", [0], [1], [0])
 def floored(coins: Coins, data: Any) -> None:
-    """math.floor asks for __floor__, then for a float."""
+    """math.floor tries __floor__, then a float."""
     coins.reveal(math.floor(data[0]), site="shown")
 
 
@@ -147,13 +147,13 @@ def loops_that_often(coins: Coins, data: Any) -> None:
 
 @hostile("1", [0], [1], ["no"])
 def truth_of_a_record(coins: Coins, data: Any) -> None:
-    """The truth of an object without __bool__ is True."""
+    """An object without __bool__ is true."""
     coins.reveal("yes" if data[0] else "no", site="shown")
 
 
 @hostile("1", [10], [11], [Within(-math.inf, 100)], 20.9)
 def releases_a_square(coins: Coins, data: Any) -> None:
-    """A product of a record with itself is no linear form."""
+    """A product of a record with itself is not a linear form."""
     coins.release(data[0] * data[0], Laplace(scale=1), site="shown")
 
 
@@ -177,25 +177,25 @@ def releases_an_inverse(coins: Coins, data: Any) -> None:
 
 @hostile("1", [1], [0], [Within(50)], 24)
 def scale_from_data(coins: Coins, data: Any) -> None:
-    """A scale that is a record: the ratio of tails has no bound."""
+    """A record is the scale, so that the ratio of tails is unbounded."""
     coins.release(0, Laplace(scale=1 + abs(data[0])), site="shown")
 
 
 @hostile("2", [0], [1], [False])
 def shows_a_comparison(coins: Coins, data: Any) -> None:
-    """A comparison that is shown without having been used as a truth value."""
+    """A comparison is shown without being used as a truth value."""
     coins.reveal(data[0] > 0, site="shown")
 
 
 @hostile("2", [0], [1], ["list of 1", False])
 def shows_a_comparison_in_a_list(coins: Coins, data: Any) -> None:
-    """The same inside a container."""
+    """The same comparison inside a container."""
     coins.reveal([data[0] > 0], site="shown")
 
 
 @hostile("2", [0], [1], ["False"])
 def shows_the_text_of_a_comparison(coins: Coins, data: Any) -> None:
-    """Text of a comparison nobody has decided."""
+    """The text of an undecided comparison is shown."""
     coins.reveal(str(data[0] > 0), site="shown")
 
 
@@ -213,13 +213,13 @@ def indexes_by_a_comparison(coins: Coins, data: Any) -> None:
 
 @hostile("2", [0], [1], ["no"])
 def identity_of_a_comparison(coins: Coins, data: Any) -> None:
-    """A comparison object is not True, whatever it will say."""
+    """A comparison object is not identical to True, whatever its value."""
     coins.reveal("yes" if (data[0] > 0) is True else "no", site="shown")
 
 
 @hostile("2", [0], [1], [Within(-math.inf, 0)], 3.9)
 def releases_a_comparison(coins: Coins, data: Any) -> None:
-    """A comparison as the value of a release moves it by 1."""
+    """A released comparison changes by 1."""
     coins.release((data[0] > 0) + 0, Laplace(scale="1/4"), site="shown")
 
 
@@ -231,21 +231,21 @@ def chained_comparison(coins: Coins, data: Any) -> None:
 
 @hostile("2", [0, 1], [1, 1], [Within(0, 0), Within(1, 1)])
 def sorts(coins: Coins, data: Any) -> None:
-    """Sorted records are records."""
+    """Sorted records are private."""
     for value in sorted([data[0], data[1] + 0]):
         coins.reveal(value, site="shown")
 
 
 @hostile("2", [0], [1], [])
 def shows_more_on_one_side(coins: Coins, data: Any) -> None:
-    """The number of shown things is an outcome, none included."""
+    """The number of shown values is an output, even if it is 0."""
     if data[0] > 0:
         coins.reveal("positive", site="shown")
 
 
 @hostile("2", [0], [1], ["end"])
 def returns_early(coins: Coins, data: Any) -> None:
-    """An early return shows less."""
+    """An early return shows fewer values."""
     if data[0] > 0:
         return
     coins.reveal("end", site="shown")
@@ -253,19 +253,19 @@ def returns_early(coins: Coins, data: Any) -> None:
 
 @hostile("2", [0], [1], [False])
 def returns_a_comparison(coins: Coins, data: Any) -> Any:
-    """What a program returns is seen."""
+    """A returned comparison is part of the output."""
     return data[0] > 0
 
 
 @hostile("2", [0], [1], [Within(0, 0)])
 def returns_a_record(coins: Coins, data: Any) -> Any:
-    """What a program returns is seen, a form too."""
+    """A returned record is part of the output."""
     return data[0] + 0
 
 
 @hostile("3", [-40, 40], [-41, 41], [0], 1.95)
 def noisy_max_any_direction(coins: Coins, data: Any) -> None:
-    """Noise of scale 1 is right for queries that move one way only."""
+    """Noise of scale 1 suffices only for queries that change one way."""
     best, winner = None, 0
     for i in range(len(data)):
         value = data[i] + coins.draw(Laplace(scale=1), site="noise")
@@ -308,7 +308,7 @@ def sparse_vector_scales_swapped(coins: Coins, data: Any) -> None:
 
 @hostile("3", [20, 20, -20, -20], [21, 21, -21, -21], [False, False, True, True], 1.99)
 def sparse_vector_without_cut_off(coins: Coins, data: Any) -> None:
-    """Every answer above costs."""
+    """Every answer above has a cost."""
     threshold = coins.draw(Laplace(scale=2), site="threshold")
     for query in data:
         above = query + coins.draw(Laplace(scale=2), site="noise") >= threshold
@@ -317,19 +317,19 @@ def sparse_vector_without_cut_off(coins: Coins, data: Any) -> None:
 
 @hostile("3", [0, 0, 0], [1, 1, 1], [Within(-math.inf, 0), Within(-math.inf, 0), Within(-math.inf, 0)], 2.9)
 def releases_every_query(coins: Coins, data: Any) -> None:
-    """Three releases of one change each."""
+    """There are three releases of one change each."""
     for query in data:
         coins.release(query, Laplace(scale=1), site="query")
 
 
 @hostile("7", [0], [1], [Within(-math.inf, -7)], 99)
 def releases_a_multiple(coins: Coins, data: Any) -> None:
-    """100 x moves by 100."""
+    """100 x changes by 100."""
     coins.release(100 * data[0] - 7, Laplace(scale=1), site="shown")
 
 
 @hostile("7", [0, 0], [1, 1], [Within(-math.inf, 0)], 1.99)
 def releases_a_maximum_of_sums(coins: Coins, data: Any) -> None:
-    """The maximum of x + y and x moves by 2 where both move."""
+    """The maximum of x + y and x changes by 2 if both change."""
     total = data[0] + data[1]
     coins.release(total if total > data[0] - 1 else data[0] - 1, Laplace(scale=1), site="shown")

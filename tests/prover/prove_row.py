@@ -1,4 +1,4 @@
-"""Asking the prover about a row of the tests."""
+"""Run the prover on a row of the tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from dpaudit.core.claims import PureDP
 from tests.prover.hostile.row import ONE_REPLACED, ONE_WAY, Row
 
-__all__ = ["of_row"]
+__all__ = ["proof_of_row"]
 
 
-def of_row(row: Row) -> Any:
-    """The proof, or what ``prove`` raises; the test is skipped where there is no prover yet."""
+def proof_of_row(row: Row) -> Any:
+    """Return the proof, or raise what ``prove`` raises. Skip the test if there is no prover."""
     prover = pytest.importorskip("dpaudit.prover")
     size = prover.EVERY if row.every else len(row.left)
     data = prover.Symbols(size, low=row.low, high=row.high, width=row.width, integers=row.integers)
