@@ -1,4 +1,4 @@
-"""A repair is linked to what it mends: by its id, or by name; on the page, in the terminal, both ways."""
+"""A repair is linked to the row that it repairs, by id or by name, on the page and in the terminal."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ def test_an_estimate_keeps_its_error_level(tmp_path: Path) -> None:
     assert "· fine estimate: taken from the report (10 samples, confidence 0.9999)" in output
     assert "it follows from unchecked estimates" in output
     assert (
-        "1 estimates taken from the report, not checked, at significance level 0.05 for the whole run\n" in output
+        "1 estimates taken from the report, not checked, at significance level 0.05 for the whole run\n"
+        in output
     )
 
 
