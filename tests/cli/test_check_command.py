@@ -72,7 +72,7 @@ def test_a_function_that_ends_the_process_does_not_pass_in_silence(folder: Path)
     said, _ = run.communicate()
     assert run.returncode == 0
     assert "INCONCLUSIVE" in said
-    assert "it ended the process by os._exit(0)" in said
+    assert "os._exit(0), which ends the process" in said
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ("name", "options", "code", "said"),
     [
         ("noisy", PAIR, 0, "INCONCLUSIVE"),
-        ("halved", PAIR, 1, "REFUTED: ε = 1 pure"),
+        ("halved", PAIR, 1, "REFUTED: pure DP with ε = 1"),
         ("halved", ("--corners", "0", "1", "--size", "2"), 1, "REFUTED"),
         ("Counts.bare", ("--pair", "(0, 1)", "(1, 1)", "--delta", "1e-6"), 1, "δ ="),
         ("of_arrays", (*PAIR, "--array"), 0, "INCONCLUSIVE"),
@@ -137,12 +137,12 @@ FRAMES = (
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("halved", (*PAIR, "--mu", "1"), "μ = 1 Gaussian"),
-        ("halved", (*PAIR, "--rho", "1/2"), "ρ = 0.5 zero-concentrated"),
-        ("halved", (*PAIR, "--order", "2", "--epsilon", "1"), "Rényi divergence of order 2"),
+        ("halved", (*PAIR, "--mu", "1"), "Gaussian DP with μ = 1"),
+        ("halved", (*PAIR, "--rho", "1/2"), "zero-concentrated DP with ρ = 0.5"),
+        ("halved", (*PAIR, "--order", "2", "--epsilon", "1"), "Rényi DP of order 2"),
         ("of_frames", ("--pair", *FRAMES, "--frame", "--epsilon", "1"), "output.iloc[0]"),
-        ("of_words", ("--corners", '"a"', '"b"', "--size", "2", "--epsilon", "1"), "ε = 1 pure"),
-        ("of_words", ("--records", '["a", "b", "c"]', "--size", "2", "--epsilon", "1"), "of 18 tried"),
+        ("of_words", ("--corners", '"a"', '"b"', "--size", "2", "--epsilon", "1"), "pure DP with ε = 1"),
+        ("of_words", ("--records", '["a", "b", "c"]', "--size", "2", "--epsilon", "1"), "of 18"),
     ],
     ids=["gdp", "zcdp", "renyi", "frames", "texts", "three values"],
 )
@@ -258,4 +258,4 @@ def test_zero_out_corners_use_the_null_record(folder: Path) -> None:
     words = ("check", "counts_to_check:halved", "--epsilon", "1", "--adjacency", "zero-out")
     result = invoke(*words, "--corners", 1, 1, "--size", 2, "--null", 0)
     assert result.exit_code == 1, result.output
-    assert "zero-out" in result.stdout
+    assert "null records" in result.stdout
