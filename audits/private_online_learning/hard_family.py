@@ -52,9 +52,7 @@ def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF)
     Raise ``InvalidParameterError`` if ``base`` or ``base + gap`` is outside [0, 1].
     """
     if not 0 <= base <= base + gap <= 1:
-        raise InvalidParameterError(
-            f"base and base + gap must be in [0, 1], got {base} and {base + gap}."
-        )
+        raise InvalidParameterError(f"base and base + gap must be in [0, 1], got {base} and {base + gap}.")
     means = [base + gap if j == best else base for j in range(n_actions)]
     return {
         outcome: math.prod(

@@ -89,7 +89,7 @@ def end_of_the_range(run: Run) -> Measured:
         ratio = regret / ball(CONSTANT * LOG_ACTIONS)
         thresholds = [(c, *hard_family.smallest_log_actions(c)) for c in constants]
     picture = table(
-        title="Actions from which a certified-private learner is below c max{log K/Δ_min, log K/ε} at Δ_min = 1",
+        title="Where a certified-private learner is below c max{log K/Δ_min, log K/ε} at Δ_min = 1",
         columns=["c", "log K from", "ε = 6 log K", "regret at most", "c log K"],
         rows=[[str(c), n, 6 * n, round(most, 6), float(c) * n] for c, n, most in thresholds],
     )
