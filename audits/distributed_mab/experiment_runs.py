@@ -1,8 +1,8 @@
 """Runs of the experiments for a verdict: cells, caps, and bounds on linear combinations of mean regrets.
 
 A claim such as "E R(A) <= 3/2 E R(B)" is a combination of means that is at most a number. Runs are paired:
-run r plays the same instance in every cell of an environment, drawn from the environment's instances, so that
-a mean over runs is a mean over instances and rewards.
+run r plays the same instance in every cell of an environment, drawn from the environment's instances, so a
+mean over runs is a mean over instances and rewards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The experiments of Chowdhury and Zhou (ICLR 2023), section 6 and appendix J, as tables of numbers.
 
-K = 10 arms, 20 instances; the means of instance r come from numpy's legacy generator with seed r (as in the
-authors' code), uniform in [0.25, 0.75] (easy, T = 10^6) or [0.45, 0.55] (hard, T = 10^7); rewards are
-Gaussians of deviation 0.1 projected to [0, 1]; p = 0.1; batches grow by η = 4, in figure 4 by 2. The paper
-prints no numbers.
+There are K = 10 arms and 20 instances. The means of instance r come from numpy's legacy generator with seed r
+(as in the authors' code), uniform in [0.25, 0.75] (easy, T = 10^6) or [0.45, 0.55] (hard, T = 10^7). Rewards
+are Gaussians of deviation 0.1 projected to [0, 1], and p = 0.1. Batches grow by η = 4, in figure 4 by 2. The
+paper prints no numbers.
 
 Its learning-to-rank data cannot be redistributed. ``diamond_arms`` is the same construction from a table that
 can: clusters as arms, graded quality as reward (``benchmarks/rebuild_diamonds.py``).

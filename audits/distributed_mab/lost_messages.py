@@ -34,9 +34,8 @@ def unfinished_batches(program_of: Program, horizon: int, *, rng: np.random.Gene
     ends = [0, *accumulate(length for length in batch_lengths(horizon) for _ in range(2))]
     started = max(end for end in ends if end < horizon)
     changed = data.copy()
-    changed[started:] = (
-        1.0  # change all of them at once: if no site is affected then, no single change affects a site
-    )
+    # change all of them in one replay: if it affects no site, no single change affects a site
+    changed[started:] = 1.0
     result = replay(program_of, changed, recording)
     return abs(extra), sum(item.moved for item in result.losses) + len(result.leaks)
 

@@ -50,7 +50,7 @@ from dpaudit.reference.mechanisms.broken_protocols import (
 
 __all__ = ["ARITHMETIC", "HARMLESS", "PRIVACY", "Catch", "Harmless", "Mutant"]
 
-Catch = Literal["loss", "leak", "divergence", "law"]
+Catch = Literal["loss", "leak", "divergence", "distribution"]
 ONE_LESS, SHARED = "sensitivity-g-1", "shared-noise"
 
 
@@ -184,12 +184,24 @@ PRIVACY: dict[str, Mutant] = {
 
 #: Mutants that keep privacy and break the decoded sum.
 ARITHMETIC: dict[str, Mutant] = {
-    "no-correction": _polya("the analyzer without the underflow correction", computed(uncorrected), "law"),
-    "centred-residues": _polya("everything above m/2 is treated as negative", computed(centred), "law"),
-    "no-margin": _polya("the modulus n g + 1, without the margin 2τ", computed(no_room_for_noise), "law"),
-    "rounding-down": _polya("rewards rounded down, without the coin", computed(plain, floor=True), "law"),
-    "saturating": _polya("messages clipped to [0, g], not reduced modulo m", computed(saturating), "law"),
-    "last-batch-n": _polya("shares for the last batch's n", shares_for(lambda users: users // 2), "law"),
+    "no-correction": _polya(
+        "the analyzer without the underflow correction", computed(uncorrected), "distribution"
+    ),
+    "centred-residues": _polya(
+        "everything above m/2 is treated as negative", computed(centred), "distribution"
+    ),
+    "no-margin": _polya(
+        "the modulus n g + 1, without the margin 2τ", computed(no_room_for_noise), "distribution"
+    ),
+    "rounding-down": _polya(
+        "rewards rounded down, without the coin", computed(plain, floor=True), "distribution"
+    ),
+    "saturating": _polya(
+        "messages clipped to [0, g], not reduced modulo m", computed(saturating), "distribution"
+    ),
+    "last-batch-n": _polya(
+        "shares for the last batch's n", shares_for(lambda users: users // 2), "distribution"
+    ),
 }
 
 #: Correct variants. An audit that catches one of them is wrong.

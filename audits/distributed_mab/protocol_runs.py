@@ -33,7 +33,7 @@ PUBLIC_CHOICES = {
     **PROTOCOL,
     **PARTICIPATION,
     "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
-    "BatchProtocol._local": "many runs at once, which no audit makes",
+    "BatchProtocol._local": "many runs in one call, which no audit makes",
     "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",
     "ceiling": "more digits for a margin near an integer, a public number",
     "total_noise": "the family of the shares is a public parameter; the other families' lines",

@@ -30,7 +30,7 @@ from dpaudit.core.errors import CertificateError, InvalidParameterError, NotAudi
 from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 from dpaudit.suite.words import Words, words_of
 
-if TYPE_CHECKING:  # a suite whose packages are missing must load at once
+if TYPE_CHECKING:  # a suite whose packages are missing must load quickly
     from dpaudit.blackbox.adapters import Adapted
     from dpaudit.core.evidence import Witness
 

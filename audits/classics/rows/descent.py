@@ -99,7 +99,7 @@ LONG = ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain="
 def long(run: Run) -> list[Evidence]:
     """200 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1, 4.2e-6)-DP
 
-    on a grid of losses, both directions; dp-accounting gives 4.13e-6
+    on a grid of losses, in both directions. dp-accounting gives 4.13e-6
     """
     return [steps(200, rate="1/100").certify(LONG)]
 

@@ -115,7 +115,7 @@ def sub_exponential() -> list[Step]:
 
     Compare exact tails of distributions whose pair (σ², h) is known with both forms of the lemma.
 
-    Proof: Chernoff at λ = t/σ² while that is at most 1/h, at λ = 1/h beyond, where σ²/(2h²) <= t/(2h); the
+    Proof: Chernoff at λ = t/σ² while that is at most 1/h, at λ = 1/h beyond, where σ²/(2h²) <= t/(2h). The
     radius is at least as large as the t at which either regime gives p
     """
     return [_two_regimes, _radius]

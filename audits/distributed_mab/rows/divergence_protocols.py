@@ -91,7 +91,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
     """Return the evidence on the claim and on its accounting: the effect of one reward in the runs."""
     looked = surveyed(protocol.name, protocol.epsilon, protocol.horizon, 1)
     notes = [
-        f"{looked.runs} pairs of runs; one reward moved the sums of encodings by at most {looked.moved} g",
+        f"{looked.runs} pairs of runs; one reward changed the sums of encodings by at most {looked.moved} g",
         "the row assumes that earlier outputs determine the batch that a user enters",
     ]
     # a run that deviates from the theorem breaks the accounting, whatever the reward affects
@@ -116,7 +116,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
 
 ACCOUNTING = Ordering(
     text=(
-        "one reward enters one aggregate, whose encodings' sum it moves by at most g; every user adds "
+        "one reward enters one aggregate, whose sum of encodings it changes by at most g; every user adds "
         "the theorem's share, and nothing else depends on the reward"
     ),
     quantity_name="Σ over aggregates of |shift of Σ x̂| / g",
@@ -174,7 +174,7 @@ CDP = ZeroConcentratedDP(rho=RHO, view=SERVER_VIEW, domain=DOMAIN)
 def concentrated(run: Run) -> Outcome:
     """Dist-CDP-SE, s = 1, ε = 1/2, T = 258: all sums, adaptive, are (1/2)ε̄²-CDP
 
-    As for CZ23-T2P/protocol, for all orders at once.
+    The method is CZ23-T2P/protocol's, for all orders.
     """
     chosen, lengths = CONCENTRATED.parts
     first = chosen.sheet(certain_lengths(chosen, CONCENTRATED.horizon)[0])

@@ -66,7 +66,7 @@ def _regrets(race: Race, top: float, gaps: Sequence[float], *, runs: int, seed: 
 
 # Lemma 1
 
-#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does); Theorems 4 and 5 require ε < 1.
+#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does). Theorems 4 and 5 require ε < 1.
 RACES = (
     over(name=("dist_dp_se", "dist_rdp_se"), **USUAL)
     + over(name=("dist_rdp_se",), scale_factor=10, **USUAL)
@@ -172,8 +172,8 @@ def _probable(tau: str) -> ErrorRate:
     expect="refuted",
 )
 def without_assumption_1(run: Run) -> Measured:
-    """Lemma 2 where Assumption 1 fails, for Dist-DP-SE with the printed τ and p = 1/10: with probability 1 -
-    3p, Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
+    """Lemma 2 if Assumption 1 fails, for Dist-DP-SE with the printed τ and p = 1/10: with probability 1 - 3p,
+    Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
     Arm 0 always gives 1 and nine others 1 - 2^-13 in the mean. A sum near n that exceeds n + τ/g is decoded
     to a sum near -τ/g. If this happens to the best arm, it is eliminated for good.
@@ -187,7 +187,7 @@ def without_assumption_1(run: Run) -> Measured:
 
 @evidence(rows, "CZ23-L2/premise", "Lemma 2 for Theorem 1", claim=_probable("τ built for p/(K l(b))"))
 def with_assumption_1(run: Run) -> list[Measured]:
-    """Lemma 2 where its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
+    """Lemma 2 if its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
     Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
     Upper bound: on E the regret is below C times the rate for every instance, and P[not E] is bounded. Lower

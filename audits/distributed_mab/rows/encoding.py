@@ -47,7 +47,7 @@ def _sensitivity(g: int, x: Fraction, y: Fraction) -> Sides:
 
 
 @step(
-    "rounding user by user and the batch at once",
+    "rounding user by user and the batch in one draw",
     over=over(n=(1, 2, 5, full(10)), g=(1, 2, 7), x="0 3/16 6/16 9/16 12/16 15/16 1"),
 )
 def _one_distribution(n: int, g: int, x: Fraction) -> Sides:
@@ -63,7 +63,7 @@ def encoding() -> list[Step]:
     and the largest distance between the encodings of any two rewards. Enumerate the distribution of the sum
     over all rounding bits of the program and compare it with one binomial draw.
 
-    Note: the sensitivity g is attained by rewards 0 and 1; |ι| < 1, as -f and 1 - f are never -1 or 1
+    Note: rewards 0 and 1 attain the sensitivity g. |ι| < 1, as -f and 1 - f are never -1 or 1
     """
     return [_rounding, _sensitivity, _one_distribution]
 

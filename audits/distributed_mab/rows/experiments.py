@@ -79,11 +79,12 @@ CORNER_HORIZON = 10**8
 def corner(run: Run, p: Fraction) -> Outcome:
     """Dist-DP-SE matches DP-SE if arms pay nothing: E Reg(T)/T larger by at most 1/100
 
-    One arm Bernoulli(1/2), nine that always pay 0; T = 10^8, ε = 1; simulate both and bet on the paired
-    differences. The margin τ leaves room for the noise with probability 1 - p/2 at either end. A sum of zeros
-    that falls below -τ is decoded to a sum above n g, so an arm that never pays looks perfect. With p = 0.1
-    this happens to some of nine arms in one batch out of five, and the best arm is eliminated. The means of
-    the paper's synthetic instances stay away from 0 and 1, so their sums have room on both sides.
+    Simulate both on one arm with Bernoulli(1/2) rewards and nine that always pay 0, T = 10^8, ε = 1, and bet
+    on the paired differences. The margin τ leaves room for the noise with probability 1 - p/2 at either end.
+    A sum of zeros that falls below -τ is decoded to a sum above n g, so an arm that never pays looks perfect.
+    With p = 0.1 this happens to some of nine arms in one batch out of five, and the best arm is eliminated.
+    The means of the paper's synthetic instances stay away from 0 and 1, so their sums have room on both
+    sides.
     """
     shown = FAILURE_PROB if p > Fraction(1, 100) else f"1/{CORNER_HORIZON}"
     both = [
@@ -153,8 +154,8 @@ def gain_on_easy(run: Run) -> Outcome:
 
 @comparison(rows, "CZ23-E2/scale", "Appendix J, Figure 2")
 def scale(run: Run) -> Outcome:
-    """A higher scale factor s gives a higher gain: regret of Dist-RDP-SE with s = 100 is at most that with s
-    = 10
+    """A higher scale factor s gives a higher gain: regret of Dist-RDP-SE with s = 100 is at most its regret
+    with s = 10
 
     Simulate both on easy instances at ε = 0.1 (full: ε = 0.1, 0.5) and bet on the paired differences.
     """

@@ -217,7 +217,7 @@ SMALL = "1/1000 1/10 1/3 1/2 1"
 
 @step("MGF", over=over(variance="1/20 1/4 1", lam=f"{SMALL} 5/3 10 50") + over(variance="9 100", lam=SMALL))
 def _gaussian_moments(variance: Fraction, lam: Fraction) -> Sides:
-    """log E e^{λY} <= λ²σ²/2 + 2^-100 (they are equal where λσ² is an integer)"""
+    """log E e^{λY} <= λ²σ²/2 + 2^-100 (they are equal if λσ² is an integer)"""
     return DiscreteGaussian(sigma2=variance).log_mgf_ball(lam), ball(lam * lam * variance / 2) + EQUAL
 
 

@@ -28,7 +28,7 @@ TREES: dict[str, Any] = {
 }
 
 
-class _Heard:
+class _RecordingServer:
     """A server that records the reports of one user."""
 
     def __init__(self, reports: list[Any]) -> None:
@@ -45,11 +45,11 @@ def _reports(protocol: str) -> Any:
     made = Private_TreeBary(8, 2, 0.5, protocol)
 
     def reports(value: int) -> list[Any]:
-        heard: list[Any] = []
+        received: list[Any] = []
         own = copy.copy(made)
-        own.clients, own.servers = list(made.clients), [_Heard(heard)] * len(made.servers)
+        own.clients, own.servers = list(made.clients), [_RecordingServer(received)] * len(made.servers)
         own.update_tree(np.array([value]))
-        return heard
+        return received
 
     return seeding(reports)
 

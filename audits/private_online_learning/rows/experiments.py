@@ -46,7 +46,7 @@ class Sentence(NamedTuple):
 
 
 COMPETITIVE = Sentence("E regret of Anytime-Lazy-UCB ≤ 5/4 of DP-SE's", "5/4")
-POOR = Sentence("Hybrid-UCB is poor: E regret of Anytime-Lazy-UCB ≤ 5/6 of its own for ε = 0.5, 1", "5/6")
+POOR = Sentence("Hybrid-UCB is poor: E regret of Anytime-Lazy-UCB ≤ 5/6 of its regret for ε = 0.5, 1", "5/6")
 GOOD = Sentence("Hybrid-UCB is good: E regret ≤ 5/4 of Anytime-Lazy-UCB's for ε = 64, 128", "5/4")
 STARTS = Sentence("Hybrid-UCB starts to be good: E regret at ε = 8 ≤ 9/10 of that at ε = 1", "9/10")
 EIGHT = Sentence("Hybrid-UCB is good at ε = 8: E regret ≤ 5/4 of Anytime-Lazy-UCB's", "5/4")
@@ -204,7 +204,7 @@ def final_regret(run: Run, sentence: Sentence) -> Measured:
     epsilons; for DP-SE, of all ordered pairs of epsilons. The table has mean and standard error of the first
     15 runs, the number that the paper averages.
 
-    Note: DP-SE's arms leave at the ends of public epochs, so that its regret takes few values; in settings 2
+    Note: DP-SE eliminates arms at the ends of public epochs, so its regret takes few values. In settings 2
     and 3 small epsilons cost it more (see the table)
     """
     if sentence == FLAT:

@@ -125,7 +125,7 @@ def split(s: int, level: str) -> Sides:
     the sum of both noises
 
     Note: with half the allowance for each noise, Fact 2 gives no 1/t⁴ for the tree: δ = 2/t^a needs a <
-    (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3; HHM-L12/44 bounds the sum of
+    (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3. HHM-L12/44 bounds the sum of
     both noises instead
     """
     return split_sides(s, 2**s + 4, Fraction(s - (level != "s"), s))
@@ -284,7 +284,7 @@ def lemma() -> list[Step]:
     return [_lengths, _failures]
 
 
-#: Where x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm has the largest effect: x
+#: At x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm has the largest effect: x
 #: near 1.56.
 LENGTHS = INSTANCES + listed("T gap epsilon", (2, 1, "641/1000"))
 

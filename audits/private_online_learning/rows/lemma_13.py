@@ -60,7 +60,7 @@ def leader_error(run: Run, noise: int) -> Measured:
         found.append([*point.values(), name, ratio])
     return largest_of(
         found,
-        columns=["r", "Δ", "ε", "law", "probability / bound"],
+        columns=["r", "Δ", "ε", "distribution", "probability / bound"],
         rounding=ROUNDING,
         method="exact convolution",
         scope=f"{EPOCHS.scope}; six distributions",

@@ -111,8 +111,8 @@ FIRST_ROUND = over(log_K=20_000, epsilon=12, T=1).where(_admitted, "where T ≥ 
 
 @inequality(rows, "HHM-T10/minimax", "After Theorem 10", over=FIRST_ROUND, role="what-if", expect="refuted")
 def minimax(log_K: int, epsilon: int, T: int) -> Sides:
-    """The minimax reading, regret ≥ c max{√(T log K), log K/ε} with c = 1/100, where T ≥ ln K/(100ε²) and
-    Δ_min = √(ln K/T) > 1
+    """The minimax reading, regret ≥ c max{√(T log K), log K/ε} with c = 1/100, if T ≥ ln K/(100ε²) and Δ_min
+    = √(ln K/T) > 1
 
     Compare the bound with T, which no learner's regret exceeds, at points at which no instance has gaps of
     √(ln K/T).
@@ -241,7 +241,7 @@ WHOLE = SAMPLES.where(_one_round, "where m* ≥ 1")
 @inequality(rows, "HHM-T10/conversion", "Appendix H, step 3", over=WHOLE, role="step", measure="left - right")
 def conversion(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     """The first m* = ln K/(10εΔ) rounds cost 0.2 · 0.49 m* Δ, of the order ln K/ε: with ⌊m*⌋ rounds at least
-    0.0049 ln K/ε where m* ≥ 1
+    0.0049 ln K/ε if m* ≥ 1
 
     Run the conversion with a whole number of rounds and samples. The paper states the order and computes it
     with m* rounds, 0.0098 ln K/ε. For rational ε and Δ, m* is never an integer, and (58) holds for at most
@@ -260,7 +260,7 @@ def conversion(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     measure="left - right",
 )
 def conversion_everywhere(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
-    """The first ⌊m*⌋ rounds cost 0.0098 ln K/ε, the constant of m* rounds, also where m* < 1
+    """The first ⌊m*⌋ rounds cost 0.0098 ln K/ε, the constant of m* rounds, even if m* < 1
 
     Compute the same with the constant that m* rounds would give, also if the step gives nothing: m* < 1, ε
     above ln K/(10Δ).

@@ -57,7 +57,7 @@ def testing(K_n: tuple[int, int], gap: Fraction, epsilon: Fraction) -> Expressio
 
     For small K and n the set of all ε-DP selectors is a polytope: a table of answers by datasets, with the
     ratios of neighbours bounded by e^ε. Its smallest worst-case error is exact up to the solver's tolerance,
-    and no selector of any kind does better.
+    and no selector of any kind has a smaller error.
 
     Proof: with β the average error and y = e^(10εnΔ), group privacy and Markov's inequality give β ≥
     (K−1)(0.9 − β)/y, for all parameters

@@ -61,7 +61,7 @@ def _ask(id: str, title: str, parameter: str, printed: int, mechanism: Callable[
 
 _ask("HHM-T2", "Anytime-Lazy-UCB: an array's sum", "scale of the sum's noise", 1, _array)
 for r in HEIGHTS:
-    title = f"Hybrid-UCB: the tree on {2**r} leaves, beside the array's half"
+    title = f"Hybrid-UCB: the tree on {2**r} leaves, given the array's half"
     _ask(f"HHM-T5P/r={r}", title, "scale of a node's noise", 2 * r, partial(_hybrid, r=r))
 _ask("HHM-RNM", "Report Noisy Max over sums (FTNL)", "scale of a score's noise", 1, _leader)
 _ask("HHM-NAIVE-P", f"Naive FTNL: {ACTIONS} noisy means at once", "scale of a sum's noise", ACTIONS, _naive)

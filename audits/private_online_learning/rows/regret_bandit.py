@@ -71,8 +71,8 @@ def _lazy_bound(gap: float, epsilon: float, horizon: int) -> float:
 def lazy_ucb(run: Run, bound: Summand) -> list[Measured]:
     """{case}
 
-    Bound the expected pulls of an arm rigorously at every grid point, and simulate instances to T = 10^12
-    from below.
+    Bound the expected pulls of an arm rigorously at every grid point, and simulate instances to T = 10^12 for
+    the lower bound.
     """
     upper = bandit.on_grid(run, lazy_pulls, bound)
     return [replace(upper, plots=[_scaling()]), bandit.lazy_instances(run, bound)]
@@ -207,8 +207,8 @@ def _hybrid_bound(gap: float, epsilon: float, horizon: int) -> float:
 def hybrid_ucb(run: Run) -> list[Measured]:
     """{case}
 
-    Bound the expected pulls of both variants rigorously on the grid, and simulate from below where rounds are
-    affordable.
+    Bound the expected pulls of both variants rigorously on the grid, and simulate lower bounds at affordable
+    horizons.
     """
     return [bandit.on_grid(run, bandit.hybrid_pulls, hybrid_rate), bandit.hybrid_instances(run)]
 
@@ -336,7 +336,7 @@ rows.not_checkable(
     "HHM-LAZY",
     reason=(
         "'otherwise, the regret bound will pay an extra factor of loglog T' is about a bound for an "
-        "algorithm that the paper does not define; a larger upper bound says nothing of the regret. "
+        "algorithm that the paper does not define; a larger upper bound does not imply a larger regret. "
         "The printed rates need no computation: Theorem 5's is at most log log T + log(1/(εΔ)) times "
         "Theorem 3's, for εΔ <= 1 and T >= 4"
     ),
