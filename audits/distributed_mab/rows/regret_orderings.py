@@ -40,7 +40,7 @@ EQUAL = 1 + Fraction(1, 2**100)
     over=over(means=((1.0, 0.0), (0.75, 0.5), (0.5, 0.49), (0.5,) + (0.4,) * 9), epsilon="1/1000 1/10 1 20"),
 )
 def baseline(means: Sequence[float], epsilon: Fraction) -> Expression:
-    """Dist-DP-SE's regret is at most 5 times the regret of DP-SE, in the central model
+    """Dist-DP-SE's regret is at most 5 times the regret of DP-SE in the central model
 
     Simulate both algorithms on the same instances, T = 2^24, p = 1/T, arms in random order. The printed rates
     are the same expression.
