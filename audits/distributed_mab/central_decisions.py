@@ -69,8 +69,8 @@ def decision_witness(claim: PureDP) -> Witness:
         body=mixture_body([Event(values=[], recorded=here, neighbour=there)], view=claim.view),
         origin="enumerated",
         description=(
-            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 goes "
-            f"out after the first batch"
+            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 is "
+            f"eliminated after the first batch"
         ),
     )
     return replace(found, bound=recompute(found, claim))

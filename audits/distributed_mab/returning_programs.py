@@ -96,7 +96,7 @@ def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
     chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
     batch = compose_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON))
-    ways = {"arm 2 goes out": lambda k: k % 2 == 0, "arm 1 goes out": lambda k: k % 2 == 1}
+    ways = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
     return PrivacyAudit(
         domain=Values(0, 1),
         claim=PureDP(

@@ -198,9 +198,8 @@ def _outcome(given: Any, entry: Entry, run: Run, runs: tuple[int, int], notes: S
         record_draws=False,
     )
     notes = [*notes, *said, *(note for note in result.notes if "the same generator gave" in note)]
-    if (
-        result.not_audited
-    ):  # a correct mechanism is expected to be `inconclusive`, so this must not pass as a success
+    # a correct mechanism is expected to be `inconclusive`, so an unaudited one must not pass as correct
+    if result.not_audited:
         raise NotAuditedError(str(result))
     if result.verdict != "refuted":
         withheld = ["the second route is withheld: the runs do not refute the claim"] if second else []

@@ -124,7 +124,7 @@ def aggregated() -> PrivacyAudit:
     parts = laplace_batches(chosen, (2, 4), epsilon=EPSILON)
     cut_off = _polya(chosen.sheet(length), Fraction(present, length))
     participation = [t < horizon for t in range(begun + length + 1)]
-    words = f"everybody until round {horizon}; {present} of {length} users in the batch that it cuts"
+    words = f"all users until round {horizon}; {present} of {length} users in the batch that it cuts"
     return _audit(chosen, participation, [*parts, cut_off], begun, words, site="aggregate")
 
 
@@ -132,7 +132,7 @@ def aggregated() -> PrivacyAudit:
 HORIZON, LENGTH, MISSING = 14, 4, 4
 RATIO = Fraction(LENGTH - 1, LENGTH)
 PARTICIPATION = [t != MISSING for t in range(HORIZON)]
-WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, everybody else"
+WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, and all other users"
 
 
 def _chosen(name: str) -> Variant:

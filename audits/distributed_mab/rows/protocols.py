@@ -39,8 +39,8 @@ rows = Group("Pure differential privacy of the protocols")
 
 LEVEL = {"all rewards 0": (0.0, 0.0)}
 APART = {"arm 1 pays 1, arm 2 pays 0": (1.0, 0.0)}
-ONE_GOES_OUT = {"arm 2 goes out": lambda k: k % 2 == 0, "arm 1 goes out": lambda k: k % 2 == 1}
-THREE = {"arm 3 goes out, then arm 1": lambda k: k % 3 != 2 if k < 15 else k == 16}
+ONE_ELIMINATED = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
+THREE = {"arm 3 is eliminated, then arm 1": lambda k: k % 3 != 2 if k < 15 else k == 16}
 
 
 def _one(epsilon: Fraction) -> PrivacyAudit:
@@ -53,7 +53,7 @@ def _one(epsilon: Fraction) -> PrivacyAudit:
         horizon=258,
         rounds=(251,),
         more_rounds=(0, 5, 100, 253, 256),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=LEVEL,
     )
 
@@ -67,7 +67,7 @@ def _small(epsilon: Fraction) -> PrivacyAudit:
         horizon=154,
         growth=75,
         rounds=(0,),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=APART,
     )
 
@@ -112,7 +112,7 @@ def central() -> PrivacyAudit:
         horizon=HORIZON,
         growth=LENGTH,
         rounds=(0, HORIZON - 1),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=APART,
         seen_by=PUBLIC,
         more=lambda run: [decision_witness(claim)],
@@ -149,7 +149,7 @@ def local() -> PrivacyAudit:
         growth=50,
         rounds=(50, 103),
         more_rounds=(0, 99),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=LEVEL,
         site="message",
     )
