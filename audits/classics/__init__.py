@@ -1,1 +1,1 @@
-"""The classics of the field, right and wrong, audited by the public API alone."""
+"""Classic mechanisms of the field, correct and broken, audited with the public API alone."""

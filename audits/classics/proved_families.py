@@ -1,6 +1,7 @@
-"""The programs of the provers' field, by family, as rows: the right ones proved, the wrong ones caught.
+"""Rows about the standard programs of the proof literature, by family: correct programs are proved, broken
+programs are caught.
 
-The table is ``mechanisms/proved_programs.py``. Each program is claimed to be 1-DP for data of one size.
+``mechanisms/proved_programs.py`` has the table. Each program is claimed to be 1-DP for data of one size.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["provings", "right", "wrong"]
 
 
 def provings(family: Sequence[ProvedProgram]) -> Mapping[str, Proving]:
-    """Every program of a family with its data and neighbours, by name."""
+    """Return every program of a family with its data and neighbours, by name."""
     return {
         item.name: Proving(program=item.program, epsilon=item.claim, data=item.data, adjacency=item.adjacency)
         for item in family
@@ -23,12 +24,13 @@ def provings(family: Sequence[ProvedProgram]) -> Mapping[str, Proving]:
 
 
 def right(family: Sequence[ProvedProgram]) -> tuple[str, ...]:
-    """The names of the programs that keep their claim."""
+    """Return the names of the programs that satisfy their claim."""
     return tuple(item.name for item in family if item.right)
 
 
 def wrong(family: Sequence[ProvedProgram]) -> dict[str, Control]:
-    """The programs that break it, as controls, each with the verdict that a proof of it must have."""
+    """Return the programs that violate their claim, as controls, each with the verdict that its proof must
+    have."""
     table = provings(family)
     return {
         item.name: proof_control(

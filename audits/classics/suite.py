@@ -1,4 +1,4 @@
-"""The classics: mechanisms that everybody knows, right and wrong, each audited in a few lines."""
+"""The classics: well-known mechanisms, correct and broken, each audited in a few lines."""
 
 from audits.classics.rows import (
     descent,

@@ -1,1 +1,2 @@
-"""The claims of "Distributed Differential Privacy in Multi-Armed Bandits" as audit rows, one group a file."""
+"""The claims of "Distributed Differential Privacy in Multi-Armed Bandits" as audit rows, one group per
+file."""

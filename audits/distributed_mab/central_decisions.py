@@ -1,11 +1,11 @@
-"""Theorem 5: what the public sees of the central protocol, and what the server sees of it.
+"""Theorem 5: the public's view and the server's view of the central protocol.
 
-The public sees arms only. Its view hides the noisy sums that decide, so no transcript has an exact loss
-there: the event "arm 2 goes out after the first batch" is summed out over both hidden sums instead, with the
-algorithm's own rule.
+The public sees arms only. Its view hides the noisy sums on which the decisions depend, so no transcript has
+an exact loss in it. Instead, the probability of the event "arm 2 is eliminated after the first batch" is
+summed over both hidden sums, with the algorithm's own rule.
 
-The server of Algorithm 3 adds the noise itself, to the exact sum that secure aggregation shows it. Theorem 5
-is not about its view, which the audit shows to be as bad as can be.
+The server of Algorithm 3 adds the noise itself, to the exact sum that secure aggregation outputs to it.
+Theorem 5 is not about the server's view, whose privacy loss the audit shows to be infinite.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 EPSILON = Fraction(1, 2)
-#: Users of each arm in the first batch, just enough for an arm to go out after it, and rounds.
+#: Users of each arm in the first batch, just enough to eliminate an arm after it, and rounds.
 LENGTH, HORIZON = 39, 82
 
 
@@ -55,8 +55,8 @@ def _chosen() -> Variant:
 
 
 def decision_witness(claim: PureDP) -> Witness:
-    """The event that arm 2 goes out after the first batch: arm 1 pays 1 and arm 2 pays 0, or one user of
-    arm 1 is paid 0. Both hidden sums are summed out; ``dpaudit verify`` does it again."""
+    """Return the event that arm 2 is eliminated after the first batch: arm 1 pays 1 and arm 2 pays 0, or one
+    user of arm 1 is paid 0. Both hidden sums are summed out, and ``dpaudit verify`` repeats this sum."""
     chosen = _chosen()
     sheet = chosen.sheet(LENGTH)
     full, event = LENGTH * sheet.precision, arm_goes_out(chosen)
@@ -69,16 +69,16 @@ def decision_witness(claim: PureDP) -> Witness:
         body=mixture_body([Event(values=[], recorded=here, neighbour=there)], view=claim.view),
         origin="enumerated",
         description=(
-            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 goes "
-            f"out after the first batch"
+            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 is "
+            f"eliminated after the first batch"
         ),
     )
     return replace(found, bound=recompute(found, claim))
 
 
 def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
-    """Shape (m, m): whether arm 2 goes out after the first batch, for every pair of the arms' residues. The
-    decisions are those of ``Elimination``, for all pairs at once."""
+    """Return an array of shape (m, m): whether arm 2 is eliminated after the first batch, for every pair of
+    the arms' residues. The decisions are those of ``Elimination``, for all pairs at once."""
     sheet = chosen.sheet(LENGTH)
     means = decoded_sum(np.arange(sheet.modulus), sheet) / LENGTH
     grid = np.stack(np.meshgrid(means, means, indexing="ij"), axis=-1)
@@ -90,10 +90,10 @@ def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
 
 
 def decision_tree(sheet: Sheet, event: NDArray[np.bool_], totals: tuple[int, int], *, complete: bool) -> Draw:
-    """How the program comes to ``event``, a set of pairs of residues (m, m), when the sums of the arms'
-    encodings are ``totals``.
+    """Return the paths of the program to ``event``, a set of pairs of residues (m, m), if the sums of the
+    arms' encodings are ``totals``.
 
-    ``complete`` lists the residues that lead elsewhere too, which an upper bound needs and a lower one not.
+    ``complete`` also lists the residues outside the event. An upper bound needs them, a lower bound does not.
     """
 
     def second(row: NDArray[np.bool_]) -> Draw | End:
@@ -114,8 +114,8 @@ def decision_tree(sheet: Sheet, event: NDArray[np.bool_], totals: tuple[int, int
 
 
 def literal_program() -> Program:
-    """CDP-SE with Algorithm 3 word for word: secure aggregation shows the server the exact sum, to which it
-    adds the noise."""
+    """CDP-SE with Algorithm 3 as printed: secure aggregation outputs the exact sum to the server, which adds
+    the noise."""
     chosen = _chosen()
 
     def protocols(length: int) -> Any:

@@ -14,12 +14,13 @@ from dpaudit.reference.mechanisms.parameter_sheet import rounded_up_root
 
 __all__ = ["NEAR_ONE", "concentrated_bound", "gaussian_batch", "gaussian_batches", "sum_witness"]
 
-#: R_α/α bounds rho from below at every order α; this near to 1 it is D_1 to six digits.
+#: R_α/α bounds rho from below at every order α. At this order it equals D_1 to six digits.
 NEAR_ONE = Fraction(10**6 + 1, 10**6)
 
 
 def concentrated_bound(square: Fraction, correction: Any) -> Fraction:
-    """(1/2) min{sqrt(e² + ξ/2), e + ξ}² for e² = ``square``, rounded up: e²/2 + min{ξ/4, eξ + ξ²/2}."""
+    """Return (1/2) min{sqrt(e² + ξ/2), e + ξ}² for e² = ``square``, rounded up: e²/2 + min{ξ/4, eξ +
+    ξ²/2}."""
     root = ball(square).sqrt()
     return square / 2 + upper_short((correction / 4).min(root * correction + correction**2 / 2))
 
@@ -27,7 +28,8 @@ def concentrated_bound(square: Fraction, correction: Any) -> Fraction:
 def sum_witness(
     claim: ZeroConcentratedDP, variance: Fraction, *, count: int, shift: int, modulus: int | None = None
 ) -> Witness:
-    """The exact divergence of the sum from itself shifted, at an order so near to 1 that it is D_1's."""
+    """Return the exact divergence of the sum from itself shifted, at an order so near to 1 that it equals
+    D_1."""
     return divergence_witness(
         claim,
         "discrete-gaussian-sum",
@@ -41,13 +43,13 @@ def sum_witness(
 
 
 def gaussian_batch(epsilon: Fraction, s: Fraction, n: int) -> tuple[int, Fraction]:
-    """g and each share's parameter g²/(nε²) of Theorem 4's sheet."""
+    """Return g and each share's parameter g²/(nε²) of Theorem 4's sheet."""
     g = rounded_up_root(s * epsilon, n)
     return g, g**2 / (n * epsilon**2)
 
 
 def gaussian_batches(epsilon: Fraction, s: int, exponent: int) -> Proof:
-    """The aggregates of the batches of 2, 4, ..., 2^(exponent - 1) users, at disjoint positions."""
+    """Compose the aggregates of the batches of 2, 4, ..., 2^(exponent - 1) users, at disjoint positions."""
     parts = []
     for n in (2**b for b in range(1, exponent)):
         g, share = gaussian_batch(epsilon, Fraction(s), n)

@@ -1,8 +1,8 @@
 """Small protocols summed out exactly: fractional rewards with their rounding, and masked secure aggregation.
 
-Where a hidden draw comes before what is seen (the bit that rounds a reward, a masked message) no single
-transcript has an exact loss. These programs are small enough for the distribution of everything that the
-server sees, arms included, with all hidden draws summed out along every path.
+If a hidden draw precedes an output (the bit that rounds a reward, a masked message), no single transcript has
+an exact loss. These programs are small enough to compute the distribution of the server's whole view, arms
+included, with all hidden draws summed out along every path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
 __all__ = ["SERVER_VIEW", "masked_deviation", "masked_loss", "masked_program", "rounding_loss"]
 
 SERVER_VIEW = View.of(SERVER)
-#: Enough for differences of 1e-12; masses of Pólya differences are dear.
+#: Enough for differences of 1e-12. Masses of Pólya differences are expensive to compute.
 BITS = 64
 
 
@@ -36,8 +36,8 @@ BITS = 64
 def rounding_loss(
     epsilon: Fraction, rounds: int, background: Fraction, before: Fraction, after: Fraction
 ) -> Any:
-    """The largest log-ratio, over everything that the server sees and in both directions, when the first
-    user's reward goes from ``before`` to ``after`` and the others are paid ``background``. A ball.
+    """Return, as a ball, the largest log-ratio over the server's whole view and both directions, if the first
+    user's reward changes from ``before`` to ``after`` and the others are paid ``background``.
 
     Two arms, p = 1. After 3 rounds the horizon cuts batch 1 of arm 2, after 5 batch 2 of arm 1.
     """
@@ -55,7 +55,8 @@ def rounding_loss(
 
 
 def masked_program(chosen: Variant, aggregator: Aggregator) -> Program:
-    """Dist-DP-SE over three rounds of two arms: one batch of two users, and a third user who is cut."""
+    """Return Dist-DP-SE over three rounds of two arms: one batch of two users, and a third user whose batch
+    is cut."""
     return program(chosen, grid=1, aggregator=aggregator)
 
 
@@ -68,8 +69,9 @@ def _distributions(epsilon: Fraction, rewards: Sequence[int], aggregator: Aggreg
 
 @lru_cache(maxsize=16)
 def masked_deviation(epsilon: Fraction, first: int, second: int, aggregator: Any = masked_sum) -> Any:
-    """The largest |P(v) m^(n-1) / P(ŷ = Σ v mod m) - 1| over all masked messages v, a ball: 0 if the server's
-    view is ŷ and messages that are uniform given it. ``first`` and ``second`` are the users' rewards."""
+    """Return, as a ball, the largest |P(v) m^(n-1) / P(ŷ = Σ v mod m) - 1| over all masked messages v. It is
+    0 if the server's view is ŷ and messages that are uniform given ŷ. ``first`` and ``second`` are the users'
+    rewards."""
     modulus = variant("dist_dp_se", epsilon=epsilon, failure_prob=1).sheet(2).modulus
     sums = {decode_value(json.loads(key)[0]): p for key, p in _plain(epsilon, first, second).items()}
     seen = _distributions(epsilon, (first, second), aggregator)
@@ -78,7 +80,7 @@ def masked_deviation(epsilon: Fraction, first: int, second: int, aggregator: Any
         values = [decode_value(value) for value in json.loads(key)]
         expected = sums[sum(values[:2]) % modulus] / modulus
         worst, count = worst.max(abs(p / expected - 1)), count + 1
-    # every vector of messages must be possible: one that never comes deviates by 1
+    # every vector of messages must be possible: an impossible vector deviates by 1
     return worst if count == modulus**2 else arb(1)
 
 
@@ -88,7 +90,7 @@ def _plain(epsilon: Fraction, first: int, second: int) -> dict[str, Any]:
 
 
 def masked_loss(epsilon: Fraction) -> Estimate:
-    """The largest log-ratio over all that the server receives, hidden draws summed out."""
+    """Return the largest log-ratio over everything that the server receives, with hidden draws summed out."""
     distributions = [_distributions(epsilon, (x, 0), masked_sum) for x in (0, 1)]
     return Estimate(
         quantity="epsilon",

@@ -1,4 +1,4 @@
-"""Comparisons of mean regrets per round, as the sentences on the paper's figures make them."""
+"""Comparisons of mean regrets per round, taken from the paper's sentences about its figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _cell(figure: int, competitor: Competitor, epsilon: str, *, shorter: int = 1
 
 
 def at_most(figure: int, left: Competitor, right: Competitor, epsilon: str, factor: str = "1") -> Combination:
-    """left - factor * right."""
+    """Return left - factor * right."""
     return [(1.0, _cell(figure, left, epsilon)), (-float(exact(factor)), _cell(figure, right, epsilon))]
 
 
@@ -43,7 +43,7 @@ def difference(
     weight: float = 1.0,
     shorter: int = 1,
 ) -> list[tuple[float, Cell]]:
-    """weight * (left - right), at the horizon divided by ``shorter``."""
+    """Return weight * (left - right), at the horizon divided by ``shorter``."""
     return [
         (weight, _cell(figure, left, epsilon, shorter=shorter)),
         (-weight, _cell(figure, right, epsilon, shorter=shorter)),
@@ -51,7 +51,7 @@ def difference(
 
 
 def falling(figure: int, left: Competitor, right: Competitor, epsilons: Sequence[str]) -> list[Combination]:
-    """left - right at the larger epsilon, minus the same at the smaller one."""
+    """Return left - right at the larger epsilon, minus the same difference at the smaller epsilon."""
     return [
         [
             *difference(figure, left, right, large),
@@ -67,7 +67,7 @@ def _figure(run: Run, figure: int) -> Table:
 
 
 def _pictures(run: Run, figure: int) -> list[plots.Plot]:
-    """The figure as in the paper, one run on each of the 20 instances: table and curves."""
+    """Return the paper's figure as a table and curves, with one run on each of the 20 instances."""
     found = _figure(replace(run, row_id="CZ23-E"), figure)
     over_time = [time_figure(figure, found, epsilon) for epsilon in FIGURES[figure].epsilons]
     return [regret_table(figure, found), *over_time, final_figure(figure, found)]
@@ -76,13 +76,14 @@ def _pictures(run: Run, figure: int) -> list[plots.Plot]:
 def compared(
     run: Run, combinations: Sequence[Combination], *, runs: tuple[int, int], figure: int | None = None
 ) -> Outcome:
-    """Bounds on the largest of some combinations of E Reg(T)/T, in ``runs`` runs (quick, full)."""
+    """Bound the largest of some combinations of E Reg(T)/T, from ``runs`` runs (quick, full)."""
     size: int = run.choose(quick=runs[0], full=runs[1])
     estimate, measured = decided(run, combinations, runs=size)
     return Outcome([estimate], measured, plots=[] if figure is None else _pictures(run, figure))
 
 
 def comparison(rows: Group, id: str, source: str, **options: Any) -> Callable[[Any], Any]:
-    """Decorator: a row that claims its title, a combination of E Reg(T)/T of at most 0, or ``at_most``."""
+    """Decorate a row that claims its title: a combination of E Reg(T)/T is at most 0, or at most
+    ``at_most``."""
     chosen = {"at_most": 0, "quantity": "largest combination of E Reg(T)/T", "kind": "utility"}
     return evidence(rows, id, source, **(chosen | options))

@@ -14,9 +14,9 @@ __all__ = ["Table", "final_figure", "regret_table", "time_figure"]
 #: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
 Table = Mapping[tuple[str, ExactLike], RegretRuns]
 
-#: Where curves over time begin: the first rounds play the arms in turn and tell nothing.
+#: The round at which curves over time begin. The first rounds play the arms in turn and carry no information.
 FIRST_ROUND = 100
-#: What they call the instances.
+#: Names of the instances in the figures.
 ENVIRONMENTS: Mapping[str, str] = {
     "easy": "Easy instances",
     "hard": "Hard instances",
@@ -33,7 +33,7 @@ def _epsilons(found: Table) -> list[ExactLike]:
 
 
 def regret_table(figure: int, found: Table) -> plots.Plot:
-    """Reg(T)/T of every curve of a figure: mean and standard error over the instances."""
+    """Return a table of Reg(T)/T for every curve of a figure: mean and standard error over the instances."""
     epsilons = _epsilons(found)
     first = next(iter(found.values()))
     horizon = int(first.checkpoints[-1])
@@ -46,12 +46,12 @@ def regret_table(figure: int, found: Table) -> plots.Plot:
         title=f"{where}: 10⁵ · Reg(T)/T at T = {horizon:,} (figure {figure})",
         columns=["algorithm", *(f"ε = {epsilon}" for epsilon in epsilons)],
         rows=rows,
-        note=f"mean ± standard error of {len(first.final)} runs; the errors describe, verdicts rest on bets",
+        note=f"mean ± standard error of {len(first.final)} runs (descriptive only; verdicts rest on bets)",
     )
 
 
 def time_figure(figure: int, found: Table, epsilon: ExactLike) -> plots.Plot:
-    """Reg(t)/t against t at one epsilon."""
+    """Plot Reg(t)/t against t at one epsilon."""
     return over_time(
         {name: found[key, epsilon] for key, name in _labels(figure).items()},
         title=f"{ENVIRONMENTS[FIGURES[figure].environment]}, ε = {epsilon}: regret per round",

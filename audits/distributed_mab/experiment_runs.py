@@ -1,8 +1,8 @@
 """Runs of the experiments for a verdict: cells, caps, and bounds on linear combinations of mean regrets.
 
 A claim such as "E R(A) <= 3/2 E R(B)" is a combination of means that is at most a number. Runs are paired:
-run r plays the same instance in every cell of an environment, drawn from the environment's instances, so that
-a mean over runs is a mean over instances and rewards.
+run r plays the same instance in every cell of an environment, drawn from the environment's instances, so a
+mean over runs is a mean over instances and rewards.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ Combination = Sequence[tuple[float, Cell]]
 
 
 def _model(environment: str) -> RewardModel:
-    """The instances that runs are drawn from."""
+    """Return the instances from which runs are drawn."""
     if environment == "corner":
         return corner_arms()
     return instances(environment, runs=1 if environment == "diamonds" else 20)
 
 
 def corner_arms() -> RewardLevels:
-    """One arm with Bernoulli(1/2) rewards, nine that never pay: the noisy sums of these sit at the end of the
-    analyzer's window."""
+    """Return one arm with Bernoulli(1/2) rewards and nine that never pay. The noisy sums of the nine lie at
+    the end of the analyzer's window."""
     return bernoulli_arms([[0.5] + [0.0] * 9])
 
 
 def regrets(run: Run, cell: Cell, *, runs: int) -> Floats:
-    """Reg(T)/T of ``runs`` independent runs, each on an instance drawn from those of the cell.
+    """Return Reg(T)/T of ``runs`` independent runs, each on an instance drawn from the cell's instances.
 
-    Run r has the same instance in every cell of an environment. The seed depends on the run and the cell, not
-    on the row that asks, and rows of one process share results.
+    Run r has the same instance in every cell of an environment. The seed depends on the run and the cell but
+    not on the calling row, so rows of one process share results.
     """
     return _regrets(replace(run, row_id="CZ23-E"), cell, runs)
 
@@ -85,7 +85,7 @@ def _regrets(run: Run, cell: Cell, runs: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def cut(cell: Cell) -> Cut:
-    """The cut of a cell, in units of Reg(T)/T."""
+    """Return the cap of a cell, in units of Reg(T)/T."""
     found = cut_of(
         cell.competitor,
         _model(cell.environment),
@@ -97,7 +97,8 @@ def cut(cell: Cell) -> Cut:
 
 
 def decided(run: Run, combinations: Sequence[Combination], *, runs: int) -> tuple[Estimate, list[str]]:
-    """Bounds on the largest of the combinations, all at the row's level together, and what was measured."""
+    """Bound the largest of the combinations, all jointly at the row's significance level, and describe the
+    measurements."""
     bounds, notes = [], []
     level = run.alpha / len(combinations)
     for combination in combinations:

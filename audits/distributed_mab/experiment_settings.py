@@ -1,11 +1,11 @@
 """The experiments of Chowdhury and Zhou (ICLR 2023), section 6 and appendix J, as tables of numbers.
 
-K = 10 arms, 20 instances; the means of instance r come from numpy's legacy generator with seed r (as in the
-authors' code), uniform in [0.25, 0.75] (easy, T = 10^6) or [0.45, 0.55] (hard, T = 10^7); rewards are
-Gaussians of deviation 0.1 projected to [0, 1]; p = 0.1; batches grow by η = 4, in figure 4 by 2. The paper
-prints no numbers.
+There are K = 10 arms and 20 instances. The means of instance r come from numpy's legacy generator with seed r
+(as in the authors' code), uniform in [0.25, 0.75] (easy, T = 10^6) or [0.45, 0.55] (hard, T = 10^7). Rewards
+are Gaussians of deviation 0.1 projected to [0, 1], and p = 0.1. Batches grow by η = 4, in figure 4 by 2. The
+paper prints no numbers.
 
-Its learning-to-rank data cannot be passed on; ``diamond_arms`` is the same construction from a table that
+Its learning-to-rank data cannot be redistributed. ``diamond_arms`` is the same construction from a table that
 can: clusters as arms, graded quality as reward (``benchmarks/rebuild_diamonds.py``).
 """
 
@@ -77,32 +77,31 @@ FIGURES: Mapping[int, _Figure] = {
 
 
 def instances(environment: str, *, runs: int = 20, n_arms: int = 10) -> RewardModel:
-    """``easy``, ``hard`` or ``diamonds``: ``runs`` instances (of ``n_arms`` arms, if they are drawn).
+    """Return ``runs`` instances of ``easy``, ``hard`` or ``diamonds`` (with ``n_arms`` arms, if they are
+    drawn).
 
     The diamonds' instances are the arms of ``diamond_arms`` in different orders.
     """
     if environment == "diamonds":
         return _shuffled(diamond_arms(runs=runs))
     if environment not in _WIDTHS:
-        raise InvalidParameterError(
-            f"environment must be one of {sorted(HORIZONS)}, got {environment!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"environment must be one of {sorted(HORIZONS)}, got {environment!r}.")
     width = _WIDTHS[environment]
     uniforms = [np.random.RandomState(run).rand(n_arms) for run in range(runs)]
     return ClippedGaussians(0.5 - width / 2 + width * np.array(uniforms), deviation=0.1)
 
 
 def _shuffled(model: RewardLevels) -> RewardLevels:
-    """The same arms in an order of its own for every run: a batch plays them in turn, and best first would
-    flatter its beginning."""
+    """Return the same arms in a different order for every run. A batch plays them in turn, and a best-first
+    order would favour its beginning."""
     runs, n_arms, _ = model.chances.shape
     orders = np.array([np.random.RandomState(run).permutation(n_arms) for run in range(runs)])
     return RewardLevels(model.levels, np.take_along_axis(model.chances, orders[..., None], axis=1))
 
 
 def diamond_arms(*, runs: int = 1) -> RewardLevels:
-    """Clusters of diamonds as arms, best first; reward = grade of the cut / 4. The same instance in every
-    run."""
+    """Return clusters of diamonds as arms, best first. Reward = grade of the cut / 4. Every run has the same
+    instance."""
     table = json.loads(_DATA.read_text())
     counts = np.array(table["counts"], dtype=np.float64)
     last = len(table["grades"]) - 1
@@ -114,9 +113,9 @@ def diamond_arms(*, runs: int = 1) -> RewardLevels:
 def figure_table(
     figure: int, *, seed: Seed, runs: int = 20, horizon: int | None = None
 ) -> dict[tuple[str, ExactLike], RegretRuns]:
-    """All curves of one figure: (label, epsilon) -> regret of every instance.
+    """Return all curves of one figure: (label, epsilon) -> regret of every instance.
 
-    ``figure`` is a key of ``FIGURES``; ``horizon`` replaces the paper's.
+    ``figure`` is a key of ``FIGURES``. ``horizon`` replaces the paper's horizon.
     """
     if figure not in FIGURES:
         raise InvalidParameterError(

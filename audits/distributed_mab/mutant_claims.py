@@ -1,4 +1,5 @@
-"""What a mutant's author would claim, what its proof declares, and what shows that it is wrong."""
+"""The claim that a mutant's author would make, the accounting that its proof declares, and the evidence that
+it is wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 
 
 def claim_of(mechanism: Mechanism) -> PrivacyClaim:
-    """The theorem's claim at ε = 9/10, in the server's view; s = 10, and T = 64 in ξ."""
+    """Return the theorem's claim at ε = 9/10, in the server's view, with s = 10 and T = 64 in ξ."""
     view = View.of(SERVER)
     if mechanism == "skellam":
         budget = theorem_2_final(2, EPSILON, Fraction(SCALE_FACTOR))
@@ -45,7 +46,7 @@ def claim_of(mechanism: Mechanism) -> PrivacyClaim:
 
 
 def target_of(make: Make, mechanism: Mechanism, *, releases: int = 1) -> Target:
-    """The protocol in Algorithm 1, with the accounting that its proof declares."""
+    """Return the protocol in Algorithm 1, with the accounting that its proof declares."""
     return Target(
         program=program_of(make, mechanism),
         epsilon=EPSILON,
@@ -56,7 +57,8 @@ def target_of(make: Make, mechanism: Mechanism, *, releases: int = 1) -> Target:
 
 
 def divergence_witness_of(target: Target, pairs: list[Neighbours], claim: PrivacyClaim) -> Witness | None:
-    """The largest divergence that the pairs give; ``None`` for a pure claim, or where nothing moves."""
+    """Return the largest divergence over the pairs. Return ``None`` for a pure claim, or if no site is
+    affected."""
     if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
         return None
     moved = [shifted_noise(target.program, pair, seed=0) for pair in pairs]
@@ -65,8 +67,9 @@ def divergence_witness_of(target: Target, pairs: list[Neighbours], claim: Privac
 
 
 def sum_distance(make: Make, *, users: int, reward: float) -> tuple[Any, Any]:
-    """Balls: the total variation distance between the decoded sum of a batch and Theorem 1's distribution,
-    and the probability of an error above τ/g in the noisy sum (for a reward on the grid of 1/g)."""
+    """Return two balls: the total variation distance between the decoded sum of a batch and Theorem 1's
+    distribution, and the probability of an error above τ/g in the noisy sum (for a reward on the grid of
+    1/g)."""
     sheet = REFERENCES["polya"].sheet(users)
     g, rewards = sheet.precision, [reward] * users
     distribution, left_out = enumerated_sum(make(REFERENCES["polya"].sheet, None)(users), rewards, g)

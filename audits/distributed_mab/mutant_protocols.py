@@ -1,6 +1,6 @@
 """Five mechanisms whose batch protocols are broken on purpose, at one budget, and Algorithm 1 around them.
 
-``mechanisms.broken_protocols`` has the mistakes, ``mutant_register`` names them and says how each is caught.
+``mechanisms.broken_protocols`` has the mistakes. ``mutant_register`` has their names and how each is caught.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "program_of",
 ]
 
-#: Every mutant claims this ε; Theorems 4 to 6 need ε < 1. With it g = 2, 2, 3 for batches of 2, 4, 8 users.
+#: Every mutant claims this ε. Theorems 4 to 6 need ε < 1. With it, g = 2, 2, 3 for batches of 2, 4, 8 users.
 EPSILON = Fraction(9, 10)
 FAILURE_PROB = Fraction(1, 64)
 #: s of the Skellam and discrete Gaussian variants, as in the paper's experiments.
@@ -41,7 +41,7 @@ _NAMES: dict[Mechanism, str] = {
     "gaussian": "dist_cdp_se",
 }
 
-#: The correct variants that the mutants are made from.
+#: The correct variants from which the mutants are made.
 REFERENCES: dict[Mechanism, Variant] = {
     mechanism: variant(name, epsilon=EPSILON, failure_prob=FAILURE_PROB, scale_factor=SCALE_FACTOR)
     for mechanism, name in _NAMES.items()
@@ -49,7 +49,8 @@ REFERENCES: dict[Mechanism, Variant] = {
 
 
 def program_of(make: Make, mechanism: Mechanism, *, grid: int | None = 1) -> Program:
-    """``program(coins, data)`` for rewards (T, K): the reference's Algorithm 1 around a mutant's sums."""
+    """Return ``program(coins, data)`` for rewards (T, K): the reference's Algorithm 1 around a mutant's
+    sums."""
     chosen = REFERENCES[mechanism]
 
     def program(coins: Coins, data: Any) -> Any:

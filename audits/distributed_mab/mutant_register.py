@@ -1,14 +1,14 @@
-"""The mutants of the distributed protocols by name, with what is wrong and how each must be caught.
+"""The mutants of the distributed protocols by name, with the mistake and the evidence that must catch each.
 
-``caught`` is the least that an audit finds:
+``caught`` is the evidence that an audit must find at least:
 
 * ``loss``: a transcript of the server whose loss exceeds ε;
-* ``leak``: something shown depends on the data without fresh noise;
+* ``leak``: an output depends on the data without fresh noise;
 * ``divergence``: the Rényi divergence of the first batch's aggregates exceeds the theorem's;
 * ``distribution``: privacy holds and the decoded sum is wrong.
 
-Of the mistakes that every audit has to know, a level count off by one does not exist here, for there are no
-trees: the length of a batch takes its place (``overlapping-batches``, ``one-user-more``).
+A standard mistake, a level count off by one, cannot occur here because there are no trees. The length of a
+batch takes its place (``overlapping-batches``, ``one-user-more``).
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ from dpaudit.reference.mechanisms.broken_protocols import (
 
 __all__ = ["ARITHMETIC", "HARMLESS", "PRIVACY", "Catch", "Harmless", "Mutant"]
 
-Catch = Literal["loss", "leak", "divergence", "law"]
+Catch = Literal["loss", "leak", "divergence", "distribution"]
 ONE_LESS, SHARED = "sensitivity-g-1", "shared-noise"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A broken protocol: ``about`` says how. It shows within ``horizon`` rounds when the reward of round
-    ``record`` changes; ``late`` marks a mistake that shows only once an arm can be eliminated.
+    """A broken protocol. ``about`` describes the mistake. It is visible within ``horizon`` rounds if the
+    reward of round ``record`` changes. ``late`` marks a mistake that is visible only once an arm can be
+    eliminated.
     """
 
     mechanism: Mechanism
@@ -71,7 +72,7 @@ class Mutant:
 
 @dataclass(frozen=True, kw_only=True)
 class Harmless:
-    """A change of Dist-DP-SE that leaves every transcript's loss at ε or below."""
+    """A change of Dist-DP-SE that keeps every transcript's loss at ε or below."""
 
     about: str
     make: Make
@@ -79,15 +80,15 @@ class Harmless:
 
 
 def _everywhere(mechanism: Mechanism) -> dict[str, Mutant]:
-    """The mutants that every mechanism has. Concentrated notions have no largest loss: they are caught by a
-    divergence."""
+    """Return the mutants that every mechanism has. Concentrated notions have no largest loss, so a divergence
+    catches these mutants."""
     numeric: Catch = "loss" if mechanism in ("polya", "central", "local") else "divergence"
     noisy = (_WRONG_SCALE[numeric], *_WRONG_SENSITIVITY, ("wrong-n", *_WRONG_N[mechanism]), *_WRONG_BATCHES)
     rows = [(*row, numeric) for row in noisy] + [(*row, _LEAK) for row in _SHOWN]
     special: dict[str, dict[str, int]] = {
-        # g is 2 for 2 and 4 users, where g - 1 is half of g: look at a batch of 8 as well
+        # g is 2 for 2 and 4 users, so g - 1 is half of g: a batch of 8 tells the two apart
         ONE_LESS: {"horizon": 29, "record": 12} if numeric == "loss" else {},
-        # the second arm's first user: what precedes the leak has the same distribution on both sides
+        # the second arm's first user: all outputs before the leak have the same distribution on both inputs
         SHARED: {"record": 2} if mechanism == "gaussian" else {},
     }
     return {
@@ -143,7 +144,7 @@ _WRONG_N: dict[Mechanism, tuple[str, Make]] = {
     # The server's noise depends on n through g alone, a local user's should not depend on n at all.
     "central": ("noise for the last batch's g", scale_of_half_the_batch),
     "local": (
-        "each message with a share of 1/n, as if only their sum were seen",
+        "each message with a share of 1/n, as if the server saw only their sum",
         noise(one_share(EPSILON)),
     ),
 }
@@ -183,15 +184,27 @@ PRIVACY: dict[str, Mutant] = {
 
 #: Mutants that keep privacy and break the decoded sum.
 ARITHMETIC: dict[str, Mutant] = {
-    "no-correction": _polya("the analyzer without the underflow correction", computed(uncorrected), "law"),
-    "centred-residues": _polya("everything above m/2 is taken for negative", computed(centred), "law"),
-    "no-margin": _polya("the modulus n g + 1, without the margin 2τ", computed(no_room_for_noise), "law"),
-    "rounding-down": _polya("rewards rounded down, without the coin", computed(plain, floor=True), "law"),
-    "saturating": _polya("messages clipped to [0, g], not reduced modulo m", computed(saturating), "law"),
-    "last-batch-n": _polya("shares for the last batch's n", shares_for(lambda users: users // 2), "law"),
+    "no-correction": _polya(
+        "the analyzer without the underflow correction", computed(uncorrected), "distribution"
+    ),
+    "centred-residues": _polya(
+        "everything above m/2 is treated as negative", computed(centred), "distribution"
+    ),
+    "no-margin": _polya(
+        "the modulus n g + 1, without the margin 2τ", computed(no_room_for_noise), "distribution"
+    ),
+    "rounding-down": _polya(
+        "rewards rounded down, without the coin", computed(plain, floor=True), "distribution"
+    ),
+    "saturating": _polya(
+        "messages clipped to [0, g], not reduced modulo m", computed(saturating), "distribution"
+    ),
+    "last-batch-n": _polya(
+        "shares for the last batch's n", shares_for(lambda users: users // 2), "distribution"
+    ),
 }
 
-#: What is caught here is the audit's mistake.
+#: Correct variants. An audit that catches one of them is wrong.
 HARMLESS: dict[str, Harmless] = {
     "in-halves": Harmless(
         about="shares drawn in two halves, users in reverse",

@@ -1,7 +1,8 @@
-"""Privacy of one batch's aggregate under pure DP: the sheets' noise, its certificates and exact losses.
+"""Privacy of one batch's aggregate under pure DP: the noise of each parameter sheet, its certificates and
+exact losses.
 
-The server sees (Σ x̂ + noise) mod m. Rounding and the other users only average, the modulus only
-post-processes; what decides is the distribution of the noise against a shift of at most g.
+The server sees (Σ x̂ + noise) mod m. Rounding and the other users only average, and the modulus only
+post-processes. The privacy loss is therefore determined by the noise distribution and its shift by at most g.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ HORIZON = 2**20
 
 
 def batch_sheet(users: int, epsilon: Fraction) -> Sheet:
-    """Theorem 1's parameters for a batch, p = 1/T, T = 2^20."""
+    """Return Theorem 1's parameters for a batch, p = 1/T, T = 2^20."""
     return polya_sheet(users=users, epsilon=epsilon, tail_prob=Fraction(1, HORIZON))
 
 
 def laplace_batches(epsilon: Fraction, function: str) -> Proof:
-    """Every batch size of a horizon of 2^20, with the sheet's g: disjoint users, so the largest cost
-    counts."""
+    """Compose every batch size of a horizon of 2^20, with the sheet's g. Users are disjoint, so the total is
+    the largest cost."""
     parts = []
     for users in BATCHES:
         g = batch_sheet(users, epsilon).precision
@@ -59,7 +60,7 @@ def laplace_batches(epsilon: Fraction, function: str) -> Proof:
 
 
 def largest_log_ratio(distribution: WrappedMod, neighbour: WrappedMod) -> Any:
-    """max over residues y and both directions of log P(y)/P'(y), as a ball."""
+    """Return the largest log P(y)/P'(y) over residues y and both directions, as a ball."""
     worst = arb(0)
     for y in range(distribution.modulus):
         worst = worst.max(abs(distribution.logp_ball(y) - neighbour.logp_ball(y)))
@@ -67,7 +68,7 @@ def largest_log_ratio(distribution: WrappedMod, neighbour: WrappedMod) -> Any:
 
 
 def worst_shift(sheet: Sheet, noise: Any, epsilon: Fraction) -> Any:
-    """The largest log-ratio over all residues and all shifts 1, ..., g, over ε."""
+    """Return the largest log-ratio over all residues and all shifts 1, ..., g, divided by ε."""
     distribution = WrappedMod(noise, modulus=sheet.modulus)
     logs = [distribution.logp_ball(y) for y in range(distribution.modulus)]
     worst = arb(0)
@@ -78,8 +79,8 @@ def worst_shift(sheet: Sheet, noise: Any, epsilon: Fraction) -> Any:
 
 
 def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
-    """The aggregate of all present users' zeros against one reward of 1, at the outcome ŷ = 0, wraps
-    included."""
+    """Return the witness at the outcome ŷ = 0, wraps included: all present users' rewards are 0, or one of
+    them is 1."""
     sheet = batch_sheet(users, Fraction(claim.epsilon))
     here, there = (sheet.aggregate_distribution(total, present=present) for total in (0, sheet.precision))
     site = WitnessSite(
@@ -87,7 +88,7 @@ def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
     )
     with precision(256):
         bound = lower_short(site.loss_ball())
-    rewards = np.zeros((2, present), dtype=int)  # of the users who are there
+    rewards = np.zeros((2, present), dtype=int)  # of the users who are present
     rewards[1, 0] = 1
     return Witness(
         quantity="epsilon",
@@ -100,6 +101,6 @@ def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
 
 
 def present_proof(users: int, present: int, epsilon: Fraction) -> Proof:
-    """What does hold when ``present`` of ``users`` add their share."""
+    """Certify the bound that holds if ``present`` of ``users`` add their share."""
     g = batch_sheet(users, epsilon).precision
     return polya_noise(sensitivity=g, scale=g / epsilon, share=Fraction(present, users))

@@ -1,4 +1,4 @@
-"""What the rows on whole protocols share: their audit, and the lines that no history can enter."""
+"""Shared parts of the rows on whole protocols: their audit, and the lines that no history can enter."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 
-#: Lines that no history can enter, for they belong to other public parameters.
+#: Lines that no history can enter, because they belong to other public parameters.
 PUBLIC_CHOICES = {
     **GAME,
     **PROTOCOL,
     **PARTICIPATION,
     "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
-    "BatchProtocol._local": "many runs at once, which no audit makes",
+    "BatchProtocol._local": "many runs in one call, which no audit makes",
     "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",
     "ceiling": "more digits for a margin near an integer, a public number",
     "total_noise": "the family of the shares is a public parameter; the other families' lines",
@@ -55,10 +55,10 @@ def protocol_audit(
     seen_by: Principal = SERVER,
     more: Callable[[Run], Sequence[Evidence]] | None = None,
 ) -> PrivacyAudit:
-    """The audit of one variant (``distributed_elimination.NAMES``) with p = 1/T, as the theorems set it.
+    """Return the audit of one variant (``distributed_elimination.NAMES``) with p = 1/T, as in the theorems.
 
-    The users of ``rounds`` (and of ``more_rounds``, in the full profile) change on each of ``backgrounds``;
-    ``ways`` are the steered histories (``steered``); ``site`` is what a user's reward enters.
+    The users of ``rounds`` (and of ``more_rounds``, in the full profile) change on each of ``backgrounds``.
+    ``ways`` are the steered histories (``steered``). ``site`` is the site that a user's reward affects.
     """
     budget = Fraction(epsilon)
     chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon))

@@ -1,4 +1,4 @@
-"""The budget of Theorem 2 that Lemma 10 turns into (ε, δ)-DP."""
+"""Find the budget of Theorem 2 that Lemma 10 converts to (ε, δ)-DP."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["best_order", "converted_renyi", "renyi_budget"]
 
 
 def best_order(epsilon: float, delta: float) -> int:
-    """The integer order at which Lemma 10's expression for ε(α) = αε²/2 is least, in floats."""
-    # Without the term log(1/α) the minimum is at 1 + √(2 log(1/δ))/ε; that term moves it down.
+    """Return the integer order at which Lemma 10's expression for ε(α) = αε²/2 is smallest, in floats."""
+    # Without the term log(1/α) the minimum is at 1 + √(2 log(1/δ))/ε. The term lowers it.
     last = 3 + round(math.sqrt(2 * math.log(1 / delta)) / epsilon)
     orders = np.arange(2, max(3, last) + 1, dtype=np.float64)
     values = orders * epsilon**2 / 2 - np.log(orders * delta) / (orders - 1) + np.log1p(-1 / orders)
@@ -27,7 +27,8 @@ def best_order(epsilon: float, delta: float) -> int:
 
 
 def converted_renyi(epsilon: Fraction, delta: Fraction, scale: int) -> Any:
-    """Lemma 10 on Theorem 2's ε(α) at the best integer order or one beside it, as a ball."""
+    """Return Lemma 10's expression for Theorem 2's ε(α) at the best integer order or an adjacent order, as a
+    ball."""
     centre = best_order(float(epsilon), float(delta))
     values = [
         converted(ball(theorem_2_final(order, epsilon, Fraction(scale))), Fraction(order), delta)
@@ -38,9 +39,9 @@ def converted_renyi(epsilon: Fraction, delta: Fraction, scale: int) -> Any:
 
 @lru_cache(maxsize=64)
 def renyi_budget(epsilon: Fraction, delta: Fraction, *, scale: int) -> Fraction:
-    """The largest budget of Theorem 2, to three digits, that Lemma 10 turns into (ε, δ)-DP.
+    """Return the largest budget of Theorem 2, to three digits, that Lemma 10 converts to (ε, δ)-DP.
 
-    Raises ``InvalidParameterError`` where none is found between ε/1000 and 1000 ε.
+    Raise ``InvalidParameterError`` if there is none between ε/1000 and 1000 ε.
     """
     low, high = -3.0, 3.0
     for _ in range(14):

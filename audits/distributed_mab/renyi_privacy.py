@@ -23,13 +23,13 @@ __all__ = [
 
 
 def lemma_3(order: int, shift: int, variance: Fraction) -> Fraction:
-    """αΔ²/(2σ²) + min{((2α-1)Δ² + 6Δ)/(4σ⁴), 3Δ/(2σ²)}."""
+    """Return αΔ²/(2σ²) + min{((2α-1)Δ² + 6Δ)/(4σ⁴), 3Δ/(2σ²)}."""
     first = Fraction((2 * order - 1) * shift**2 + 6 * shift) / (4 * variance**2)
     return Fraction(order * shift**2) / (2 * variance) + min(first, Fraction(3 * shift) / (2 * variance))
 
 
 def skellam_witness(claim: RenyiDP, variance: Fraction, shift: int, modulus: int | None = None) -> Witness:
-    """The exact divergence of the pair with shift Δ, at the claim's order."""
+    """Return the exact divergence of the pair with shift Δ, at the claim's order."""
     text = f"Skellam noise of variance {variance} against itself shifted by {shift}"
     return divergence_witness(
         claim, "skellam", shift=shift, variance=variance, modulus=modulus, description=text
@@ -37,26 +37,26 @@ def skellam_witness(claim: RenyiDP, variance: Fraction, shift: int, modulus: int
 
 
 def theorem_2_batch(order: int, epsilon: Fraction, s: Fraction, n: int) -> Any:
-    """ε_n(α) = αε²/2 + min{(2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2}), 3ε²/(2s sqrt n)}, as a ball."""
+    """Return ε_n(α) = αε²/2 + min{(2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2}), 3ε²/(2s sqrt n)}, as a ball."""
     root = ball(n).sqrt()
     first = ball((2 * order - 1) * epsilon**2 / (4 * s**2 * n)) + ball(3 * epsilon / (2 * s**3 * n)) / root
     return ball(order * epsilon**2 / 2) + first.min(ball(3 * epsilon**2 / (2 * s)) / root)
 
 
 def theorem_2_final(order: int, epsilon: Fraction, s: Fraction) -> Fraction:
-    """ε(α) = αε²/2 + min{(2α-1)ε²/(4s²) + 3ε/(2s³), 3ε²/(2s)}."""
+    """Return ε(α) = αε²/2 + min{(2α-1)ε²/(4s²) + 3ε/(2s³), 3ε²/(2s)}."""
     first = (2 * order - 1) * epsilon**2 / (4 * s**2) + 3 * epsilon / (2 * s**3)
     return order * epsilon**2 / 2 + min(first, 3 * epsilon**2 / (2 * s))
 
 
 def skellam_batch(epsilon: Fraction, s: Fraction, n: int) -> tuple[int, Fraction]:
-    """g and the aggregate's variance g²/ε² of Theorem 2's sheet."""
+    """Return g and the aggregate's variance g²/ε² of Theorem 2's sheet."""
     g = rounded_up_root(s * epsilon, n)
     return g, g**2 / epsilon**2
 
 
 def skellam_batches(epsilon: Fraction, s: Fraction) -> Proof:
-    """The aggregates of the batches of 2, 4, ..., 64 users, at disjoint positions."""
+    """Compose the aggregates of the batches of 2, 4, ..., 64 users, at disjoint positions."""
     parts = []
     for n in (2, 4, 8, 16, 32, 64):
         g, variance = skellam_batch(epsilon, s, n)

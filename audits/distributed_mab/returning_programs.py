@@ -1,7 +1,7 @@
-"""Returning users, run through the coins: one user's rewards enter several batches (appendix I).
+"""Returning users, as programs of ``coins``: one user's rewards enter several batches (appendix I).
 
-The data are users, not rounds: a public schedule says who plays in each round, and a changed user changes the
-rewards of all rounds that are theirs. Assumption 2 allows at most B batches, and one round in each.
+The records are users, not rounds. A public schedule assigns a user to each round, and a changed user changes
+the rewards of all their rounds. Assumption 2 allows at most B batches, and one round in each.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ __all__ = [
 ]
 
 EPSILON = Fraction(1)
-#: B, how many batches a returning user joins.
+#: B, the number of batches that a returning user joins.
 BATCHES = 2
-#: Two arms and l(b) = 7^b: batch 1 is rounds 0 to 13, batch 2 rounds 14 to 111; then an arm can go out.
+#: Two arms and l(b) = 7^b: batch 1 is rounds 0 to 13, batch 2 rounds 14 to 111. Then an arm can be
+#: eliminated.
 GROWTH, FIRST, HORIZON = 7, 14, 116
-#: Who plays in each round: the seven users of arm 1 in batch 1 come back as the first seven of batch 2.
+#: The user of each round. The seven users of arm 1 in batch 1 return as the first seven of batch 2.
 SCHEDULE: tuple[int, ...] = (*range(FIRST), *range(GROWTH), *range(FIRST, HORIZON - GROWTH))
 
 DOMAIN = f"a user's rewards in [0, 1], in at most {BATCHES} batches, once in each"
@@ -58,13 +59,14 @@ ASSUMPTION_2 = (
 
 
 def batches_of(user: int, schedule: Sequence[int] = SCHEDULE) -> list[int]:
-    """The batches that ``user`` plays in, while both arms stay in: 1 for rounds before ``FIRST``, then 2."""
+    """Return the batches in which ``user`` plays while both arms are active: 1 for rounds before ``FIRST``,
+    then 2."""
     return [1 if t < FIRST else 2 for t, who in enumerate(schedule) if who == user]
 
 
 def returning_program(rounds: Program, schedule: Sequence[int] = SCHEDULE) -> Program:
-    """``rounds``, a program on potential outcomes (T, K), as one on users (U, K): round t is played with the
-    rewards of user ``schedule[t]``."""
+    """Turn ``rounds``, a program on potential outcomes (T, K), into a program on users (U, K). Round t uses
+    the rewards of user ``schedule[t]``."""
     players = np.array(schedule)
 
     def run(coins: Coins, users: NDArray[Any]) -> Decisions:
@@ -75,7 +77,8 @@ def returning_program(rounds: Program, schedule: Sequence[int] = SCHEDULE) -> Pr
 
 
 def returning_pairs() -> list[Neighbours]:
-    """A user who plays in both batches, and one who plays once, go from 0 to 1."""
+    """Return two pairs: the rewards of a user who plays in both batches, or of a user who plays once, change
+    from 0 to 1."""
     users = np.zeros((max(SCHEDULE) + 1, 2))
     one = users.copy()
     one[0] = 1.0  # plays in both batches
@@ -88,11 +91,12 @@ def returning_pairs() -> list[Neighbours]:
 
 
 def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
-    """The claim that a user loses at most ``total``, with ``touches`` aggregates declared."""
+    """Return the claim that a user's loss is at most ``total``, with ``touches`` affected aggregates
+    declared."""
     chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
     batch = compose_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON))
-    ways = {"arm 2 goes out": lambda k: k % 2 == 0, "arm 1 goes out": lambda k: k % 2 == 1}
+    ways = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
     return PrivacyAudit(
         domain=Values(0, 1),
         claim=PureDP(

@@ -1,4 +1,4 @@
-"""A user who takes part in up to B batches: exact losses."""
+"""Exact losses of a user who participates in up to B batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["returning_witness"]
 
 
 def returning_witness(claim: PureDP, batches: int, epsilon: Fraction) -> Witness:
-    """All aggregates at 0, all rewards 0 or all of one user's rewards 1."""
+    """Return the witness at which all aggregates are 0: all rewards are 0, or all of one user's rewards are
+    1."""
     noise = DiscreteLaplace(scale=4 / epsilon)
     sites = [
         WitnessSite(

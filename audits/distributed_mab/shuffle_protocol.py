@@ -1,5 +1,5 @@
-"""Theorem 3's protocol: its sheet, what its proof adds up, its certificates, one batch and the whole of
-Algorithm 1 with the adversarial and the benign S."""
+"""Theorem 3's protocol: its parameter sheet, the total in its proof, its certificates, and one batch and the
+whole of Algorithm 1 with the adversarial and the benign S."""
 
 from __future__ import annotations
 
@@ -47,24 +47,25 @@ __all__ = [
     "one_arm_wins",
 ]
 
-#: What Theorem 3 lets the server see.
+#: The server's view in Theorem 3.
 ADMISSIBLE = "the output of any (ε/4, q)-relaxation of secure aggregation (Definition 9)"
-#: Of the whole algorithm.
+#: The server's view of the whole algorithm.
 EPSILON = Fraction(1)
 
 
 def _sheet_of(users: int, epsilon: Fraction, noise: ShuffleVariant, *, horizon: int = HORIZON) -> Sheet:
-    """Theorem 3's sheet at p = 1/T, hence p' = 1/(2T)."""
+    """Return Theorem 3's sheet at p = 1/T, hence p' = 1/(2T)."""
     return shuffle_sheet(users=users, epsilon=epsilon, tail_prob=Fraction(1, horizon), variant=noise)
 
 
 def _scale(sheet: Sheet, epsilon: Fraction, noise: ShuffleVariant) -> Fraction:
-    """Of a batch's total noise: g/ε as printed, g/ε' repaired."""
+    """Return the scale of a batch's total noise: g/ε as printed, g/ε' repaired."""
     return sheet.precision / (epsilon if noise == "printed" else epsilon / 2)
 
 
 def chain_total(n: int, epsilon: Fraction, noise: ShuffleVariant) -> Any:
-    """2 ε̂ + LLR(Σ R(x), Σ R(x')) with the sheet's own noise, wraps included: encodings 0 against g."""
+    """Return 2 ε̂ + LLR(Σ R(x), Σ R(x')) with the sheet's own noise, wraps included, for encodings 0 and
+    g."""
     sheet = _sheet_of(n, epsilon, noise)
     here, there = (
         WrappedMod(sheet.total_noise(), modulus=sheet.modulus, offset=total) for total in (0, sheet.precision)
@@ -76,8 +77,8 @@ def chain_total(n: int, epsilon: Fraction, noise: ShuffleVariant) -> Any:
 
 
 def batches_proof(epsilon: Fraction, noise: ShuffleVariant) -> Proof:
-    """Every batch size of a horizon of 2^20, with any admissible S; who falls into which batch depends on
-    what was shown before."""
+    """Compose every batch size of a horizon of 2^20, with any admissible S. The batch of each user depends on
+    earlier outputs."""
     parts = []
     for sheet in (_sheet_of(users, epsilon, noise) for users in BATCHES):
         scale = _scale(sheet, epsilon, noise)
@@ -99,8 +100,8 @@ def leaky_witness(
     reach: int,
     horizon: int = HORIZON,
 ) -> Witness:
-    """One batch with ``LeakySum`` about the user whose reward changes, the hidden messages summed out; those
-    within ``reach`` + ε noise scales are listed one by one."""
+    """Return one batch with ``LeakySum`` about the user whose reward changes, with the hidden messages summed
+    out. Messages within ``reach`` + ε noise scales are listed one by one."""
     sheet = _sheet_of(users, epsilon, noise, horizon=horizon)
     listed = math.ceil((reach + epsilon) * _scale(sheet, epsilon, noise))
     return mixture_witness(
@@ -114,13 +115,13 @@ def leaky_witness(
 
 
 def carry_sheet(users: int, epsilon: Fraction, noise: ShuffleVariant) -> Sheet:
-    """With a modulus that is small enough to enumerate all messages."""
+    """Return a sheet whose modulus is small enough to enumerate all messages."""
     return _sheet_of(users, epsilon, noise, horizon=2**10)
 
 
 def carry_witness(claim: PureDP, *, users: int, epsilon: Fraction, noise: ShuffleVariant) -> Witness:
-    """All rewards 0 against one reward of 1 under ``CarrySum``: the server sees the residue 0 and the carry
-    0."""
+    """Compare all rewards 0 with one reward of 1 under ``CarrySum``: the server sees the residue 0 and the
+    carry 0."""
     sheet = carry_sheet(users, epsilon, noise)
     protocol = BatchProtocol(sheet=sheet, aggregator=CarrySum(secagg_epsilon=epsilon / 4), grid=1)
     zeros, one = np.zeros(users), np.eye(users)[0]
@@ -133,23 +134,23 @@ def carry_witness(claim: PureDP, *, users: int, epsilon: Fraction, noise: Shuffl
 
 # From below: one event of the whole run
 
-#: Batch and horizon of the program that is summed out: both arms' batches of 2, then of 4 users, and a round.
+#: Batch and horizon of the enumerated program: both arms' batches of 2, then of 4 users, and a round.
 LEAKY, ROUNDS = 4, 13
 
 
 def _chosen(noise: ShuffleVariant) -> Variant:
-    """Algorithm 1 with Theorem 3's protocol at ε = 1, p = 1/2."""
+    """Return Algorithm 1 with Theorem 3's protocol at ε = 1, p = 1/2."""
     return variant(f"shuffle_dp_se/{noise}", epsilon=EPSILON, failure_prob=Fraction(1, 2))
 
 
 def leaky_program(noise: ShuffleVariant) -> Program:
-    """Algorithm 1 with ``LeakySum`` in every batch."""
+    """Return Algorithm 1 with ``LeakySum`` in every batch."""
     return program(_chosen(noise), aggregator=LeakySum(secagg_epsilon=EPSILON / 4), grid=1)
 
 
 class _LeakyOnce:
-    """``LeakySum`` in the first batch of ``LEAKY`` users, perfect aggregation in all others. An
-    ``Aggregator`` for one run; both are admissible, and which batch is which is public."""
+    """An ``Aggregator`` for one run: ``LeakySum`` in the first batch of ``LEAKY`` users, perfect aggregation
+    in all others. Both are admissible, and the choice for each batch is public."""
 
     waiting = True
 
@@ -161,8 +162,9 @@ class _LeakyOnce:
 
 
 def algorithm_witness(claim: PureDP, noise: ShuffleVariant) -> Witness:
-    """Two arms, 13 rounds, LeakySum in arm 1's batch of 4 users; all rewards 0 but that of arm 1 in round 5,
-    the first of this batch, which is 1 or else 0. Every hidden message of the program is summed out."""
+    """Return an event of two arms over 13 rounds, with LeakySum in arm 1's batch of 4 users. All rewards are
+    0, except that the reward of arm 1 in round 5, the first of this batch, is 1 or 0. Every hidden message of
+    the program is summed out."""
     chosen = _chosen(noise)
 
     def run(coins: Coins, data: Any) -> Any:
@@ -183,8 +185,8 @@ def algorithm_witness(claim: PureDP, noise: ShuffleVariant) -> Witness:
 
 
 def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
-    """The history in which arm ``best`` of two has the largest decoded sum of every batch and the other the
-    smallest: the other goes out."""
+    """Return the history in which arm ``best`` of two has the largest decoded sum of every batch and the
+    other arm the smallest. The other arm is eliminated."""
     ways = steered(_chosen(noise), BATCHES, lambda k: k % 2 == best)
     return lambda site, occurrence, distribution: (
         ways(site, occurrence, distribution) if site == "aggregate" else None
@@ -197,8 +199,8 @@ def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
 def failure_bounds(
     chosen: Variant, n: int, *, p: Fraction, mean: Fraction, rewards: Rewards
 ) -> tuple[float, float]:
-    """P(|n_a| > radius at p) in a batch of ``n`` users, from both sides of rounding: with ``GarbledSum`` at
-    q = p', half the p of the sheet, and the most that any (ε̂, p')-relaxation can bring about."""
+    """Return P(|n_a| > radius at p) in a batch of ``n`` users, rounded down and up: with ``GarbledSum`` at q
+    = p', half the p of the sheet, and the largest value under any (ε̂, p')-relaxation."""
     sheet, q, tail, spread = chosen.sheet(n), chosen.failure_prob / 2, chosen.tail(n), math.log(2 / p)
     radius, moved = tail.sigma * math.sqrt(spread) + tail.h * spread, GarbledSum(secagg_error=q).offset(sheet)
     return error_interval(sheet, radius, mean=mean, rewards=rewards, off=q, moved=moved)

@@ -1,7 +1,7 @@
 """Chowdhury, Zhou: "Distributed Differential Privacy in Multi-Armed Bandits" (ICLR 2023).
 
-Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
-claims a file.
+Every claim of the paper as printed. Each refuted claim has a repaired variant. Each file has one group of
+claims.
 """
 
 from audits.distributed_mab.rows import (

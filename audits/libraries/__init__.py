@@ -1,1 +1,1 @@
-"""Mechanisms of public packages, run as they are installed; what is not installed is skipped by name."""
+"""Mechanisms of public packages, run as they are installed. Missing packages are skipped by name."""

@@ -1,4 +1,4 @@
-"""Rows about a package that somebody may have installed.
+"""Rows about packages that may or may not be installed.
 
     @released(rows, "eeprivacy/sum", package="eeprivacy", version="0.0.5", claim=CLAIM)
     def clamped_sum():
@@ -6,11 +6,11 @@
         ...
         return mechanism, pairs
 
-The function imports the package and returns a mechanism with pairs, or what an adapter made. The row runs
-``check`` on it. Runs never verify, so what is right comes out inconclusive. A refutation needs two routes:
-the runs of the installed package, and ``second``, a witness computed from the formula that its source has; it
-enters the row only where the runs refute as well. A package that is missing, or whose source was
-read in another version, is listed with its rows as not looked at.
+The function imports the package and returns a mechanism with pairs, or the result of an adapter. The row runs
+``check`` on it. Runs never verify, so a correct mechanism comes out inconclusive. A refutation needs two
+routes: the runs of the installed package, and ``second``, a witness computed from the formula in its source.
+The witness enters the row only if the runs refute as well. If a package is missing, or its source was read in
+another version, it is listed with its rows as not audited.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpaudit.core.errors import CertificateError, InvalidParameterError, NotAudi
 from dpaudit.core.suite import Group, Outcome, Role, Row, Run
 from dpaudit.suite.words import Words, words_of
 
-if TYPE_CHECKING:  # a suite whose packages are missing must load at once
+if TYPE_CHECKING:  # a suite whose packages are missing must load quickly
     from dpaudit.blackbox.adapters import Adapted
     from dpaudit.core.evidence import Witness
 
@@ -44,7 +44,8 @@ RUNS = (4_000, 40_000)
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A row that is there wherever its package is: what a page about all of them is held against."""
+    """A row that exists if its package is installed. Tests compare the page about all packages with these
+    entries."""
 
     id: str
     package: str
@@ -56,7 +57,7 @@ class Entry:
 
     @property
     def expect(self) -> str:
-        """The verdict to be expected: refuted where there is a second route to it."""
+        """Return the expected verdict: refuted if there is a second route, otherwise inconclusive."""
         return "refuted" if self.second else "inconclusive"
 
 
@@ -80,11 +81,12 @@ def released(
     needs: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``LIB/id`` about ``package``, which was read in ``version``.
+    """Add the row ``LIB/id`` about ``package``, whose source was read in ``version``.
 
-    With ``second`` the row is expected to be refuted, without it to stay open. ``runs``: of a quick and of a
-    full run. ``needs``: modules that the package imports and does not install. ``options`` go to the
-    function, and fill ``{name}`` in its docstring, which holds title, text and notes.
+    The row is expected to be refuted with ``second``, and inconclusive without it. ``runs`` sets the number
+    of runs in the quick and in the full profile. ``needs`` lists modules that the package imports but does
+    not install. ``options`` go to the function, and fill ``{name}`` in its docstring, which has the title,
+    text and notes.
     """
 
     def decorate(function: Function) -> Function:
@@ -112,7 +114,7 @@ def released(
 
 
 def _row(entry: Entry, made: Callable[[], Any], words: Words, found: str, runs: tuple[int, int]) -> Row:
-    """The row of an entry whose package is there, in the version ``found``."""
+    """Return the row of an entry whose package is installed in the version ``found``."""
     notes = list(words.notes)
     if found != entry.version:
         notes.append(f"the row was written for version {entry.version}")
@@ -135,7 +137,7 @@ def _row(entry: Entry, made: Callable[[], Any], words: Words, found: str, runs: 
 
 
 def skipped() -> list[tuple[str, str]]:
-    """Each package with rows that cannot be run here, with the reasons and the names of the rows."""
+    """List each package whose rows cannot run here, with the reasons and the names of the rows."""
     return [
         (package, "; ".join(f"{why}: {', '.join(names)}" for why, names in reasons.items()))
         for package, reasons in _SKIPPED.items()
@@ -143,12 +145,12 @@ def skipped() -> list[tuple[str, str]]:
 
 
 def seeding(function: Callable[[Any], Any]) -> Callable[[Any, np.random.Generator], Any]:
-    """A function of the data that draws from numpy's global generator or from ``random``, both seeded in each
-    call by the generator that the call is given."""
+    """Turn a function that draws from numpy's global generator or from ``random`` into a mechanism. Each call
+    seeds both from its own generator."""
 
     def mechanism(data: Any, rng: np.random.Generator) -> Any:
         seed = int(rng.integers(2**32))
-        np.random.seed(seed)  # noqa: NPY002 (what the packages draw from)
+        np.random.seed(seed)  # noqa: NPY002 (the packages draw from it)
         random.seed(seed)
         return function(data)
 
@@ -156,7 +158,7 @@ def seeding(function: Callable[[Any], Any]) -> Callable[[Any, np.random.Generato
 
 
 def _installed(package: str) -> str:
-    """The installed version, empty for none."""
+    """Return the installed version, or an empty string."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -164,8 +166,9 @@ def _installed(package: str) -> str:
 
 
 def _missing(entry: Entry, found: str, needs: Sequence[str]) -> str:
-    """Why the row cannot be run here, in words; empty where it can. A second route is a formula that was read
-    in one version: of another one nothing is known, so that a refutation would have no second route there."""
+    """Return the reason why the row cannot run here, or an empty string. A second route is a formula that was
+    read in one version. In another version the formula may differ, so a refutation would have no second
+    route."""
     package = entry.package
     if not found:
         return f"{package} is not installed (pip install {package})"
@@ -195,12 +198,13 @@ def _outcome(given: Any, entry: Entry, run: Run, runs: tuple[int, int], notes: S
         record_draws=False,
     )
     notes = [*notes, *said, *(note for note in result.notes if note.startswith("not reproducible"))]
-    if result.not_audited:  # `inconclusive` is what a right mechanism is expected to be: this must not pass
+    # a correct mechanism is expected to be `inconclusive`, so an unaudited one must not pass as correct
+    if result.not_audited:
         raise NotAuditedError(str(result))
     if result.verdict != "refuted":
         withheld = ["the second route is withheld: the runs do not refute the claim"] if second else []
         return Outcome([result.evidence], [*notes, *withheld])
-    notes.append(f"the runs refute it, most by the event {result.event}")
+    notes.append(f"the runs refute it; strongest evidence: the event {result.event}")
     if second is None:
         return Outcome([result.evidence], [*notes, "no second route confirms it: look at the mechanism"])
     return Outcome([result.evidence, _confirming(second, claim)], notes)
@@ -217,7 +221,8 @@ def _confirming(second: Callable[[PrivacyClaim], Witness], claim: PrivacyClaim) 
 
 
 def _read(given: Any, claim: PrivacyClaim) -> tuple[Any, Sequence[Any], Sequence[str]]:
-    """Mechanism, pairs and notes; what an adapter read from the object must be the row's claim."""
+    """Return mechanism, pairs and notes. The claim that an adapter read from the object must be the row's
+    claim."""
     if isinstance(given, tuple):
         mechanism, pairs = given
         return mechanism, pairs, ()

@@ -1,7 +1,7 @@
-"""The second route to a refutation: the probability of one event on both inputs, from a package's formula.
+"""The second route to a refutation: the probability of one event on both inputs, by a package's formula.
 
-Probabilities are balls, or enclosures that are given; the witness is a table of two outcomes, the event and
-the rest.
+Probabilities are exact numbers, balls or given enclosures. The witness is a table of two outcomes, the event
+and its complement.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ BITS = 192
 def event(
     what: str, *, inputs: tuple[Any, Any], p: Callable[[], Probability], q: Callable[[], Probability]
 ) -> Callable[[PrivacyClaim], Witness]:
-    """The route by the event ``what``, of probability ``p()`` on the first input and ``q()`` on the other.
+    """Return the route by the event ``what``, of probability ``p()`` on the first input and ``q()`` on the
+    other.
 
-    Both are computed when asked for, at 192 bits.
+    Both are computed only when needed, at 192 bits.
     """
 
     def route(claim: PrivacyClaim) -> Witness:
@@ -62,28 +63,28 @@ def _rest(ends: Interval) -> Interval:
 
 
 def laplace_tail(distance: Fraction | int, scale: Fraction | int = 1) -> arb:
-    """P(L > distance) for Laplace noise of this scale, distance >= 0."""
+    """Return P(L > distance) for Laplace noise of this scale, distance >= 0."""
     return (-ball(distance) / ball(scale)).exp() / 2
 
 
 def laplaces_apart(gap: Fraction | int, scale: Fraction | int = 1) -> arb:
-    """P(L - L' > gap) for two independent Laplace variates of this scale, gap >= 0: e^-g (2 + g) / 4."""
+    """Return P(L - L' > gap) for two independent Laplace variates of this scale, gap >= 0: e^-g (2 + g) /
+    4."""
     g = ball(gap) / ball(scale)
     return (-g).exp() * (2 + g) / 4
 
 
 def classical_gaussian(inputs: tuple[Any, Any]) -> Callable[[PrivacyClaim], Witness]:
-    """Noise with sigma = sqrt(2 ln(1.25 / delta)) / epsilon for a value that moves by 1 (Dwork and Roth 2014,
-    Theorem A.1, which asks for epsilon < 1): the event of the largest delta, above epsilon sigma^2 + 1/2.
+    """Return the route for noise with sigma = sqrt(2 ln(1.25 / delta)) / epsilon at sensitivity 1 (Dwork and
+    Roth 2014, Theorem A.1, which requires epsilon < 1). The event with the largest delta is a value above
+    epsilon sigma^2 + 1/2.
 
     The claim must be (epsilon, delta)-DP.
     """
 
     def route(claim: PrivacyClaim) -> Witness:
         if not isinstance(claim, ApproxDP):
-            raise InvalidParameterError(
-                f"this route is about (epsilon, delta)-DP, got {claim.type}; pass an ApproxDP claim."
-            )
+            raise InvalidParameterError(f"this route requires an ApproxDP claim, got {claim.type}.")
         epsilon, delta = exact(claim.epsilon), exact(claim.delta)
 
         def above(mean: int) -> arb:
@@ -91,7 +92,7 @@ def classical_gaussian(inputs: tuple[Any, Any]) -> Callable[[PrivacyClaim], Witn
             cut = ball(epsilon) * sigma**2 + ball(Fraction(1, 2))
             return ((cut - mean) / (sigma * arb(2).sqrt())).erfc() / 2
 
-        said = "the noisy value is above ε σ² + 1/2, of the values 1 and 0"
+        said = "the noisy value is above ε σ² + 1/2, for the values 1 and 0"
         return event(said, inputs=inputs, p=lambda: above(1), q=lambda: above(0))(claim)
 
     return route

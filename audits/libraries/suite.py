@@ -1,4 +1,4 @@
-"""Mechanisms of public packages, each held against what its package says of it."""
+"""Mechanisms of public packages, each tested against the claim of its package."""
 
 from __future__ import annotations
 

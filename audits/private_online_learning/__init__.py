@@ -1,1 +1,1 @@
-"""The rows of the private online learning suite, one group of claims a file."""
+"""The rows of the private online learning suite, one group of claims per file."""

@@ -1,9 +1,9 @@
-"""The bandit algorithms' regret against printed rates: rigorous suprema over a grid of (gap, ε, T), and
-simulated corner instances, bounded by bets on min(regret, cap), from below.
+"""Compare the bandit algorithms' regret with the printed rates. Upper side: rigorous suprema over a grid of
+(gap, ε, T). Lower side: simulated corner instances, with bets on min(regret, cap).
 
-An O(.) names no constant: every rate of this paper gets the same round C, ours, and a note says which one
-would do. The bounds on pulls (``pull_bounds``) hold for all instances with such a gap. Logarithms are to base
-2, as in the paper.
+An O(.) names no constant. Every rate of this paper gets the same round C, which we chose, and a note gives
+the constant that would suffice. The bounds on pulls (``pull_bounds``) hold for all instances with an arm of
+the given gap. Logarithms are to base 2, as in the paper.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ __all__ = [
 #: A function of gap, epsilon and horizon.
 Summand = Callable[[float, float, int], float]
 
-#: C of every rate of this paper: a round number, ours.
+#: C of every rate of this paper: a round number that we chose.
 CONSTANT = 1000
 
 
 LATER = full(5, 100, 10**4, 10**5, 10**6, 10**8, 10**10)
-#: ε and T: the ends first.
+#: ε and T, extreme values first.
 BUDGETS = {
     "epsilon": (1e-3, 0.01, 0.25, 1.0, 64.0, 1e6, full(0.1, 0.5, 8.0, 128.0)),
     "horizon": (2, 3, 10, 1000, 2**22, 10**12, only_quick(10**9), LATER),
@@ -64,7 +64,7 @@ GRID = over(gap=(1.0, 0.5, 0.05, 0.01, 1e-4, full(0.99, 0.25, 0.1, 1e-3)), **BUD
 def rate(
     rows: Group, id: str, source: str, who: str, shape: str, where: str = "", **options: Any
 ) -> Callable[[Any], Any]:
-    """Decorator: a row that claims regret at most C times a rate; ``{case}`` in its docstring is ``who:
+    """Decorate a row that claims regret at most C times a rate. ``{case}`` in its docstring becomes ``who:
     regret O(shape)``."""
     claim = RegretRate(
         text=f"{who}: regret <= C ({shape}){where}, C = {CONSTANT} (ours, the paper names none)",
@@ -76,31 +76,32 @@ def rate(
 
 
 def lazy_rate(gap: float, epsilon: float, horizon: float) -> float:
-    """Theorem 3's summand: log T / min{gap, epsilon}."""
+    """Return Theorem 3's summand, log T / min{gap, epsilon}."""
     return math.log2(horizon) / min(gap, epsilon)
 
 
 def hybrid_rate(gap: float, epsilon: float, horizon: float, *, inner: float = 1.0) -> float:
-    """Theorem 5's summand: max{log T / gap, (log T / epsilon) log(inner log T / (epsilon gap))}."""
+    """Return Theorem 5's summand, max{log T / gap, (log T / epsilon) log(inner log T / (epsilon gap))}."""
     log_t = math.log2(horizon)
     return max(log_t / gap, log_t / epsilon * math.log2(inner * log_t / (epsilon * gap)))
 
 
 def minimax_rate(n_arms: int, epsilon: float, horizon: int) -> float:
-    """Theorem 4: sqrt(K T log T) + K log T / epsilon."""
+    """Return Theorem 4's rate, sqrt(K T log T) + K log T / epsilon."""
     log_t = math.log2(horizon)
     return math.sqrt(n_arms * horizon * log_t) + n_arms * log_t / epsilon
 
 
 @cache
 def lazy_pulls(gap: float, epsilon: float, horizon: int) -> float:
-    """Rigorous bound on the expected pulls by Anytime-Lazy-UCB."""
+    """Return a rigorous bound on the expected pulls by Anytime-Lazy-UCB."""
     return lazy_pull_bound(gap=gap, epsilon=epsilon, horizon=horizon)
 
 
 @cache
 def hybrid_pulls(gap: float, epsilon: float, horizon: int) -> float:
-    """Rigorous bound on the expected pulls by Hybrid-UCB, the larger of printed and repaired noise."""
+    """Return a rigorous bound on the expected pulls by Hybrid-UCB: the larger one of printed and repaired
+    noise."""
     return max(
         hybrid_pull_bound(gap=gap, epsilon=epsilon, horizon=horizon, variant="printed"),
         hybrid_pull_bound(gap=gap, epsilon=epsilon, horizon=horizon, variant="repaired"),
@@ -108,7 +109,7 @@ def hybrid_pulls(gap: float, epsilon: float, horizon: int) -> float:
 
 
 def on_grid(run: Run, pulls: Summand, bound: Summand) -> Measured:
-    """The largest gap * pulls / bound over the grid, from a rigorous bound on pulls."""
+    """Return the largest gap * pulls / bound over the grid, from a rigorous bound on pulls."""
     points = [tuple(point.values()) for point in GRID.at(run)]
     worst, where = max((point[0] * pulls(*point) / bound(*point), point) for point in points)
     place = f"gap {where[0]:g}, ε {where[1]:g}, T {where[2]:g}"
@@ -122,8 +123,8 @@ def on_grid(run: Run, pulls: Summand, bound: Summand) -> Measured:
 
 
 def all_gaps(run: Run, grid: Grid, pulls: Callable[..., float], *, extra: float) -> Measured:
-    """The largest regret / Theorem 4's rate over a grid of (n_arms, epsilon, horizon) and ALL gaps, from a
-    bound ``pulls(gap, **point)`` that falls with the gap; ``extra`` is added to every regret."""
+    """Return the largest regret / Theorem 4's rate over a grid of (n_arms, epsilon, horizon) and ALL gaps.
+    The bound ``pulls(gap, **point)`` falls with the gap. ``extra`` is added to every regret."""
     found = []
     for point in grid.at(run):
         worst = worst_gap_regret(partial(pulls, **point), n_arms=point["n_arms"], horizon=point["horizon"])
@@ -142,7 +143,7 @@ def all_gaps(run: Run, grid: Grid, pulls: Callable[..., float], *, extra: float)
 
 Means = tuple[float, ...]
 
-#: Means at the ends, ties, the best arm first, last and in between, tiny and huge epsilon.
+#: Means 0 and 1, ties, the best arm first, last and in between, tiny and huge epsilon.
 INSTANCES: tuple[tuple[Means, str], ...] = (
     ((1.0, 0.0), "1/100"),
     ((0.0, 1.0), "1000000"),
@@ -156,7 +157,7 @@ INSTANCES: tuple[tuple[Means, str], ...] = (
 )
 CHECKPOINTS = (10, 100, 10**3, 10**4, 10**5, 10**6, 2**22, 10**8, 10**10, 10**12)
 
-#: For Hybrid-UCB, which is simulated round by round. The fourth has no regret at all.
+#: For Hybrid-UCB, which is simulated round by round. The fourth instance has no regret.
 HYBRID_INSTANCES: tuple[tuple[Means, str], ...] = (
     ((1.0, 0.0), "8"),
     ((0.0, 1.0), "64"),
@@ -175,21 +176,22 @@ class Simulated(NamedTuple):
     result: RegretRuns
 
     def interval(self, place: int, *, alpha: float) -> Interval:
-        """The expected regret at one of the checkpoints."""
+        """Return a confidence interval of the expected regret at one of the checkpoints."""
         horizon = int(self.result.checkpoints[place])
         cut = VARIANTS[self.name].cut(self.means, epsilon=float(self.epsilon), horizon=horizon)
         return mean_interval(self.result.curves[:, place], cut, alpha=alpha)
 
     def rates(self, rate: Callable[[Means, float, int], float]) -> list[float]:
-        """The rate at each checkpoint."""
+        """Return the rate at each checkpoint."""
         return [rate(self.means, float(self.epsilon), int(t)) for t in self.result.checkpoints]
 
 
 def _against(
     run: Run, groups: Mapping[str, Sequence[Simulated]], rate: Callable[[Means, float, int], float]
 ) -> Measured:
-    """The largest lower confidence bound of regret / rate over all that was simulated and all checkpoints,
-    together at the run's level. The picture has the largest mean of each group."""
+    """Return the largest lower confidence bound of regret / rate over all simulated instances and
+    checkpoints. All bounds hold jointly at the run's significance level. The plot shows the largest mean of
+    each group."""
     items = [item for group in groups.values() for item in group]
     checkpoints = items[0].result.checkpoints.tolist()
     level, best, series = run.alpha / (len(items) * len(checkpoints)), 0.0, []
@@ -233,14 +235,15 @@ def _lazy(means: Means, epsilon: str, runs: int, seed: int) -> Simulated:
 
 
 def lazy_instances(run: Run, summand: Summand) -> Measured:
-    """Anytime-Lazy-UCB against a sum over arms, to T = 10^12."""
+    """Compare simulated Anytime-Lazy-UCB with a sum over arms, to T = 10^12."""
     runs = run.choose(quick=100, full=1000)
     groups = {f"means {means[:5]}, ε = {e}": [_lazy(means, e, runs, run.seed)] for means, e in INSTANCES}
     return _against(run, groups, partial(_summed, summand))
 
 
 def lazy_worst_gap(run: Run) -> Measured:
-    """Anytime-Lazy-UCB against Theorem 4's rate: equal gaps 2^-k, K = 2 and 10, to T = 10^8."""
+    """Compare simulated Anytime-Lazy-UCB with Theorem 4's rate: equal gaps 2^-k, K = 2 and 10, to T =
+    10^8."""
     runs, step = run.choose(quick=60, full=400), run.choose(quick=2, full=1)
     horizons = (10**2, 10**4, 10**6, 10**8)
     groups: dict[str, list[Simulated]] = {}
@@ -257,7 +260,8 @@ def lazy_worst_gap(run: Run) -> Measured:
 
 
 def hybrid_instances(run: Run) -> Measured:
-    """Hybrid-UCB, printed and repaired noise, against Theorem 5's rate, as far as rounds are affordable."""
+    """Compare simulated Hybrid-UCB, printed and repaired noise, with Theorem 5's rate, at the horizons that
+    are affordable."""
     horizon, runs = run.choose(quick=2**11, full=2**16, paper=2**20), run.choose(quick=40, full=60)
     groups = {}
     for variant in ("printed", "repaired"):

@@ -41,13 +41,13 @@ Table = dict[Cell, RegretRuns]
 
 #: The algorithms of the figures, by their names in ``VARIANTS``.
 COMPARED = ("lazy_ucb", "dp_se", "hybrid_ucb/printed", "ucb1")
-#: Those that have no epsilon: their runs serve every cell of a setting.
+#: Algorithms without epsilon. Their runs serve every cell of a setting.
 WITHOUT_EPSILON = frozenset({"ucb1"})
 CELLS: tuple[Cell, ...] = tuple((setting, epsilon) for setting in SETTINGS for epsilon in EPSILONS)
 
 
 class Side(NamedTuple):
-    """One algorithm in one cell, with its runs."""
+    """The runs of one algorithm in one cell."""
 
     algorithm: str
     cell: Cell
@@ -58,7 +58,7 @@ class Side(NamedTuple):
         return int(self.result.checkpoints[-1])
 
     def cut(self) -> Cut:
-        """Where its regret is cut."""
+        """Return the cap on the algorithm's regret in this cell."""
         setting, epsilon = self.cell
         return VARIANTS[self.algorithm].cut(
             SETTINGS[setting], epsilon=float(exact(epsilon)), horizon=self.horizon
@@ -71,15 +71,16 @@ Pair = tuple[Side, Side]
 def pairs(
     left: str, left_runs: Table, right: str, right_runs: Table, cells: Sequence[tuple[Cell, Cell]]
 ) -> list[Pair]:
-    """Two algorithms, each in its cell."""
+    """Two algorithms to compare, each with its cell."""
     return [(Side(left, one, left_runs[one]), Side(right, two, right_runs[two])) for one, two in cells]
 
 
 def experiment(run: Run, algorithm: str, cells: Sequence[Cell], *, horizon: int, runs: int) -> Table:
-    """``runs`` regret runs of an algorithm of ``VARIANTS`` in every cell.
+    """Simulate ``runs`` regret runs of an algorithm of ``VARIANTS`` in every cell.
 
-    The seed depends on the run, the algorithm and its size, not on the row that asks nor on its level, and
-    rows of one process share results. Cells of one setting share the runs of an algorithm without epsilon.
+    The seed depends on the run, the algorithm and its size, but not on the calling row or its significance
+    level. Rows of one process therefore share results. Cells of one setting share the runs of an algorithm
+    without epsilon.
     """
     simulated = {cell: (cell[0], "1") if algorithm in WITHOUT_EPSILON else cell for cell in cells}
     distinct = tuple(dict.fromkeys(simulated.values()))
@@ -102,7 +103,8 @@ def _experiment(run: Run, algorithm: str, cells: tuple[Cell, ...], horizon: int,
 
 
 def at_most(run: Run, compared: Sequence[Pair], factor: str) -> Measured:
-    """E left - factor * E right for each pair, all bounds together at the run's level; the largest counts."""
+    """Bound E left - factor * E right for each pair, all jointly at the run's significance level, and return
+    the largest bounds."""
     level = run.alpha / len(compared)
     number = float(exact(factor))
     bounds = [
@@ -137,7 +139,8 @@ def _horizons(compared: Sequence[Pair]) -> str:
 
 
 def regret_table(found: dict[str, Table]) -> plots.Plot:
-    """Final regret of the first 15 runs: mean and standard error, one line a setting and algorithm."""
+    """Return a table of the final regret of the first 15 runs: mean and standard error, one line per setting
+    and algorithm."""
     horizon = int(next(iter(next(iter(found.values())).values())).checkpoints[-1])
     rows: list[list[str | int]] = [
         [
@@ -152,12 +155,13 @@ def regret_table(found: dict[str, Table]) -> plots.Plot:
         title=f"Final regret, T = {horizon}, mean ± standard error of at most {RUNS} runs",
         columns=["setting", "algorithm", *(f"ε = {epsilon}" for epsilon in EPSILONS)],
         rows=rows,
-        note="the errors describe; verdicts rest on bets",
+        note="the standard errors are descriptive only; verdicts rest on bets",
     )
 
 
 def time_figure(found: dict[str, Table], cell: Cell) -> plots.Plot:
-    """Regret against rounds in one cell; names of curves that end before the others say where."""
+    """Plot regret against rounds in one cell. A curve that ends before the others has its last round in its
+    name."""
     setting, epsilon = cell
     ends = {name: int(table[cell].checkpoints[-1]) for name, table in found.items()}
     longest = max(ends.values())
@@ -171,7 +175,8 @@ def time_figure(found: dict[str, Table], cell: Cell) -> plots.Plot:
 
 
 def final_figure(found: dict[str, Table], setting: int) -> plots.Plot:
-    """Final regret against epsilon in one setting. Raises ``InvalidParameterError`` for unequal horizons."""
+    """Plot final regret against epsilon in one setting. Raise ``InvalidParameterError`` for unequal
+    horizons."""
     horizons = {int(table[setting, EPSILONS[0]].checkpoints[-1]) for table in found.values()}
     if len(horizons) != 1:
         raise InvalidParameterError(

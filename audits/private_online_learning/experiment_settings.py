@@ -1,7 +1,7 @@
 """The experiments of Hu, Huang and Mehta (arXiv 2102.07929), section 6 and appendix I.
 
-The paper prints no numbers and does not state the reward distribution;
-Bernoulli rewards are assumed."""
+The paper prints no numbers and does not state the reward distribution. This audit assumes Bernoulli
+rewards."""
 
 from __future__ import annotations
 

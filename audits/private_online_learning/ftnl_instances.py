@@ -1,4 +1,4 @@
-"""Full-information instances, the bounds that they are held against, and the largest ratio over a grid.
+"""Full-information instances, the bounds to compare them with, and the largest ratio over a grid.
 
 Corners first: gaps from tiny to 1, means at 0 and 1, brackets of one action and of many, gaps at the edge of
 a bracket, epsilons from far below every gap to far above 1.
@@ -37,13 +37,14 @@ Regret = Callable[[Actions, Fraction], ExactRegret]
 
 METHOD = "exact distribution of every epoch's leader by quadrature, remainder bounded"
 
-#: From tiny to huge; 1/1000 is far below every gap.
+#: From tiny to huge. 1/1000 is far below every gap.
 EPSILONS = tuple(Fraction(e) for e in ("1/1000", "1/64", "1/4", "1", "8", "128"))
 QUICK_EPSILONS = tuple(Fraction(e) for e in ("1/1000", "1/8", "128"))
 
 
 def instances(run: Run) -> list[tuple[str, Actions]]:
-    """Corners: one gap (tiny to 1, means at 0 and 1), brackets of one action and of growing size, ties."""
+    """Return corner instances: one gap (tiny to 1, means at 0 and 1), brackets of one action and of growing
+    size, ties."""
     gaps = run.choose(quick=(1.0, 0.5, 2.0**-4), full=(1.0, 0.99, 0.5, 0.125, 2.0**-4, 2.0**-7, 2.0**-9))
     sizes = run.choose(quick=(1, 16, 256), full=(1, 2, 3, 16, 256, 4096))
     found = [(f"{n} actions at gap {gap:g}", Actions.of_gaps([gap], [n])) for gap in gaps for n in sizes]
@@ -68,10 +69,11 @@ def instances(run: Run) -> list[tuple[str, Actions]]:
 
 
 def cells(run: Run, *, keep: Premise | None = None) -> list[Cell]:
-    """Instances times epsilons (and epsilon about the smallest gap), those that ``keep`` accepts.
+    """Return the pairs of an instance and an epsilon (epsilons near the smallest gap included) that ``keep``
+    accepts.
 
-    Where the noise is narrower than the lattice of the sums the quadrature is slow: instances of many gaps
-    leave huge epsilons out.
+    The quadrature is slow if the noise is narrower than the lattice of the sums. Instances with many gaps
+    therefore leave out huge epsilons.
     """
     epsilons: Sequence[Fraction] = run.choose(quick=QUICK_EPSILONS, full=EPSILONS)
     slow = run.choose(quick=3, full=5)
@@ -84,28 +86,28 @@ def cells(run: Run, *, keep: Premise | None = None) -> list[Cell]:
 
 
 def ftnl_regret(actions: Actions, epsilon: Fraction, *, noise: int = 1) -> ExactRegret:
-    """FTNL with Laplace(noise/epsilon) on every sum: 1 as printed, 2 as epsilon-DP needs."""
+    """Return FTNL with Laplace(noise/epsilon) on every sum: noise 1 as printed, 2 as epsilon-DP requires."""
     return exact_regret(actions, scale=noise / epsilon)
 
 
 def brackets(actions: Actions) -> list[tuple[int, float]]:
-    """The non-empty brackets: |J_k| and the lower end."""
+    """Return |J_k| and the lower end of each non-empty bracket."""
     return [(size, 2.0 ** (k - 1) * actions.min_gap) for k, size in actions.brackets().items()]
 
 
 def explicit_bound(actions: Actions, epsilon: Fraction) -> float:
-    """The sum before (57): 256 (1 + ln|J_k|) / min{D_k, epsilon} over the non-empty brackets."""
+    """Return the sum before (57): 256 (1 + ln|J_k|) / min{D_k, epsilon} over the non-empty brackets."""
     e = float(epsilon)
     return sum(256 * (1 + math.log(size)) / min(gap, e) for size, gap in brackets(actions))
 
 
 def log_k(actions: Actions) -> float:
-    """log K, base 2."""
+    """Return log K, base 2."""
     return math.log2(actions.n_actions)
 
 
 def compare(chosen: Sequence[Cell], regret: Regret, bound: Bound) -> Measured:
-    """Largest exact regret / bound over the cells, with the cells that come closest to it."""
+    """Return the largest exact regret / bound over the cells, and the cells closest to the bound."""
     found = []
     for name, actions, epsilon in chosen:
         exact = regret(actions, epsilon)
@@ -115,7 +117,7 @@ def compare(chosen: Sequence[Cell], regret: Regret, bound: Bound) -> Measured:
     upper, _, name, _, epsilon, _ = found[0]
     place = f"{name}, ε = {epsilon}"
     table = plots.table(
-        title="The pairs that come closest to the bound",
+        title="Pairs closest to the bound",
         columns=["instance", "K", "Δ_min", "ε", "exact regret", "regret / bound"],
         rows=[
             [name, actions.n_actions, actions.min_gap, str(epsilon), exact_lower, low]

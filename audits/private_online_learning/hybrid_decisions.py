@@ -1,37 +1,39 @@
-"""Hybrid-UCB's decisions alone lose 3/2 of the epsilon it is given (claim HHM-T5P in its own view).
+"""Show that Hybrid-UCB's decisions alone have privacy loss 3/2 epsilon (claim HHM-T5P, in the paper's own
+view).
 
-The adversary of Theorem 5 sees the arms pulled; the noisy sums (equations 32 to 35) are internal, so that a
-large loss of theirs refutes nothing by itself. Here one decision sequence does, for every epsilon, and no
-decision sequence does worse.
+The adversary of Theorem 5 sees only the arms pulled. The noisy sums (equations 32 to 35) are internal, so a
+large privacy loss of these sums does not refute the theorem. This module gives one decision sequence that
+refutes it for every epsilon, and proves that no decision sequence has a larger loss.
 
-The instance. K = 2, T = 169. X(t) = (1, 0) in every round but 1 and 10, where it is (0, 0); the neighbour
-has X(10) = (1, 0). E: arm 1 is pulled in rounds 1, 10, 160, 162, 164, 166, 168 and arm 2 in all others, so
-that the changed vector is seen exactly at arm 1's second pull, as 0 from D and as 1 from D'.
+The instance. K = 2, T = 169. X(t) = (1, 0) in every round except 1 and 10, in which it is (0, 0). The
+neighbour has X(10) = (1, 0). E: arm 1 is pulled in rounds 1, 10, 160, 162, 164, 166, 168 and arm 2 in all
+others, so the changed vector is observed exactly at arm 1's second pull, as 0 from D and as 1 from D'.
 
-Why E tells them apart. After O pulls arm 1's released sum has the noise N_O,
+Why E separates the two inputs. After O pulls, arm 1's released sum has the noise N_O:
     N_1 = Z0, N_2 = Z0 + Y1, N_3 = Z0 + Y2, N_4 = Z0 + Z1 + Y3, N_5 = Z0 + Z1 + Y4,
     N_6 = Z0 + Z1 + Y4 + Y5, N_7 = Z0 + Z1 + Y6:
 Y1 is the first leaf and Y2 the root of the tree with two leaves (released before the check that the tree is
-full), Z1 the array that replaces it, Y3 to Y6 are nodes of the tree with four leaves. The changed reward
-stands under Y1, Y2 and Z1. Bonuses grow with t, so arm 1 waits only while its sum is far below 0. It is
-pulled in round 10, which keeps Z0 from being very low; it waits until round 160 on N_2 and in round 161 on
-N_3, so Y1 and Y2 are far below 0; then N_4, N_5 and N_7 are as low, by Z1 at the cost epsilon/2 for each
-unit or by Y3, Y4 and Y6 together at 3/4 epsilon, so Z1 is far below 0. From D' each of the three must be
-lower by 1, each at the cost epsilon/2: P(E|D') is about exp(-3/2 epsilon) P(E|D). Arm 2 cannot bring E about
-instead: its index is an average over 8 and later over 150 pulls, and costs as many times more to move.
-``dpaudit.certify.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the loss is
-at least 1.499999997 epsilon, where P(E|D) is exp(-635 - 12.5 epsilon) or more.
+full). Z1 is the array that replaces this tree, and Y3 to Y6 are nodes of the tree with four leaves. The
+changed reward lies under Y1, Y2 and Z1. Bonuses grow with t, so arm 1 waits only while its sum is far below
+0. It is pulled in round 10, which keeps Z0 from being very low. It waits until round 160 on N_2 and in round
+161 on N_3, so Y1 and Y2 are far below 0. Then N_4, N_5 and N_7 are as low, either by Z1 at the cost epsilon/2
+for each unit, or by Y3, Y4 and Y6 jointly at 3/4 epsilon, so Z1 is far below 0. From D' each of the three
+must be lower by 1, each at the cost epsilon/2: P(E|D') is about exp(-3/2 epsilon) P(E|D). Arm 2 cannot bring
+E about instead: its index is an average over 8 and later over 150 pulls, and costs as many times more to
+move. ``dpaudit.certify.witnesses.window_event`` checks this in ball arithmetic for all epsilon at once: the
+loss is at least 1.499999997 epsilon, and P(E|D) is exp(-635 - 12.5 epsilon) or more.
 
-No decision sequence loses more. The changed reward is seen at one pull of one arm, or never. Each released
-sum with it in contains exactly one noise whose block covers it, so moving all the used noises that cover it
-by the change maps the event from one data set onto that from the other, and the density changes by a factor
-of at most exp(sum of 1/scale). The tree with 2^r leaves has r + 1 used nodes over its first leaf, the root
-included: (epsilon/2) (r + 1)/r + epsilon/2 = (1 + 1/(2r)) epsilon, at most 3/2 epsilon. Other leaves have no
-more. By the same count each of two repairs gives epsilon-DP: node scale (r + 1)/(0.5 epsilon) (``repaired``),
-or a full tree released as its array and never as its root (``promoted``: section 4.2 in words).
+No decision sequence loses more. The changed reward is observed at one pull of one arm, or never. Each
+released sum that includes it contains exactly one noise whose block covers it. Shifting all used noises that
+cover it by the change therefore maps the event under one dataset onto the event under the other, and the
+density changes by a factor of at most exp(sum of 1/scale). The tree with 2^r leaves has r + 1 used nodes over
+its first leaf, the root included: (epsilon/2) (r + 1)/r + epsilon/2 = (1 + 1/(2r)) epsilon, at most 3/2
+epsilon. No other leaf has more. By the same count, each of two repairs gives epsilon-DP: node scale (r +
+1)/(0.5 epsilon) (``repaired``), or a full tree released as its array and never as its root (``promoted``:
+section 4.2 in words).
 
-Readings used. Z^(0) of equation 32 is the noise of the initial pull. "At most log(lambda) p-sums" makes a
-full tree's sum its root. Logarithms are base 2. The initial pulls are rounds 1 and 2. No ties.
+Readings of the paper. Z^(0) of equation 32 is the noise of the initial pull. By "at most log(lambda) p-sums",
+the sum of a full tree is its root. Logarithms are base 2. The initial pulls are rounds 1 and 2. No ties.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ __all__ = [
     "reward_vectors",
 ]
 
-#: The rounds of arm 1; arm 2 is pulled in all others. The horizon is one round after arm 1's last pull.
+#: The rounds of arm 1. Arm 2 is pulled in all others. The horizon is one round after arm 1's last pull.
 ARM_ONE = (1, 10, 160, 162, 164, 166, 168)
 HORIZON = 169
 CHANGED_PULL = 2
@@ -66,7 +68,7 @@ DECISIONS = tuple(1 if t in ARM_ONE else 2 for t in range(1, HORIZON + 1))
 
 
 def reward_vectors(*, neighbour: bool) -> list[tuple[int, int]]:
-    """X(1), ..., X(T): the data set D, or its neighbour D'."""
+    """Return X(1), ..., X(T): the dataset D, or its neighbour D'."""
     empty = {ARM_ONE[0]} if neighbour else {ARM_ONE[0], ARM_ONE[CHANGED_PULL - 1]}
     return [(0, 0) if t in empty else (1, 0) for t in range(1, HORIZON + 1)]
 
@@ -74,11 +76,12 @@ def reward_vectors(*, neighbour: bool) -> list[tuple[int, int]]:
 def decision_loss_bounds(
     epsilon: ExactLike, *, variant: HybridVariant = "printed"
 ) -> tuple[Fraction, Fraction, str]:
-    """Rigorous bounds on the loss of Hybrid-UCB's decisions at ``epsilon``, with what they rest on: that of
-    ``DECISIONS`` on ``reward_vectors``, and one for every decision sequence, horizon and pair of neighbours.
+    """Return rigorous bounds on the privacy loss of Hybrid-UCB's decisions at ``epsilon``, and a sentence
+    with their derivation. The lower bound is the loss of ``DECISIONS`` on ``reward_vectors``. The upper bound
+    holds for every decision sequence, horizon and pair of neighbours.
 
-    Raises ``InvalidParameterError`` for an epsilon that is not positive, and ``DpauditError`` for the
-    release ``repaired``, whose lower bound has no such proof.
+    Raise ``InvalidParameterError`` for an epsilon that is not positive, and ``DpauditError`` for the release
+    ``repaired``, whose lower bound has no such proof.
     """
     number = positive(epsilon, name="epsilon")
     found = window_event_loss(decision_event(variant=variant))
@@ -93,8 +96,8 @@ def decision_loss_bounds(
 
 
 def decision_witness(epsilon: ExactLike, *, variant: HybridVariant = "printed") -> Witness:
-    """``DECISIONS`` at ``epsilon`` as data from which the checker recomputes the loss: the counterexample to
-    HHM-T5P where the variant is the printed one."""
+    """Return ``DECISIONS`` at ``epsilon`` as data from which the checker recomputes the loss. For the printed
+    variant this is the counterexample to HHM-T5P."""
     low, _, text = decision_loss_bounds(epsilon, variant=variant)
     number = positive(epsilon, name="epsilon")
     head = {"view": View.of(PUBLIC).to_json(), "epsilon": exact_str(number)}
@@ -106,9 +109,11 @@ def decision_witness(epsilon: ExactLike, *, variant: HybridVariant = "printed") 
 
 @cache
 def decision_event(*, variant: HybridVariant = "printed") -> dict[str, Any]:
-    """The instance, E and the numbers of the proof, for ``window_event_loss``; the same for every epsilon."""
+    """Return the instance, E and the numbers of the proof for ``window_event_loss``. They are the same for
+    every epsilon."""
     body = _instance(variant)
-    # Lower Z1 and raise what covers pull 4: each sum with Z1 in it has exactly one of these in it too.
+    # Lower Z1 and raise the noises that cover pull 4. Each sum that contains Z1 also contains exactly one of
+    # these.
     raised = tuple(name for name in body["scales"] if name.startswith("1/Y") and 4 in block_of(name))
     first = {"1/Z1": raised if variant == "printed" else ()}
     return with_proof(body, {**dict.fromkeys(["1/Z1", *body["shift"]], ()), **first})
@@ -139,6 +144,6 @@ def _instance(variant: HybridVariant) -> dict[str, Any]:
 
 
 def _runs() -> list[list[int]]:
-    """``DECISIONS`` as runs [arm, rounds]."""
+    """Return ``DECISIONS`` as runs [arm, rounds]."""
     ends = [t for t in range(1, HORIZON) if DECISIONS[t] != DECISIONS[t - 1]]
     return [[DECISIONS[start], end - start] for start, end in pairwise([0, *ends, HORIZON])]

@@ -1,9 +1,9 @@
-"""Definition 1 (HHM-D1): pure DP of the decision sequence, event level, one vector of rewards replaced; its
-neighbouring inputs, and histories that a program is forced along.
+"""Definition 1 (HHM-D1): pure DP of the decision sequence at event level, with one reward vector replaced.
+This module has its neighbouring inputs and the histories to force.
 
-Data are arrays (T, K) in {0, 1/2, 1}: dyadic, so that every sum is exact. Corners first: the changed vector
-in the first round, in the round that completes a block, in the last one; all coordinates up, one up, and
-opposite directions in two coordinates.
+Data are arrays (T, K) in {0, 1/2, 1}: dyadic, so that every sum is exact. Corners come first: the changed
+vector in the first round, in the round that completes a block, or in the last round. Its coordinates change
+all up, one up, or in opposite directions in two coordinates.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["BANDIT_HISTORIES", "CLAIM", "REWARDS", "bandit_pairs", "vector_pairs
 REWARDS = Interval(0, 1)
 CLAIM = PureDP(epsilon=1, domain=str(REWARDS))
 
-#: Far beyond any index: an arm with this noisy sum leads, with its negative it is never pulled again.
+#: Far beyond any index. An arm with this noisy sum leads. An arm with its negative is never pulled again.
 FAR = 2.0**30
 
 
 def _stay_with(arm: int) -> Choice:
-    """The history in which ``arm`` of two is pulled in every round: its initial release far up, the other's
-    far down, its later ones far up."""
+    """Return the history in which ``arm`` of two is pulled in every round. Its initial and later releases are
+    far up, the other arm's initial release is far down."""
 
     def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         return -FAR if site == "array" and occurrence == 1 - arm else FAR
@@ -50,30 +50,30 @@ def _replace(data: NDArray[np.float64], round_: int, vector: list[float]) -> NDA
 
 
 def bandit_pairs(*, horizon: int, rounds: tuple[int, ...]) -> list[Neighbours]:
-    """Two arms under bandit feedback: the vector of one of ``rounds`` goes from all 0 to all 1, on
-    backgrounds 0, 1/2 and (0, 1)."""
+    """Return pairs for two arms under bandit feedback. The vector of one of ``rounds`` changes from all 0 to
+    all 1, on backgrounds 0, 1/2 and (0, 1)."""
     backgrounds = {"rewards 0": (0.0, 0.0), "rewards 1/2": (0.5, 0.5), "arms 0 and 1": (0.0, 1.0)}
     words = "round {user} from (0, 0) to (1, 1)"
     return reward_pairs(horizon=horizon, rounds=rounds, backgrounds=backgrounds, words=words)
 
 
 def vector_pairs(*, n_actions: int, epochs: int) -> list[Neighbours]:
-    """Full information, 2^epochs - 1 rounds: one vector of the last complete epoch is replaced.
+    """Return pairs under full information with 2^epochs - 1 rounds: one vector of the last complete epoch is
+    replaced.
 
     ``opposite``: the leader's coordinate falls while its rival's rises. ``all up`` and ``one up`` are the
     easier directions.
     """
     horizon = 2**epochs - 1
-    # Action 1 is ahead by the whole length of every epoch: the changed vector is then decided in the tail of
-    # the noise.
+    # Action 1 leads by the whole length of every epoch, so the changed vector matters only in the tail of the
+    # noise.
     data = np.zeros((horizon, n_actions))
     data[:, 0] = 1.0
     last = 2 ** (epochs - 2) - 1  # first round of epoch number epochs - 2, whose leader is still played
     rest = [0.0] * (n_actions - 2)
     flat = np.zeros((horizon, n_actions))
     return [
-        # The last round of epoch 1: a vector that leaks into a second epoch, or is never forgotten, shows
-        # here.
+        # The last round of epoch 1 exposes a vector that leaks into a second epoch or is never forgotten.
         Neighbours("last round of epoch 1, all level", flat, _replace(flat, 2, [1.0] * n_actions)),
         Neighbours("opposite directions in two actions", data, _replace(data, last, [0.0, 1.0, *rest])),
         Neighbours(

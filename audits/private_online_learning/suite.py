@@ -1,8 +1,8 @@
 """Hu, Huang, Mehta: "Near-Optimal Algorithms for Private Online Learning in a Stochastic Environment" (arXiv
 2102.07929v2).
 
-Every claim of the paper, by the paper's own numbering, as printed; a repaired variant stands beside what the
-audit refutes. One group of claims a file.
+Every claim of the paper as printed, under the paper's own numbering. Each refuted claim has a repaired
+variant. Each file has one group of claims.
 """
 
 from audits.private_online_learning.rows import (

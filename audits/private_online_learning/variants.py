@@ -1,4 +1,4 @@
-"""The paper's algorithms in one table: what each is called, how it is simulated, where its regret is cut."""
+"""One table of the paper's algorithms: their names, their simulations and the caps on their regret."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _ftnl(variant: Literal["printed", "repaired"]) -> Algorithm:
     )
 
 
-#: By name. UCB1 and Follow-The-Leader are not private: baselines of this audit.
+#: By name. UCB1 and Follow-The-Leader are not private. They are baselines of this audit.
 VARIANTS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (

@@ -1,1 +1,1 @@
-"""One family of mechanisms a file: each audit is a program of a few lines and a row."""
+"""Each file has one family of mechanisms. Each audit is a program of a few lines and a row."""

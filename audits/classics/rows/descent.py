@@ -1,6 +1,7 @@
 """Private descent: DP-FTRL by a tree with restarts, and DP-SGD by Poisson subsampling.
 
-Records are points of the plane; the loss of a model x is |x - record|²/2, its gradient clipped to length 1.
+Records are points of the plane. The loss of a model x is |x - record|²/2, with its gradient clipped to length
+1.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def clipped(gradient: Any) -> Any:
 
 
 def ftrl(variance: int) -> Program:
-    """Two epochs of four records; each begins with a new tree."""
+    """Train for two epochs of four records. Each epoch begins with a new tree."""
 
     def program(coins: Coins, data: Any) -> None:
         for epoch in (data[:EPOCH], data[EPOCH:]):
@@ -98,13 +99,13 @@ LONG = ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain="
 def long(run: Run) -> list[Evidence]:
     """200 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1, 4.2e-6)-DP
 
-    on a grid of losses, both directions; the figure of dp-accounting is 4.13e-6
+    on a grid of losses, in both directions. dp-accounting gives 4.13e-6
     """
     return [steps(200, rate="1/100").certify(LONG)]
 
 
 def sgd(rate: str) -> Program:
-    """Three gradient steps on Poisson subsamples of numbers, with noise of standard deviation 1."""
+    """Take three gradient steps on Poisson subsamples of numbers, with noise of standard deviation 1."""
 
     def program(coins: Coins, data: Any) -> None:
         model = 0.0
@@ -117,7 +118,7 @@ def sgd(rate: str) -> Program:
 
 
 def descent(*, rate: str) -> PrivacyAudit:
-    """The program at ``rate``, claimed at rate 1/100."""
+    """Return the audit of the program at ``rate``, claimed at rate 1/100."""
     step = poisson_subsampled_gaussian(sensitivity=1, rate=rate, scale=1)
     one, two = np.array([0.5]), np.array([0.5, 1e6])
     return PrivacyAudit(

@@ -1,10 +1,10 @@
-"""Private linear UCB under joint differential privacy: each user's action is that user's own, the statistics
-that it is computed from are everybody's (Shariff and Sheffet 2018; Hsu et al. 2014, the billboard lemma).
+"""Private linear UCB under joint differential privacy: each user sees only their own action, but the
+statistics behind it are public (Shariff and Sheffet 2018; Hsu et al. 2014, the billboard lemma).
 
 A user brings two contexts of length at most 1 and the reward of each, in [-1, 1]: a row (x_1, x_2, y_1, y_2).
-The statistics of a played context x with reward y are the matrix x xᵀ and the vector y x; after every batch
-their sum is released with Gaussian noise. Changing a user moves it by 4 - 2c - 2c² squared where the contexts
-have length 1 and cosine c and the rewards are 1: by 9/2 at 120 degrees, not by 4.
+The statistics of a played context x with reward y are the matrix x xᵀ and the vector y x. After every batch
+their sum is released with Gaussian noise. If the contexts have length 1 and cosine c and the rewards are 1,
+changing a user changes the sum by a squared distance of 4 - 2c - 2c²: 9/2 at 120 degrees, not 4.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ def clipped(contexts: Any, rewards: Any) -> tuple[Any, Any]:
 
 
 def chosen(contexts: Any, known: Any) -> int:
-    """The optimistic action from the noisy statistics ``known``: a 2 x 2 matrix and a vector, flat."""
+    """Return the optimistic action for the noisy statistics ``known``: a 2 x 2 matrix and a vector,
+    flattened."""
     inverse = np.linalg.pinv(10 * np.eye(2) + known[:4].reshape(2, 2))
     bonus = np.abs(np.einsum("ai,ij,aj->a", contexts, inverse, contexts)) ** 0.5
     return int(np.argmax(contexts @ inverse @ known[4:] + bonus))
 
 
 def linear_ucb(*, squared: Fraction, next_too: int = 0) -> Program:
-    """Noise of variance ``squared``; an action is shown to its user, and to the ``next_too`` next ones."""
+    """Run linear UCB with noise of variance ``squared``. Output each action to its user, and to the
+    ``next_too`` next users."""
 
     def program(coins: Coins, data: Any) -> None:
         known, played = np.zeros(6), np.zeros(6)
@@ -64,7 +66,8 @@ def linear_ucb(*, squared: Fraction, next_too: int = 0) -> Program:
 
 
 def pairs() -> list[Neighbours]:
-    """Contexts at 120 degrees, and two contexts exchanged, which may change the user's own action."""
+    """Return two pairs: contexts at 120 degrees, and two contexts exchanged, which may change the user's own
+    action."""
     there, back = [1.0, 0.0], [-0.5, 0.75**0.5]
     others = [[1.0, 0.0, 0.0, 1.0, 1.0, 0.5]] * 2 * BATCH
     turned = [[[*there, *there, 1.0, 1.0], *others[1:]], [[*back, *back, 1.0, 1.0], *others[1:]]]
@@ -76,7 +79,7 @@ def pairs() -> list[Neighbours]:
 
 
 def bandit(squared: Fraction, *, next_too: int = 0) -> PrivacyAudit:
-    """With noise for a sensitivity whose square is ``squared``."""
+    """Return the audit with noise for a sensitivity whose square is ``squared``."""
     release = gaussian_mechanism(sensitivity_squared=squared, variance=squared)
     sites = [Site("statistics", mechanism=release)]
     return PrivacyAudit(
@@ -85,7 +88,9 @@ def bandit(squared: Fraction, *, next_too: int = 0) -> PrivacyAudit:
         program=linear_ucb(squared=squared, next_too=next_too),
         neighbours=lambda run: pairs(),
         sites=sites,
-        proof=billboard(accounted(sites, declared="one batch"), actions="the sums and the own contexts"),
+        proof=billboard(
+            accounted(sites, declared="one batch"), actions="the sums and the user's own contexts"
+        ),
     )
 
 

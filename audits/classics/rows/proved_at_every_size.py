@@ -1,4 +1,5 @@
-"""Programs proved for data of every size, by one generic step of their loop, and those without a proof."""
+"""Programs proved for data of every size, by one generic step of their loop, and programs without such a
+proof."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ rows = Group("Programs proved for every size")
 
 PROVINGS = provings((*PROVED_AT_EVERY_SIZE, *NOT_PROVED_AT_EVERY_SIZE))
 
-#: Right at every size, and not proved: a hidden running maximum takes a relation between unequal branches.
+#: Correct at every size, but not proved: a hidden running maximum needs a relation between unequal branches.
 MAXIMA = ("noisy max", "noisy max, one way")
 
 
@@ -28,8 +29,8 @@ MAXIMA = ("noisy max", "noisy max, one way")
 def proofs(program: str) -> Proving:
     """Sparse vectors, sums, lazy bandits and FTNL are 1-DP for data of every size
 
-    One step of the loop from every abstract state, with a fresh record; a potential over the states pays for
-    all of them.
+    The proof takes one step of the loop from every abstract state, with a fresh record. A potential over the
+    states covers the cost of all steps.
     """
     return PROVINGS[program]
 
@@ -45,12 +46,12 @@ def proofs(program: str) -> Proving:
 def maxima(program: str) -> Proving:
     """Noisy maxima are 1-DP for every number of queries
 
-    At each fixed size they are proved (NOISYMAX/proved). The generic step compares equal branches only.
+    They are proved at each fixed size (NOISYMAX/proved). The generic step compares only equal branches.
     """
     return PROVINGS[program]
 
 
 @controls(rows, "EVERY/proved/controls", "the same programs, broken on purpose")
 def mistakes() -> dict[str, Control]:
-    """No proof for every size is found where epsilon grows with the data or the noise is too small"""
+    """No proof for every size is found if epsilon grows with the data or the noise is too small"""
     return wrong(PROVED_AT_EVERY_SIZE)

@@ -1,4 +1,5 @@
-"""Programs proved at one size, by family: a proof of each right one, controls of the wrong ones."""
+"""Programs proved at one size, by family: proofs of the correct programs, and the broken programs as
+controls."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ rows = Group("Programs proved at one size")
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A table of programs: where they come from, what the right ones keep, what is wrong with the others."""
+    """A table of programs: their source, the claim of the correct programs, and the mistakes of the
+    others."""
 
     id: str
     source: str
@@ -32,7 +34,7 @@ class Family:
     programs: tuple[ProvedProgram, ...]
 
     def add(self) -> None:
-        """The row of its proofs, and the row of its mistakes."""
+        """Add the row of the proofs and the row of the mistakes."""
         table = provings(self.programs)
         over = listed("program", *right(self.programs))
 
@@ -44,8 +46,8 @@ class Family:
 
         proofs.__doc__ = f"""{self.keeps}
 
-        Explored with symbols for data, noise and outcomes; the noise of each is moved so that every decision
-        is kept, and what that costs is checked in exact numbers.
+        Explore each program with symbols for data, noise and outcomes. Shift its noise so that every decision
+        is kept, and check the cost of the shift in exact numbers.
         """
         mistakes.__doc__ = self.breaks
         proved(rows, f"{self.id}/proved", self.source, over=over, name=lambda program: program)(proofs)

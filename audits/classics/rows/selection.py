@@ -1,7 +1,7 @@
-"""Private selection: the index of the largest noisy score, which is all that comes out.
+"""Private selection: the output is the index of the largest noisy score.
 
-Scores are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1,
-some up and some down: the general case, 2/scale.
+Scores are the column sums of a table of 0 and 1, with one row per record. Replacing a record changes each
+score by at most 1, some up and some down: the general case, with cost 2/scale.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["rows"]
 
 rows = Group("Private selection")
 
-#: Votes on twelve candidates, of any number of voters.
+#: Votes on twelve candidates, by any number of voters.
 VOTES = Records(Integers(0, 1), width=12)
 
 Family = Literal["laplace", "gumbel", "exponential"]
@@ -46,9 +46,9 @@ def noisy_max(noise: Distribution) -> Any:
 
 
 def pairs(run: Run) -> list[Neighbours]:
-    """One vote goes from the first of twelve candidates to all others. Alone it attains the bound for Laplace
-    noise, since the largest noise of eleven others is hardly ever negative; where the others are far
-    behind, it does so for Gumbel noise."""
+    """Return pairs in which one vote moves from the first of twelve candidates to all others. A single vote
+    attains the bound for Laplace noise, because the largest noise of the eleven others is hardly ever
+    negative. If the others are far behind, it attains the bound for Gumbel noise."""
     first, others = np.eye(12, dtype=int)[:1], 1 - np.eye(12, dtype=int)[:1]
     rest = np.tile(first, (40, 1))
     return [
@@ -88,14 +88,14 @@ def right(family: Family) -> PrivacyAudit:
 @privacy(
     rows,
     "SEL/halved",
-    "as if all scores moved the same way",
+    "as if all scores moved in the same direction",
     over=over(family="laplace gumbel exponential"),
     expect="refuted",
     accounting="",
     role="control",
 )
 def halved(family: Family) -> PrivacyAudit:
-    """Noisy max with noise of scale 1/ε is ε-DP where a record moves scores up and down
+    """Noisy max with noise of scale 1/ε is ε-DP if a record moves scores up and down
 
     a record moves each score by at most 1
     """

@@ -1,4 +1,5 @@
-"""Shuffled randomised response, and vector sums with binomial noise: what the shuffler or the sum shows."""
+"""Shuffled randomised response, and vector sums with binomial noise. The view is the output of the shuffler
+or the sum."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ TABLES = enumerated(BELOW, bits, over=lambda run: [one_bit()])
 def below(run: Run) -> Outcome:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 1.709e-5)-DP
 
-    the program summed out on one pair
+    the program's hidden draws are summed out on one pair
     """
     return TABLES(run)
 
@@ -109,7 +110,8 @@ DIMENSION, PRECISION = 5, 5
 
 
 def vector_sum(bits: int) -> Program:
-    """Every user adds ``bits`` fair coins to each coordinate, 0 to 5; all that comes out is the sum."""
+    """Release the sum of vectors with coordinates 0 to 5. Every user adds ``bits`` fair coins to each
+    coordinate."""
 
     def program(coins: Coins, data: Any) -> Any:
         noise = Binomial(trials=USERS * bits, p="1/2")

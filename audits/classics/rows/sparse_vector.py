@@ -1,7 +1,7 @@
 """The sparse vector technique in its six published variants, numbered as by Lyu, Su and Li (2017).
 
-Queries are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1,
-some up and some down. Every variant is claimed to be 1-DP, with at most c answers "above".
+Queries are the columns of a table of 0 and 1, with one row per record. Replacing a record changes each by at
+most 1, some up and some down. Every variant is claimed to be 1-DP, with at most c answers "above".
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ rows = Group("The sparse vector technique")
 
 CLAIM = PureDP(epsilon=1)
 COLUMNS = 12
-#: So low that an answer "below" says much about the threshold's noise.
+#: So low that an answer "below" reveals much about the threshold's noise.
 THRESHOLD = -20
 HALF = tuple(range(6, 12))
 
 
 def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channels: int = 1) -> Program:
-    """Ask every column in turn; an answer that ``ends`` a channel opens the next one, of ``channels``."""
+    """Query every column in turn. An answer that ``ends`` a channel opens the next of the ``channels``."""
 
     def program(coins: Coins, data: Any) -> None:
         queries = iter(data.sum(axis=0).tolist())
@@ -52,7 +52,8 @@ def variant(
     rising: tuple[int, ...] = (COLUMNS - 1,),
     answers: tuple[Any, Any] = (False, True),
 ) -> PrivacyAudit:
-    """One more in the columns ``rising``, one less in all others; the second answer in the former only."""
+    """Return the audit of a variant. Between the inputs the columns ``rising`` rise by one, and all others
+    fall by one. The forced history has the second of ``answers`` in the rising columns only."""
     up = np.isin(np.arange(COLUMNS), rising).astype(int)[None]
     return PrivacyAudit(
         claim=CLAIM,
@@ -60,7 +61,9 @@ def variant(
         neighbours=lambda run: [Neighbours("some columns rise, the others fall", 1 - up, up)],
         sites=sites,
         histories={
-            "above where they rise": lambda site, occurrence, distribution: answers[occurrence in rising]
+            "above in the rising columns": lambda site, occurrence, distribution: answers[
+                occurrence in rising
+            ]
         },
         domain=Values(0, 1),
     )

@@ -1,5 +1,5 @@
-"""Accounting: the conversions of Lemma 10, advanced composition (Theorem 7), and what the scaling factor s
-does to ξ, to ε(α) and to the message size (Remark 6)."""
+"""Accounting: the conversions of Lemma 10, advanced composition (Theorem 7), and the effect of the scaling
+factor s on ξ, ε(α) and the message size (Remark 6)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CURVES = over(rho="1/1000000 1/10000 1/100 1/2 5", delta="1/10000000000 1/100000
 
 
 def _printed(rho: Fraction, delta: Fraction) -> arb:
-    """Lemma 10's ε for ε(α) = ρα, at its best order."""
+    """Return Lemma 10's ε for ε(α) = ρα, at its best order."""
     order = best_order(rho, delta)
     return converted(ball(rho * order), order, delta)
 
@@ -74,9 +74,9 @@ def _pure(epsilon: Fraction, order: Fraction) -> Sides:
 def conversion() -> list[Step]:
     """RDP gives (ε, δ)-DP with ε = inf { ε(α) + log(1/(αδ))/(α-1) + log(1 - 1/α) }, pure DP (α, ε²α/2)-RDP
 
-    Evaluate the printed expression at its best order and compare the exact (ε, δ) curve of Gaussian noise
-    there with δ; ε may be negative, where the inequality P(E) <= e^ε P'(E) + δ still has to hold. The same
-    for exact Skellam divergences at the integer orders of Theorem 2, and the extremal pure pair's divergence
+    Evaluate the printed expression at its best order and compare the exact delta of Gaussian noise at this ε
+    with δ. ε may be negative, and the inequality P(E) <= e^ε P'(E) + δ still has to hold. Do the same for
+    exact Skellam divergences at the integer orders of Theorem 2, and for the extremal pure pair's divergence
     in closed form.
 
     Proof: (1 - e^{ε-L})_+ <= e^{(α-1)(L-ε)} (1 - 1/α)^α / (α-1) pointwise, for every real ε
@@ -95,12 +95,12 @@ def conversion() -> list[Step]:
     over=listed("rho delta", ("1/10000", "9/10"), ("1/100", "1/2"), ("1/1000000000000", "1/100000")),
 )
 def sign(rho: Fraction, delta: Fraction) -> Sides:
-    """Lemma 10's ε is 0 or more, as Definition 1 asks of an ε: e^{-ε} <= 1
+    """Lemma 10's ε is 0 or more, as Definition 1 requires: e^{-ε} <= 1
 
     Evaluate the printed expression at its best order for small ρ.
 
-    Refuted: negative for every δ once ρ is small, roughly below δ²: what it says is then true, but (ε, δ)-DP
-    wants ε > 0; max(0, ε) will do
+    Refuted: ε is negative for every δ once ρ is small, roughly below δ². The inequality is then true, but (ε,
+    δ)-DP requires ε > 0. max(0, ε) repairs it
     """
     return (-_printed(rho, delta)).exp(), 1
 
@@ -126,9 +126,9 @@ TARGETS = {"target": "1/100 1/2 9/10 999/1000", "times": (1, 2, 4, 10, 50)}
 def advanced_composition(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> Sides:
     """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, for ε' < 1 and every δ'
 
-    Exact delta of k-fold randomised response, the worst composition of k = times mechanisms, at ε' = target,
-    against kδ + δ' with δ = leak and δ' = slack; complements are compared, since both are near 1 where it
-    fails.
+    Compare the exact delta of k-fold randomised response, the worst composition of k = times mechanisms, at
+    ε' = target, with kδ + δ', δ = leak and δ' = slack. The code compares complements, because both sides are
+    near 1 at the points that fail.
 
     Refuted: as δ' tends to 1 the printed ε grows like 1/sqrt(1 - δ'), and one mechanism alone exceeds
     (ε', δ')
@@ -162,10 +162,10 @@ def _condition() -> Sides:
 def composition_in_range() -> list[Step]:
     """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, for ε' < 1 and δ' <= 7/10
 
-    Exact delta of k-fold randomised response at ε' against kδ + δ'.
+    Compare the exact delta of k-fold randomised response at ε' with kδ + δ'.
 
     Proof: Theorem 3.20 of Dwork and Roth needs kε(e^ε - 1) <= ε'/2, that is (ε'/(4 log(1/δ')))(e^ε - 1)/ε <=
-    1, which holds for ε' <= 1 and δ' <= 7/10 (largest at k = 1); small δ' is what the paper uses
+    1, which holds for ε' <= 1 and δ' <= 7/10 (largest at k = 1). The paper uses small δ'
     """
     return [_composition, _condition]
 
@@ -231,7 +231,7 @@ def _bits(s: int, epsilon: Fraction, n: int) -> Sides:
 
 @steps(rows, "CZ23-S", "discussion of Theorem 2")
 def trade_off() -> list[Step]:
-    """Larger s: ε(α) falls to αε²/2 like 1/s, and a message grows by log₂ s bits or so
+    """Larger s: ε(α) falls to αε²/2 like 1/s, and a message grows by about log₂ s bits
 
     Evaluate Theorem 2's ε(α) and the message size of its sheet (T = 2^20) for consecutive scaling factors.
     """

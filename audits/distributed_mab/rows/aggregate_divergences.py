@@ -54,12 +54,12 @@ LOST = "when messages are lost (the paper is silent on drop-outs)"
 
 
 def renyi(order: Any, epsilon: Any, domain: str = DOMAIN) -> RenyiDP:
-    """A Rényi claim in the server's view."""
+    """Return a Rényi claim in the server's view."""
     return RenyiDP(order=order, epsilon=epsilon, view=THE_SERVER, domain=domain)
 
 
 def concentrated(rho: Fraction, domain: str = DOMAIN) -> ZeroConcentratedDP:
-    """A concentrated claim in the server's view."""
+    """Return a concentrated claim in the server's view."""
     return ZeroConcentratedDP(rho=rho, view=THE_SERVER, domain=domain)
 
 
@@ -79,8 +79,9 @@ def concentrated(rho: Fraction, domain: str = DOMAIN) -> ZeroConcentratedDP:
 def lemma(order: int, shift: int, variance: Fraction) -> Sides:
     """Skellam noise: ε(α) <= αΔ²/(2σ²) + min{((2α-1)Δ² + 6Δ)/(4σ⁴), 3Δ/(2σ²)}
 
-    Exact Rényi divergences (sums with proved tails) of Skellam noise from itself shifted by Δ; the
-    distribution is symmetric, so both directions agree, and of all shifts up to Δ the largest one counts.
+    Compute exact Rényi divergences (sums with proved tails) of Skellam noise from itself shifted by Δ. The
+    distribution is symmetric, so both directions agree. Among all shifts up to Δ, the largest has the largest
+    divergence.
     """
     divergence = skellam_renyi(variance, shift=shift, order=Fraction(order))
     return divergence, lemma_3(order, shift, variance)
@@ -97,8 +98,8 @@ def lemma(order: int, shift: int, variance: Fraction) -> Sides:
 def gaussian(run: Run) -> list[Evidence]:
     """Skellam noise of variance 1, Δ = 1, costs no more at order 5/4 than a Gaussian, αΔ²/(2σ²) = 5/8
 
-    The lemma's second term is needed: at order 5/4 the exact divergence is above the Gaussian one; at order 2
-    it is below.
+    The lemma's second term is needed: the exact divergence is above the Gaussian divergence at order 5/4, and
+    below it at order 2.
     """
     return [skellam_witness(renyi("5/4", "5/8", QUERY), Fraction(1), 1)]
 
@@ -110,25 +111,25 @@ SMALLEST = renyi(2, lemma_3(2, 1, Fraction(1)), QUERY)
 def certificate(run: Run) -> list[Evidence]:
     """Skellam noise of variance 1, Δ = 1, order 2: the printed bound, by a certificate
 
-    The smallest variance of a theorem's sheet at the smallest order.
+    This is the smallest variance of a theorem's sheet at the smallest order.
     """
     return [integer_noise("skellam", sensitivity=1, variance=1).certify(SMALLEST)]
 
 
 # Theorem 2
 
-#: Where one divergence does not take long.
+#: Points at which one divergence does not take long.
 CURVE = over(
     order=(only_quick(2, 3, 8, 64), full(*range(2, 65))),
     epsilon="1/10 1/2 1 3",
     s="1 10",
     n=(2, 16, 256, full(4, 8, 64, 1024)),
 ).where(lambda order, epsilon, s, n: rounded_up_root(s * epsilon, n) <= 40, "g up to 40")
-#: Orders at which the printed second branch is smaller than what Lemma 3 gives (CZ23-T2P/algebra).
+#: Orders at which the printed second branch is smaller than Lemma 3's (CZ23-T2P/algebra).
 FAR = over(order=(128, 256, 512, 1024), epsilon="1/10", s="1", n=(2, 4, 64))
 
 
-@lru_cache(maxsize=4096)  # both steps look at the same points
+@lru_cache(maxsize=4096)  # both steps use the same points
 def _divergence(order: int, epsilon: Fraction, s: Fraction, n: int) -> Any:
     g, variance = skellam_batch(epsilon, s, n)
     return skellam_renyi(variance, shift=g, order=Fraction(order))
@@ -150,7 +151,7 @@ def _final(order: int, epsilon: Fraction, s: Fraction, n: int) -> Sides:
 def curve() -> list[Step]:
     """Dist-RDP-SE: the exact divergence of a batch's aggregate is at most the printed ε_n(α) and ε(α)
 
-    Exact Rényi divergences of Sk(0, g²/ε²) from itself shifted by g, with g = ⌈sε sqrt n⌉, against both
+    Compare the exact Rényi divergences of Sk(0, g²/ε²) from itself shifted by g, g = ⌈sε sqrt n⌉, with both
     printed forms.
 
     Note: the statement holds although the step to its second branch does not (CZ23-T2P/algebra/second)
@@ -159,7 +160,7 @@ def curve() -> list[Step]:
 
 
 def theorem_2_claim(order: int, s: int, epsilon: Fraction) -> RenyiDP:
-    """The theorem's ε(α) at one order."""
+    """Return the claim of the theorem's ε(α) at one order."""
     return renyi(order, theorem_2_final(order, epsilon, Fraction(s)))
 
 
@@ -175,14 +176,14 @@ def theorem_2_claim(order: int, s: int, epsilon: Fraction) -> RenyiDP:
 def rdp(run: Run, order: int, s: int, epsilon: Fraction) -> list[Evidence]:
     """Dist-RDP-SE: the aggregates are (α, ε(α))-RDP
 
-    One certificate over the batch sizes 2, 4, ..., 64, each with its own g and variance, at fixed disjoint
-    positions: the largest exact divergence.
+    One certificate covers the batch sizes 2, 4, ..., 64, each with its own g and variance, at fixed disjoint
+    positions. Its bound is the largest exact divergence.
     """
     return [skellam_batches(epsilon, Fraction(s)).certify(theorem_2_claim(order, s, epsilon))]
 
 
 BELOW_ONE, FROM_ONE = "1/1000 1/10 1/2 99/100", "1 3 40"
-#: The two sides are equal where sε sqrt(n) is an integer.
+#: The two sides are equal if sε sqrt(n) is an integer.
 SLACK = 1 + Fraction(1, 10**20)
 
 
@@ -197,8 +198,8 @@ EVERY = _algebra(f"{BELOW_ONE} {FROM_ONE}")
 def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     """From Lemma 3 to Theorem 2: ((2α-1)g² + 6g)ε⁴/(4g⁴) <= (2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2})
 
-    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term (a factor
-    1 + 1e-20 covers the points where both are equal).
+    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term (a factor 1
+    + 1e-20 covers the points at which both are equal).
     """
     g = Fraction(rounded_up_root(s * epsilon, n))
     tail = ball(3 * epsilon / (2 * s**3 * n)) / ball(n).sqrt()
@@ -240,7 +241,7 @@ def second_branch(epsilon: Fraction, s: Fraction, n: int, order: int, power: int
     Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term.
 
     Note: 3σ^{-2}Δ/2 = 3ε²/(2g), and g >= sε sqrt(n) leaves one factor ε: the printed branch needs g >= s
-    sqrt(n) and is too small by up to 1/ε for ε < 1; the theorem's ε(α) itself survives (CZ23-T2P/curve)
+    sqrt(n) and is too small by up to 1/ε for ε < 1. The theorem's ε(α) itself still holds (CZ23-T2P/curve)
     """
     printed = ball(SLACK * 3 * epsilon**power / (2 * s)) / ball(n).sqrt()
     return 3 * epsilon**2 / (2 * rounded_up_root(s * epsilon, n)), printed
@@ -256,7 +257,7 @@ RDP_LOST = replace(theorem_2_claim(2, 10, HALF), participation=FIFTEEN)
 def rdp_dropout(run: Run) -> list[Evidence]:
     """Dist-RDP-SE, s = 10, 15 of 16 users present: order 2 costs at most ε(2)
 
-    The exact divergence, modulo m, with the variance that 15 of 16 shares leave, against the printed ε(2).
+    Compare the exact divergence, modulo m, with the variance of 15 of 16 shares, with the printed ε(2).
 
     Note: a participation r divides the variance by 1/r: about ε²α/(2r)
     """
@@ -269,7 +270,7 @@ def rdp_dropout(run: Run) -> list[Evidence]:
 
 
 def lemma_4_claim(variance: Fraction, count: int, shift: int) -> ZeroConcentratedDP:
-    """(1/2)ε²-CDP with Lemma 4's ε."""
+    """Return the claim of (1/2)ε²-CDP with Lemma 4's ε."""
     with precision(256):
         rho = concentrated_bound(Fraction(shift**2) / (count * variance), xi(variance, count - 1))
     return concentrated(rho, QUERY)
@@ -293,12 +294,13 @@ def sums(run: Run, variance: Fraction, count: int, shift: int) -> list[Evidence]
     """Sums of discrete Gaussians: (1/2)ε²-CDP with the printed ε
 
     Lemma 4 on single instances: the smallest sum at the smallest σ of Theorem 4, σ = 1 with Δ = n/2, and Δ
-    near sqrt(n), Theorem 4's range. A refutation rests on the exact divergence of an order near 1 (a rho-CDP
-    mechanism has at most rho times the order), a verification on the kernel's bound for all orders.
+    near sqrt(n), Theorem 4's range. A refutation uses the exact divergence at an order near 1 (a rho-CDP
+    mechanism has at most rho times the order). A verification uses the kernel's bound for all orders.
 
-    Refuted: the masses are those of one discrete Gaussian times a factor of period n; a shift by n/2 sets its
-    top against its bottom, and D_1 exceeds Δ²/(2nσ²) by about 4n exp(-2π²σ²), where ξ/4 allows about 2.5n
-    exp(-2π²σ²): with Δ = n/2 the printed ε is too small once n is large enough, at every σ
+    Refuted: the masses are those of one discrete Gaussian times a factor of period n. A shift by n/2 aligns
+    the maximum of this factor with its minimum, and D_1 exceeds Δ²/(2nσ²) by about 4n exp(-2π²σ²), but ξ/4
+    allows only about 2.5n exp(-2π²σ²). With Δ = n/2 the printed ε is too small once n is large enough, at
+    every σ
     """
     claim = lemma_4_claim(variance, count, shift)
     exactly = sum_witness(claim, variance, count=count, shift=shift) if count <= 64 else None
@@ -309,7 +311,8 @@ def sums(run: Run, variance: Fraction, count: int, shift: int) -> list[Evidence]
 
 
 def _shifts(many: tuple[int, ...], **others: Any) -> Grid:
-    """Sums of 2, 3 and 16, in the full profile also of ``many``, moved by 1 or by half their number."""
+    """Return the grid: sums of 2, 3 and 16 draws, in the full profile also of ``many``, shifted by 1 or by
+    half their number."""
     grid = over(variance="1/4 1/2 1 2", count=(2, 3, 16, full(*many)), half=(False, True), **others)
     return grid.where(lambda count, half, **_: not half or count >= 4, "Δ = n/2 if half, else 1")
 
@@ -335,10 +338,11 @@ def _some_orders(variance: Fraction, count: int, half: bool, order: Fraction) ->
 def sums_repaired() -> list[Step]:
     """Sums of discrete Gaussians: D_α <= αΔ²/(2nσ²) + ξ, so (1/2)ε²-CDP with ε² = Δ²/(nσ²) + 2ξ
 
-    The exact periodic factor of the sum's masses; its largest log-ratio bounds the excess of every order
-    (proof: rule gaussian-sum of the kernel), and a few orders are computed outright.
+    Compute the exact periodic factor of the sum's masses. Its largest log-ratio bounds the excess of every
+    order (proof: rule gaussian-sum of the kernel). A few orders are also computed directly.
 
-    Note: of the order of 4n exp(-2π²σ²): ξ is loose by a factor of 2.5 for large n, by far more for small n
+    Note: the excess is of the order of 4n exp(-2π²σ²). ξ is loose by a factor of 2.5 for large n, by far more
+    for small n
     """
     return [_every_order, _some_orders]
 
@@ -350,7 +354,8 @@ NO_XI = concentrated(one_gaussian(Fraction(1, 4), count=16, shift=1), QUERY)
 def without_xi(run: Run) -> list[Evidence]:
     """16 discrete Gaussians of σ² = 1/4 cost no more than one of σ² = 4 (ξ left out)
 
-    The exact divergence of the sum, at order near 1, against one discrete Gaussian's parameter: ξ is needed.
+    Compare the exact divergence of the sum, at an order near 1, with one discrete Gaussian's parameter. The
+    term ξ is needed.
     """
     return [sum_witness(NO_XI, Fraction(1, 4), count=16, shift=1)]
 
@@ -359,7 +364,7 @@ def without_xi(run: Run) -> list[Evidence]:
 
 
 def theorem_4_claim(epsilon: Fraction, s: int, exponent: int) -> ZeroConcentratedDP:
-    """(1/2)ε̄²-CDP with the printed ε̄ at T = 2^exponent."""
+    """Return the claim of (1/2)ε̄²-CDP with the printed ε̄ at T = 2^exponent."""
     with precision(256):
         return concentrated(concentrated_bound(epsilon**2, xi(Fraction(s * s), 2**exponent // 2 - 1)))
 
@@ -382,9 +387,9 @@ def theorem_4_claim(epsilon: Fraction, s: int, exponent: int) -> ZeroConcentrate
 def cdp(run: Run, epsilon: Fraction, s: int, exponent: int) -> list[Evidence]:
     """Dist-CDP-SE: (1/2)ε̄²-CDP, full participation
 
-    One certificate over all batch sizes up to T/2, each with its own g and share, for all orders at once,
-    against (1/2) min{sqrt(ε² + ξ/2), ε + ξ}² with ξ as printed (rounded up in the 56th bit of what ξ adds).
-    The kernel's bound does not use Lemma 4.
+    Compare one certificate over all batch sizes up to T/2, each with its own g and share, for all orders at
+    once, with (1/2) min{sqrt(ε² + ξ/2), ε + ξ}². ξ is as printed (the part that ξ adds is rounded up in its
+    56th bit). The kernel's bound does not use Lemma 4.
 
     Note: Lemma 4 fails for large Δ (CZ23-L4), but here Δ = g is near sε sqrt(n), far below n/2, and every
     share has σ² >= s² >= 1
@@ -399,7 +404,8 @@ CDP_LOST = replace(theorem_4_claim(HALF, 10, 20), participation=FIFTEEN)
 def cdp_dropout(run: Run) -> list[Evidence]:
     """Dist-CDP-SE, s = 10, 15 of 16 users present: (1/2)ε̄²-CDP
 
-    The exact divergence, modulo m, of the sum of 15 shares; the certificate says what does hold.
+    Compute the exact divergence, modulo m, of the sum of 15 shares. The certificate gives the bound that does
+    hold.
 
     Note: a participation r costs ε²/(2r)
     """

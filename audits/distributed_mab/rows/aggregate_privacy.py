@@ -30,7 +30,7 @@ HALF = Fraction(1, 2)
 
 
 def claim_at(epsilon: Fraction) -> PureDP:
-    """(ε, 0)-DP of what the server sees."""
+    """Return the claim of (ε, 0)-DP in the server's view."""
     return PureDP(epsilon=epsilon, view=View.of(SERVER), domain=DOMAIN)
 
 
@@ -59,10 +59,10 @@ CENTRAL = PureDP(epsilon=HALF, view=View.of(PUBLIC), domain=DOMAIN)
 
 @evidence(rows, "CZ23-T5P", "Theorem 5, Algorithms 2 and 3", claim=CENTRAL, expect="consistent")
 def central(run: Run) -> list[Evidence]:
-    """CDP-SE (central): what follows from the server's noisy sums is (ε, 0)-DP
+    """CDP-SE (central): any function of the server's noisy sums is (ε, 0)-DP
 
-    One draw of Lap_Z(g/ε) per aggregate, reduced modulo m with it: the certificate of Theorem 1 in the view
-    of the public, for the trusted server sees the exact sums.
+    Each aggregate has one draw of Lap_Z(g/ε), and the noisy sum is reduced modulo m. The certificate is
+    Theorem 1's, in the public view, because the trusted server sees the exact sums.
 
     Note: Algorithm 3 reduces the noise before it adds it: (ŷ + (η mod m)) mod m = (Σ x̂ + η) mod m
     """
@@ -74,8 +74,8 @@ def central(run: Run) -> list[Evidence]:
 def local(run: Run) -> list[Evidence]:
     """LDP-SE (local): each user's message is (ε, 0)-DP by itself
 
-    Each user alone adds Lap_Z(g/ε) to an encoding in {0, ..., g}: the noise and the shift of Theorem 1, at
-    one user.
+    Each user alone adds Lap_Z(g/ε) to an encoding in {0, ..., g}. The noise and the shift are those of
+    Theorem 1, for a single user.
     """
     return [laplace_batches(HALF, "reduction of one message modulo m").certify(claim_at(HALF))]
 
@@ -99,16 +99,16 @@ def _message_modulo(n: int, epsilon: Fraction, p: Fraction) -> Sides:
 
 @steps(rows, "CZ23-T1P/mod", "Theorems 1 and 6", role="step")
 def modulus() -> list[Step]:
-    """Modulo m the log-ratio stays below ε: what the server sees, residue by residue
+    """Modulo m the log-ratio stays below ε: the server's view, residue by residue
 
-    Enumerate all residues of the wrapped distribution and all shifts up to g; the wrapped ratio is a weighted
-    mean of unwrapped ones, so it stays strictly below ε.
+    Enumerate all residues of the wrapped distribution and all shifts up to g. The wrapped ratio is a weighted
+    mean of unwrapped ratios, so it stays strictly below ε.
     """
     return [_aggregate_modulo, _message_modulo]
 
 
 def participation_claim(users: int, present: int) -> PureDP:
-    """The theorem's claim at ε = 1 when only ``present`` users' messages arrive."""
+    """Return the theorem's claim at ε = 1 if only ``present`` users' messages arrive."""
     participation = f"{present} of {users} users"
     return PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, participation=participation)
 
@@ -126,8 +126,8 @@ def participation_claim(users: int, present: int) -> PureDP:
 def dropout(run: Run, users: int, present: int) -> list[Evidence]:
     """Dist-DP-SE when messages are lost: the aggregate is (ε, 0)-DP, ε = 1
 
-    Noise of fewer than n Pólya shares is no discrete Laplace noise: an exact witness at the outcome 0, and
-    the certificate of what does hold (the log-ratio is largest there).
+    Fewer than n Pólya shares do not add up to discrete Laplace noise. The row has an exact witness at the
+    outcome 0, at which the log-ratio is largest, and a certificate of the bound that does hold.
     """
     claim = participation_claim(users, present)
     certificate = present_proof(users, present, Fraction(1)).certify(claim)
@@ -148,8 +148,8 @@ NINE_OF_TEN = PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, participati
 def dropout_repaired(run: Run) -> list[Evidence]:
     """Dist-DP-SE with shares Pólya(1/(rn)), at least rn of n users present: (ε, 0)-DP
 
-    Shares of shape 1/(rn) add up to Lap_Z(g/ε) once rn users are present; what more users add is independent
-    of it.
+    Shares of shape 1/(rn) add up to Lap_Z(g/ε) once rn users are present. The shares of further users are
+    independent of this sum.
     """
     g = batch_sheet(10, Fraction(1)).precision
     return [polya_noise(sensitivity=g, scale=g, share=1).certify(NINE_OF_TEN)]

@@ -1,4 +1,4 @@
-"""CZ23-COMM: bits that one user sends, measured and by formula, and the rates that the paper states."""
+"""CZ23-COMM: the bits that one user sends, measured and by formula, and the paper's rates."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ BUDGETS = "1/100 1/2 1 10"
 def logarithmic(variant: str, n: int, epsilon: Fraction, s: int) -> Sides:
     """Bits per user grow logarithmically with the batch: ⌈log₂ m⌉ <= (3/2) log₂ n + log₂ C + 1, p = 2^-20
 
-    The modulus of every variant's own sheet against a bound that is proved from g and τ for all n: C = (sε +
-    1)(1 + 2 margin) + 2 rest + 3 with margin and rest in ε and log(2/p) alone.
+    Compare the modulus of every variant's own sheet with a bound that is proved from g and τ for all n: C =
+    (sε + 1)(1 + 2 margin) + 2 rest + 3. Margin and rest depend only on ε and log(2/p).
 
-    Note: m grows like n^{3/2}: g = ⌈sε sqrt n⌉ grows with the batch, not only n; T enters as log log T
+    Note: m grows like n^{3/2}: g = ⌈sε sqrt n⌉ grows with the batch, not only n. T enters as log log T
     """
     return bits(variant, n, epsilon, s=s), log_size_bound(variant, n, epsilon, s=s, p=TAIL)
 
@@ -64,11 +64,11 @@ def logarithmic(variant: str, n: int, epsilon: Fraction, s: int) -> Sides:
     ),
 )
 def on_the_wire(run: Run) -> Measured:
-    """A user's message takes ⌈log₂ m⌉ bits, measured in all variants; CarrySum's as bits and back
+    """A user's message takes ⌈log₂ m⌉ bits, measured in all variants, and CarrySum's messages survive packing
 
     Run each variant's protocol on mixed rewards, pack the users' messages, count the bytes, unpack and decode
-    them; padding of a batch's last byte is counted. Of CarrySum the messages y_i + m W_i: their sum is Σ y_i
-    modulo m, whatever the carries are.
+    them. The count includes the padding of a batch's last byte. CarrySum's messages are y_i + m W_i, and
+    their sum is Σ y_i modulo m for all carries.
     """
     rng, surplus, broken = run.rng("wire"), 0, 0
     shown: list[list[Any]] = []
@@ -114,12 +114,12 @@ def on_the_wire(run: Run) -> Measured:
 def carried(n: int, epsilon: Fraction) -> Sides:
     """Theorem 3: in CarrySum ⌈log₂ m⌉ bits before S become 2 ⌈log₂ m⌉ + 3 + 2 log₂(1 + 8/ε) at most
 
-    The theorem counts bits before S. What S adds is CarrySum's here: the mean length of the integer y + m W
-    that a user sends, in Elias' code, for every y in Z_m, from the exact distribution of W, p = 2^-20.
+    The theorem counts bits before S. This row adds the bits of S = CarrySum: the mean length of the integer y
+    + m W that a user sends, in Elias' code, for every y in Z_m, from the exact distribution of W, p = 2^-20.
 
     Note: for all n: length <= 2 log₂(2m (|W| + 1)) + 1 and E|W| <= 8/ε, with Jensen's inequality
 
-    Note: Cheu and Yan's bit-vector construction sends far more; the paper leaves its size to them
+    Note: Cheu and Yan's bit-vector construction sends far more. The paper refers to them for its size
     """
     sheet = sheet_of("shuffle_dp_se/repaired", n, epsilon)
     most = 2 * bits_per_residue(sheet.modulus) + 3 + 2 * log2(1 + 8 / epsilon)
@@ -150,10 +150,10 @@ SIZES = (2, 4, 2**5, 2**10, 2**20)
 def rate(n: int, epsilon: Fraction, s: int) -> Sides:
     """Dist-RDP-SE sends at most 5 log₂(n + s/ε) bits, {case}, p = 2^-20
 
-    App. B's O(log(n + s/ε)) with the constant 5, against the modulus of the sheet.
+    Compare App. B's O(log(n + s/ε)), with the constant 5, with the modulus of the sheet.
 
-    Note: with T fixed: the rate hides log log T. As ε grows n g grows while s/ε falls: the rate is one for ε
-    of order 1 and below
+    Note: T is fixed, because the rate hides log log T. As ε grows, n g grows while s/ε falls, so the rate is
+    valid for ε of order 1 and below
     """
     return bits("dist_rdp_se", n, epsilon, s=s), 5 * log2(ball(n + s / epsilon))
 
@@ -187,23 +187,23 @@ def _at_small_budgets(n: int, k: tuple[int, int]) -> Sides:
 def inverse() -> list[Step]:
     """Dist-RDP-SE: the larger ε, the fewer bits
 
-    Message sizes of one sheet at growing ε.
+    Compare the message sizes of one sheet at growing ε.
 
-    Refuted: n g = n ⌈sε sqrt n⌉ grows with ε: more privacy means a coarser encoding and fewer bits; App. B's
-    rate log(n + s/ε) falls even so
+    Refuted: n g = n ⌈sε sqrt n⌉ grows with ε, so more privacy means a coarser encoding and fewer bits. App.
+    B's rate log(n + s/ε) still falls
 
-    Note: while sε sqrt n <= 1 the statement holds: there g = 1 whatever ε is, and τ ~ 1/ε decides
+    Note: while sε sqrt n <= 1 the statement holds: g = 1 for every such ε, and τ ~ 1/ε determines the size
     """
     return [_at_usual_budgets, _at_small_budgets]
 
 
-# Next to the lower bound
+# Comparison with the lower bound
 
 COLUMN = tuple(2**b for b in (1, 2, 4, 8, 12, 16, 20))
 
 
 def _from_the_root_up(n: int) -> list[Fraction]:
-    """1/sqrt n, rounded up, and usual budgets above it."""
+    """Return 1/sqrt n, rounded up, and usual budgets above it."""
     floor = Fraction(1, isqrt(n))
     return [floor, *(e for e in (Fraction(1, 10), Fraction(1), Fraction(10), Fraction(10**6)) if e > floor)]
 
@@ -229,7 +229,7 @@ def _below(n: int, epsilon: Fraction) -> Sides:
     return _least(n, epsilon) / 2, bits("dist_dp_se", n, epsilon)
 
 
-@step("ε = 1/n, 1/n²: no constant will do", over=TINY)
+@step("ε = 1/n, 1/n²: no constant suffices", over=TINY)
 def _gap(n: int, epsilon: Fraction) -> Sides:
     """log₂(1/ε) max(log₂(n²ε²), 1) <= ⌈log₂ m⌉"""
     return log2(1 / ball(epsilon)) * _least(n, epsilon), bits("dist_dp_se", n, epsilon)
@@ -245,11 +245,13 @@ def _gap(n: int, epsilon: Fraction) -> Sides:
 def optimal() -> list[Step]:
     """Dist-DP-SE's bits are within constants of max(log₂(n²ε²), 1) for ε >= 1/sqrt n, and not for ε = 1/n
 
-    The paper hopes for messages as short as this known bound allows. Where ε >= 1/sqrt n they are, up to a
-    constant, in both directions. It says that a smaller ε should need fewer bits, and that its own cost goes
-    the other way: for n²ε² <= 1 the bound is constant, and τ ~ log(2/p)/ε takes log₂(1/ε) bits. p = 2^-20.
+    The paper aims at messages as short as this known bound allows. If ε >= 1/sqrt n, they are, up to
+    constants in both directions. The paper says that a smaller ε should need fewer bits, and that its own
+    cost grows instead. For n²ε² <= 1 the bound is constant, and τ ~ log(2/p)/ε takes log₂(1/ε) bits. p =
+    2^-20.
 
-    Note: an ordering of two formulas: the lower bound itself is another paper's and is not checked here
+    Note: this row only compares two formulas. The lower bound itself is another paper's and is not checked
+    here
 
     Note: for all n and ε < 1: m > 2τ >= 2 log(2/p)/ε, as g >= 1
     """

@@ -1,4 +1,4 @@
-"""Concentration: Lemmas 6 to 9, against exact tails of distributions whose parameters are known."""
+"""Concentration: Lemmas 6 to 9, compared with exact tails of distributions whose parameters are known."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _discrete_gaussian(variance: Fraction, p: Fraction) -> Sides:
 def sub_gaussian() -> list[Step]:
     """σ²-sub-Gaussian: |X| <= σ sqrt(2 log(2/p)) with probability 1 - p or more
 
-    Exact tails of three distributions whose variance proxy is known, beyond the printed radius.
+    Compute exact tails, beyond the printed radius, of three distributions whose variance proxy is known.
 
     Proof: P(|X| > t) <= 2 e^{-t²/(2σ²)} (Chernoff at λ = t/σ²), which is p at the radius
     """
@@ -64,8 +64,8 @@ def sub_gaussian() -> list[Step]:
 
 @cache
 def _known_pairs() -> dict[str, tuple[Callable[[Any], Any], Any, Any]]:
-    """Distributions with a pair (σ², h): Skellam by Proposition 1's proof, sums of (discrete) Laplace by
-    Lemma 5 with c = 8/5."""
+    """Return distributions with a known pair (σ², h): Skellam by Proposition 1's proof, sums of (discrete)
+    Laplace by Lemma 5 with c = 8/5."""
     c, root = Fraction(C), 1 / arb(2).sqrt()
     pairs: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {}
     for v in ("1/20", "1", "30"):
@@ -113,9 +113,9 @@ def _radius(distribution: str, p: Fraction) -> Sides:
 def sub_exponential() -> list[Step]:
     """(σ², h)-sub-exponential: two-regime tail, and |X| <= sqrt(2) σ sqrt(log(2/p)) + 2h log(2/p)
 
-    Exact tails of distributions whose pair (σ², h) is known, against both forms of the lemma.
+    Compare exact tails of distributions whose pair (σ², h) is known with both forms of the lemma.
 
-    Proof: Chernoff at λ = t/σ² while that is at most 1/h, at λ = 1/h beyond, where σ²/(2h²) <= t/(2h); the
+    Proof: Chernoff at λ = t/σ² while that is at most 1/h, at λ = 1/h beyond, where σ²/(2h²) <= t/(2h). The
     radius is at least as large as the t at which either regime gives p
     """
     return [_two_regimes, _radius]
@@ -130,8 +130,8 @@ def sub_exponential() -> list[Step]:
 def hoeffding(mean: Fraction, n: int, p: Fraction) -> Sides:
     """X_i iid in [0, 1]: |mean - E X| <= sqrt(log(2/p)/(2n)) with probability 1 - p or more
 
-    Exact binomial tails beyond the printed radius: Bernoulli variables are the extreme distributions of a
-    given mean.
+    Compute exact binomial tails beyond the printed radius. Bernoulli variables are the extreme distributions
+    of a given mean.
 
     Proof: Hoeffding 1963, Theorem 2
     """
@@ -175,8 +175,8 @@ def _two_families(scale: Fraction, variance: Fraction, p: Fraction) -> Sides:
 def sums() -> list[Step]:
     """Sums of independent (σ_i², h_i)-sub-exponential variables: v >= max{sqrt(2Σσ_i² L), 2h* L}
 
-    Exact tails of sums of two different variables at the smallest v that the lemma allows; sums of equal
-    parts are in CZ23-L5.
+    Compute exact tails of sums of two different variables at the smallest v that the lemma allows. Sums of
+    equal parts are in CZ23-L5.
 
     Proof: the cumulants add on |λ| <= 1/h*, then Lemma 7, each of whose regimes gives p at v
     """

@@ -1,9 +1,9 @@
 """Rényi and concentrated DP of the whole adaptive protocols (Theorems 2 and 4).
 
-For every prefix of outcomes only the aggregate that the changed user enters has another distribution, so the
-divergence of the whole view is at most the largest one of a single aggregate: the certificates compose the
-batches in parallel, by what was shown. From below it is at least that of any one aggregate that is made in
-every history, modulo m as the server sees it.
+For every prefix of outcomes, only the aggregate that the changed user enters has a different distribution.
+The divergence of the whole view is therefore at most the largest divergence of a single aggregate: the
+certificates compose the batches in parallel, by earlier outputs. From below, it is at least the divergence of
+any aggregate that every history makes, modulo m as the server sees it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ SERVER_VIEW = View.of(SERVER)
 
 @lru_cache(maxsize=8)
 def surveyed(name: str, epsilon: Fraction, horizon: int, s: int) -> Survey:
-    """What one reward moves in Algorithm 1 with two arms: the first user's, those of the users who complete
-    the first and the last batch of arm 2, and that of one whose batch the horizon cuts."""
+    """Measure the effect of one reward in Algorithm 1 with two arms. The changed reward belongs to the first
+    user, to a user who completes the first or the last batch of arm 2, or to a user whose batch the horizon
+    cuts."""
     chosen, lengths = setting_of(name, epsilon, horizon, s)
     ends = [2 * sum(lengths[:b]) for b in range(1, len(lengths) + 1)]
     last = max(end for end in ends if end < horizon)
@@ -64,14 +65,14 @@ def surveyed(name: str, epsilon: Fraction, horizon: int, s: int) -> Survey:
 
 
 def setting_of(name: str, epsilon: Fraction, horizon: int, s: int) -> tuple[Variant, list[int]]:
-    """The variant with p = 1/T, and the sizes of the batches that can be completed."""
+    """Return the variant with p = 1/T, and the sizes of the batches that can be completed."""
     chosen = variant(name, epsilon=epsilon, failure_prob=Fraction(1, horizon), scale_factor=s)
     return chosen, batch_lengths(horizon)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """A variant with s = 1 over ``horizon`` rounds."""
+    """Return a variant with s = 1 over ``horizon`` rounds."""
 
     name: str
     epsilon: Fraction
@@ -87,13 +88,13 @@ CONCENTRATED = Protocol(name="dist_cdp_se", epsilon=Fraction(1, 2), horizon=258)
 
 
 def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
-    """Evidence on the claim, and under it the accounting: what one reward moved in the runs."""
+    """Return the evidence on the claim and on its accounting: the effect of one reward in the runs."""
     looked = surveyed(protocol.name, protocol.epsilon, protocol.horizon, 1)
     notes = [
-        f"{looked.runs} pairs of runs; one reward moved the sums of encodings by at most {looked.moved} g",
-        "that the outcomes shown before say which batch a user enters is an assumption",
+        f"{looked.runs} pairs of runs; one reward changed the sums of encodings by at most {looked.moved} g",
+        "the row assumes that earlier outputs determine the batch that a user enters",
     ]
-    # a run that is not the theorem's breaks the accounting whatever it moves
+    # a run that deviates from the theorem breaks the accounting, whatever the reward affects
     moved = float(looked.moved) if not looked.faults else float(looked.moved + 1 + len(looked.faults))
     estimate = Estimate.exactly(
         moved,
@@ -115,7 +116,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
 
 ACCOUNTING = Ordering(
     text=(
-        "one reward enters one aggregate, whose encodings' sum it moves by at most g; every user adds "
+        "one reward enters one aggregate, whose sum of encodings it changes by at most g; every user adds "
         "the theorem's share, and nothing else depends on the reward"
     ),
     quantity_name="Σ over aggregates of |shift of Σ x̂| / g",
@@ -144,9 +145,9 @@ def renyi_claim(order: int) -> RenyiDP:
 def renyi(run: Run, order: int) -> Outcome:
     """Dist-RDP-SE, s = 1, ε = 1: all sums, adaptive, are (α, ε(α))-RDP
 
-    Certify the batches' noise, each with its own g, in parallel; follow the program on neighbouring inputs
-    along forced histories and compare the users' distributions in every aggregate. From below: the exact
-    divergence of one aggregate that every history makes, moved by g.
+    Certify the batches' noise, each with its own g, in parallel. Run the program on neighbouring inputs along
+    forced histories and compare the users' distributions in every aggregate. The lower bound is the exact
+    divergence of one aggregate that every history makes, shifted by g.
     """
     claim, (chosen, lengths) = renyi_claim(order), RENYI.parts
     certain = certain_lengths(chosen, RENYI.horizon)
@@ -173,7 +174,7 @@ CDP = ZeroConcentratedDP(rho=RHO, view=SERVER_VIEW, domain=DOMAIN)
 def concentrated(run: Run) -> Outcome:
     """Dist-CDP-SE, s = 1, ε = 1/2, T = 258: all sums, adaptive, are (1/2)ε̄²-CDP
 
-    As for CZ23-T2P/protocol, for all orders at once.
+    The method is CZ23-T2P/protocol's, for all orders.
     """
     chosen, lengths = CONCENTRATED.parts
     first = chosen.sheet(certain_lengths(chosen, CONCENTRATED.horizon)[0])

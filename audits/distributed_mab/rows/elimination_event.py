@@ -1,7 +1,8 @@
 """Lemma 2's event E (CZ23-L2a): every active arm's decoded mean is within β(b) of its mean, in every batch.
 
-What Assumption 1 gives, and the event itself for each theorem's τ: K arms that always give 0 from below, a
-union bound for every reward distribution in [0, 1] from above, wraps included.
+The rows cover the consequences of Assumption 1, and the event itself for each theorem's τ. The lower bound
+uses K arms that always give 0. The upper bound is a union bound for every reward distribution in [0, 1],
+wraps included.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ EVENT = "Lemma 2, event E"
 def from_assumption(K: int, p: Fraction) -> Sides:
     """Lemma 2 from Assumption 1 as printed, with log(2/p): means within β(b) with probability 1 - 3p
 
-    K tied arms and noise that uses the assumption up, P(|n_a(b)| > h log(2/p)) = 2p, h = 10^6, in batches 1
-    to 20. The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), 2p/(|Φ|b²)
+    K arms are tied and the noise attains the assumption, P(|n_a(b)| > h log(2/p)) = 2p, h = 10^6, in batches
+    1 to 20. The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), 2p/(|Φ|b²)
     on the noise of each arm: 5p/2 times Σ 1/b² = π²/6 over arms and batches.
 
-    Note: independent noise, constant rewards: nothing goes out while E holds, so that batches factor
+    Note: the noise is independent and the rewards are constant. No arm is eliminated while E holds, so
+    batches are independent
     """
     return assumption_failure(K, p, last=LAST), 3 * p
 
@@ -87,16 +89,16 @@ def _union(numerator: int, p: Fraction) -> Sides:
 def repaired(numerator: int) -> list[Step]:
     """Lemma 2 from Assumption 1 {case}
 
-    The proof's own sum on sampling and on noise, and the noise of CZ23-L2a. With log(1/p) in the assumption
-    it is used at p/(2|Φ|b²), which makes 3p/2 times π²/6.
+    Compute the proof's own sum over sampling and noise, and the noise of CZ23-L2a. With log(1/p), the
+    assumption is used at p/(2|Φ|b²), which gives 3p/2 times π²/6.
     """
-    noise = step("noise that uses Assumption 1 up", over=over(numerator=numerator, K=ARMS, p=LEVELS))
+    noise = step("noise that attains Assumption 1", over=over(numerator=numerator, K=ARMS, p=LEVELS))
     return [noise(_used_up), step("union bound", over=over(numerator=numerator, p="1/100"))(_union)]
 
 
 # From each theorem's sheet
 
-#: Where S is not relaxed (q = p'), shuffling is an exact sum (q = 0).
+#: If S is not relaxed (q = p'), shuffling is an exact sum (q = 0).
 SHEETS: dict[str, dict[str, Any]] = {
     "T1": {"name": "dist_dp_se"},
     "T2": {"name": "dist_rdp_se"},
@@ -113,13 +115,14 @@ SHEETS: dict[str, dict[str, Any]] = {
 EXACT_SUMS = tuple(theorem for theorem in SHEETS if "any S" not in theorem)
 WIDE = ("T2", "T2, s = 10", "T3, q = 0")  # 50 arms stay within 3p, also at p = 1/10
 TENTH, HALF = Fraction(1, 10), Fraction(1, 2)
-BELOW_ONE = ("dist_cdp_se", "cdp_se", "ldp_se")  # Theorems 4 to 6 ask for ε < 1
+BELOW_ONE = ("dist_cdp_se", "cdp_se", "ldp_se")  # Theorems 4 to 6 require ε < 1
 LONG = (2**12, 2**24, full(2**16, 2**20, 2**40))
 SHORT = (2**12, 2**24, full(2**16, 2**20))  # the experiments stop at 10^7 rounds
 
 
 def _points(theorem: str, arms: Sequence[int], horizons: Sequence[Any], **others: Sequence[Any]) -> Grid:
-    """Of the local variant fewer points: the tail of n users' noise is slow for n in the millions."""
+    """Return fewer points for the local variant: the tail of n users' noise is slow to compute for n in the
+    millions."""
     name = SHEETS[theorem]["name"]
     usual = {"epsilon": (TENTH, HALF) if name in BELOW_ONE else (TENTH, Fraction(5), full(HALF))}
     axes = usual | {"n_arms": arms, "horizon": horizons} | others
@@ -196,14 +199,16 @@ def _of_theorem(theorem: str) -> str:
 def theorems(run: Run, theorem: str) -> Measured:
     """{case} τ, p = 1/T, K <= 50: all means stay within β(b) with probability 1 - 3p
 
-    K arms that always give 0: one of them fails where its noise passes τ, a wrap that the analyzer does not
-    undo; arms and batches are independent as long as E holds. From above a union bound for every reward
-    distribution
-    in [0, 1]. Theorem 3 allows any S that is off with probability q = p' and less; q = 0 is an exact sum.
+    The lower bound uses K arms that always give 0. An arm fails if its noise passes τ, a wrap that the
+    analyzer does not undo. Arms and batches are independent as long as E holds. The upper bound is a union
+    bound for every reward distribution in [0, 1]. Theorem 3 allows any S that is wrong with probability at
+    most q = p'. q = 0 is an exact sum.
 
-    Refuted: τ is built for one sum, E is about all arms and batches: CZ23-L2a/repaired, for bits
+    Refuted: τ is built for one sum, but E is about all arms and batches. CZ23-L2a/repaired fixes this at the
+    cost of bits
 
-    Note: for any S, below S is the garbled sum, which is off with probability q; above q is added once a sum
+    Note: for any S, the lower bound uses the garbled sum, which is wrong with probability q. The upper bound
+    adds q once per sum
     """
     return _event(run, theorem, _points(theorem, ARMS, LONG))
 
@@ -222,9 +227,9 @@ def theorems(run: Run, theorem: str) -> Measured:
 def by_batch(run: Run, theorem: str) -> Measured:
     """τ built for p/(K l(b)), K <= 50: all means stay within β(b) with probability 1 - 3p, p = 1/T and 1/10
 
-    The bounds of CZ23-L2a/theorems; where S may be off, at p = 1/T.
+    The bounds are those of CZ23-L2a/theorems. If S may be wrong, the row uses p = 1/T.
 
-    Note: τ enters the modulus alone: privacy, noise and β(b) stay as they are
+    Note: τ enters only the modulus. Privacy, noise and β(b) are unchanged
     """
     exact = theorem in EXACT_SUMS
     horizons, levels = (2**24, full(2**12, 2**16, 2**20, 2**40)), ("1/T", TENTH) if exact else ("1/T",)
@@ -250,10 +255,11 @@ def _of_experiment(theorem: str, most: int) -> str:
 def experiments(run: Run, theorem: str, most: int) -> Measured:
     """The printed τ, p = 1/10 as in the experiments: all means stay within β(b) with probability 1 - 3p
 
-    The bounds of CZ23-L2a/theorems, up to T = 2^24, at a p that no theorem uses: with K <= 50 arms, and with
-    K = 500 where 50 arms stay within 3p.
+    The bounds are those of CZ23-L2a/theorems, up to T = 2^24, at a p that no theorem uses: with K <= 50 arms,
+    and with K = 500 if 50 arms stay within 3p.
 
-    Refuted: τ is built for one sum, E is about all arms and batches; 500 arms pass 3p where 50 do not
+    Refuted: τ is built for one sum, but E is about all arms and batches. 500 arms exceed 3p at points at
+    which 50 do not
     """
     arms = ARMS if most == ARMS[-1] else (most,)
     return _event(run, theorem, _points(theorem, arms, SHORT, failure_prob=(TENTH,)))
@@ -272,8 +278,8 @@ def experiments(run: Run, theorem: str, most: int) -> Measured:
 def inside(run: Run, theorem: str) -> Measured:
     """The printed τ, p = 1/10, means in [1/4, 3/4], K <= 10: within β(b) with probability 1 - 3p
 
-    The upper bounds of CZ23-L2a/experiments for the means that the experiments draw: there a wrap needs far
-    more noise than τ.
+    The upper bounds are those of CZ23-L2a/experiments, for the means that the experiments draw. With these
+    means a wrap needs far more noise than τ.
     """
     axes = {"epsilon": (TENTH, HALF, Fraction(1)), "failure_prob": (TENTH,), "away": (Fraction(1, 4),)}
     return _event(run, theorem, _points(theorem, ARMS[:2], SHORT, **axes))

@@ -26,8 +26,8 @@ __all__ = ["C", "rows"]
 
 rows = Group("Lemmas 1 and 2, Remark 4: regret")
 
-#: The steps of the proof, one after another, give 4 · 72 · 2 = 576 (N_a <= 4 l, l <= 72 L₁/Δ², L₁ <=
-#: 2 log(KT/p); CZ23-L2d/explicit). Done at once, for every gap, they give about 31 at worst.
+#: The steps of the proof, one after another, give 4 · 72 · 2 = 576 (N_a <= 4 l, l <= 72 L₁/Δ², L₁ <= 2
+#: log(KT/p); CZ23-L2d/explicit). Combined, for every gap, they give about 31 at worst.
 C = 40
 RATE = f"{C} (Σ log(KT/p)/Δ_a + Kσ sqrt(log(KT/p)) + Kh log(KT/p))"
 CONSTANTS = (("C", str(C)),)
@@ -41,7 +41,7 @@ USUAL: Mapping[str, Any] = {
 }
 ON_E = "bound for all instances: pulls on E at every gap, and T P[not E]"
 
-#: Simulated: mean of the best arm, gaps of the others.
+#: Simulated instances: mean of the best arm, gaps of the others.
 INSTANCES: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1.0, (1.0,)),
     (1.0, (2.0**-4,)),
@@ -66,7 +66,7 @@ def _regrets(race: Race, top: float, gaps: Sequence[float], *, runs: int, seed: 
 
 # Lemma 1
 
-#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does); Theorems 4 and 5 ask for ε < 1.
+#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does). Theorems 4 and 5 require ε < 1.
 RACES = (
     over(name=("dist_dp_se", "dist_rdp_se"), **USUAL)
     + over(name=("dist_rdp_se",), scale_factor=10, **USUAL)
@@ -90,10 +90,10 @@ def expected(run: Run) -> list[Measured]:
     """Lemma 1: E Reg(T) = O(Σ log T/Δ_a + Kσ √log T + Kh log T), p = 1/T, each theorem's own τ
 
     Bound pulls on E for all gaps, add T P[not E] with the printed τ (a union bound over arms and batches,
-    wraps and Theorem 3's wrong sums included), and simulate some instances from below. A horizon only cuts
-    pulls.
+    wraps and Theorem 3's wrong sums included), and simulate some instances for the lower bound. A horizon can
+    only reduce the number of pulls.
 
-    Note: τ as printed covers E worse than 3p (CZ23-L2a), but by a factor O(K log T): the rate stands
+    Note: with τ as printed, P[not E] exceeds 3p (CZ23-L2a), but by a factor O(K log T), so the rate holds
     """
     found = {race: expected_ratio(race) for race in (Race(**point) for point in RACES.at(run))}
     worst = max(found, key=lambda race: found[race])
@@ -105,7 +105,7 @@ def expected(run: Run) -> list[Measured]:
         scope=RACES.scope,
         notes=[
             f"largest bound {found[worst]:.4g}: {worst.name}, {worst.in_words()}",
-            f"what happens off E costs at most {cost:.3g} of it",
+            f"runs outside E contribute at most {cost:.3g} of it",
         ],
         plots=[_by_horizon(found)],
     )
@@ -131,15 +131,15 @@ def _by_horizon(found: Mapping[Race, float]) -> Plot:
 
 
 def _from_below(run: Run) -> Measured:
-    """The largest lower confidence bound of mean regret / rate. Any cap on the regret gives a lower bound of
-    the mean; this one is fixed by the bound on E, not by the runs."""
+    """Return the largest lower confidence bound of mean regret / rate. Any cap on the regret gives a lower
+    bound of the mean. This cap is fixed by the bound on E, not by the runs."""
     runs, best = run.choose(quick=100, full=1000), 0.0
     cells = [(top, gaps, name) for top, gaps in INSTANCES for name in ("dist_dp_se", "dist_rdp_se")]
     for top, gaps, name in cells:
         race = _simulated_race(name, gaps)
         regret = _regrets(race, top, gaps, runs=runs, seed=run.seed_sequence(f"{name}, {top}, {gaps}"))
         cap = min(max(gaps) * race.horizon, ratio_on_event(race) * rate(race, gaps) / 8)
-        cut = Cut(cap, math.inf, (cap,))  # a lower bound needs no cost
+        cut = Cut(cap, math.inf, (cap,))  # a lower bound needs no cost outside E
         low = mean_interval(regret, cut, alpha=run.alpha / len(cells)).low
         best = max(best, low / rate(race, gaps))
     return Measured(
@@ -153,7 +153,7 @@ def _from_below(run: Run) -> Measured:
 
 # Lemma 2
 
-#: Arm 0 always gives 1, nine others nearly so: whoever wraps first is out.
+#: Arm 0 always gives 1 and the nine others nearly so. The first arm that wraps is eliminated.
 NEAR_ONE = Race(name="dist_dp_se", epsilon=HALF, n_arms=10, failure_prob=TENTH, horizon=2**44)
 NEAR_ONE_GAPS = (2.0**-13,) * 9
 
@@ -172,26 +172,26 @@ def _probable(tau: str) -> ErrorRate:
     expect="refuted",
 )
 def without_assumption_1(run: Run) -> Measured:
-    """Lemma 2 where Assumption 1 fails, for Dist-DP-SE with the printed τ and p = 1/10: with probability 1 -
-    3p, Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
+    """Lemma 2 if Assumption 1 fails, for Dist-DP-SE with the printed τ and p = 1/10: with probability 1 - 3p,
+    Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
-    Arm 0 always gives 1 and nine others 1 - 2^-13 in the mean. A sum near n that passes n + τ/g is decoded to
-    one near -τ/g, and a best arm that this happens to is out for good.
+    Arm 0 always gives 1 and nine others 1 - 2^-13 in the mean. A sum near n that exceeds n + τ/g is decoded
+    to a sum near -τ/g. If this happens to the best arm, it is eliminated for good.
 
     Note: Lemma 2's premise, Assumption 1 for every p, does not hold with this τ: CZ23-A1/union
 
-    Note: for a larger C a longer horizon does: a lost best arm costs Δ T, the rate is about log T
+    Note: for a larger C a longer horizon suffices: a lost best arm costs Δ T, and the rate is about log T
     """
     return _losing(run, NEAR_ONE)
 
 
 @evidence(rows, "CZ23-L2/premise", "Lemma 2 for Theorem 1", claim=_probable("τ built for p/(K l(b))"))
 def with_assumption_1(run: Run) -> list[Measured]:
-    """Lemma 2 where its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
+    """Lemma 2 if its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
     Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
-    From above: on E the regret is below C times the rate for every instance, and P[not E] is bounded. From
-    below: the instance of CZ23-L2.
+    Upper bound: on E the regret is below C times the rate for every instance, and P[not E] is bounded. Lower
+    bound: the instance of CZ23-L2.
     """
     race = replace(NEAR_ONE, margin="by batch")
     return [_losing(run, race), _covered(run, race)]
@@ -220,7 +220,7 @@ COVERED = over(
 
 
 def _covered(run: Run, first: Race) -> Measured:
-    """P[not E]/3p where the regret on E is below C times the rate; infinite where it is not."""
+    """Return P[not E]/3p if the regret on E is below C times the rate, and infinity otherwise."""
     races = [first, *(Race(**point) for point in COVERED.at(run))]
     found = [
         failure_bound(race) / float(3 * race.p) if ratio_on_event(race) <= C else math.inf for race in races
@@ -243,7 +243,7 @@ GROWN = over(growth=GROWTHS, name=("dist_dp_se",), **{**USUAL, "epsilon": (TENTH
 def growth(run: Run) -> Measured:
     """Remark 4: l(b) = η^b keeps the order of the regret, η = 3/2, 2, 4
 
-    The bound of CZ23-L1 for three growths, on Dist-DP-SE; beside it simulated regrets, relative to η = 2.
+    The bound is CZ23-L1's for three growths, on Dist-DP-SE. A plot shows simulated regrets relative to η = 2.
     """
     races = [Race(**point) for point in GROWN.at(run)]
     found = {eta: max(expected_ratio(race) for race in races if race.growth == eta) for eta in GROWTHS}

@@ -1,4 +1,5 @@
-"""What follows from Lemma 2's event E: who survives a batch (CZ23-L2b, L2c), and for how long (CZ23-L2d)."""
+"""Consequences of Lemma 2's event E: the arms that survive a batch (CZ23-L2b, L2c), and for how long
+(CZ23-L2d)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, ov
 
 __all__ = ["rows"]
 
-rows = Group("Lemma 2: what follows from E")
+rows = Group("Lemma 2: consequences of E")
 
 FIRST, SECOND, THIRD = (f"Lemma 2, {which} step" for which in ("first", "second", "third"))
 
@@ -47,8 +48,9 @@ def best_arm(means: tuple[float, ...], b: int, p: Fraction) -> Sides:
     """While all means are within β(b) no best arm is ever eliminated
 
     Close one batch with decoded means at -β, -β/2, 0, β/2, β from the means, all combinations, ties included,
-    through the algorithm's float comparisons; E is tested exactly. They are monotone and the means are
-    floats, so that rounding cannot turn a comparison that holds on E. On the left the best arms that go out.
+    through the algorithm's float comparisons, and test E exactly. The comparisons are monotone and the means
+    are floats, so rounding cannot reverse a comparison that holds on E. The left side counts eliminated best
+    arms.
 
     Proof: UCB of a best arm >= μ* >= μ_a >= LCB of any arm, also in floats
     """
@@ -71,9 +73,9 @@ def _survives(constant: Fraction) -> Ordering:
 )
 @evidence(rows, "CZ23-L2c", SECOND, claim=_survives(Fraction(4)), role="step", case="4")
 def bad_arms(run: Run) -> Measured:
-    """While all means are within β(b) an arm with Δ_a > {case} β(b) goes out
+    """While all means are within β(b) an arm with Δ_a > {case} β(b) is eliminated
 
-    Give one arm a gap of c β(b) and find the largest c with which it survives a batch on E.
+    Give one arm a gap of c β(b) and find the largest c for which it survives a batch on E.
 
     Note: attained: μ̂_a = μ_a + β and μ̂* = μ* - β let an arm with Δ <= 4β stay
     """
@@ -125,12 +127,12 @@ def _at_most(constant: Fraction) -> Ordering:
 def pulls(run: Run, growths: str) -> Measured:
     """An arm that survives b̄_a batches gets at most {case} l(b̄_a) pulls, η = {growths}
 
-    Force every order of elimination and count the pulls that Algorithm 1 asks for.
+    Force every order of elimination and count the pulls that Algorithm 1 requests.
 
-    Note: η = 2: b̄_a + 1 batches, 2^{b̄+2} - 2 pulls, below 4 · 2^b̄; η = 4: pulls tend to η²/(η - 1) = 16/3
-    times l(b̄_a): Remark 4 keeps the order, not the constant
+    Note: with η = 2 there are b̄_a + 1 batches and 2^{b̄+2} - 2 pulls, below 4 · 2^b̄. With η = 4 the pulls
+    tend to η²/(η - 1) = 16/3 times l(b̄_a), so Remark 4 keeps the order but not the constant
 
-    Note: a horizon only cuts pulls; the last arm left has no b̄_a
+    Note: a horizon can only reduce the number of pulls. The last remaining arm has no b̄_a
     """
     deepest, found = run.choose(quick=7, full=9), []
     for growth, k in itertools.product(map(Fraction, growths.split(", ")), (2, 3)):
@@ -169,9 +171,9 @@ TAILS = tuple(
 def explicit(b: int, K: int, p: Fraction, tail: tuple[Fraction, Fraction]) -> Chain:
     """On E: l(b̄_a) <= max{72 L₁/Δ², 12 σ sqrt(L₂)/Δ, 12 h L₂/Δ}, and L₁ <= 2 log(KT/p)
 
-    An arm that survives batch b on E has Δ <= 4β(b); the largest of the three terms of β(b) is then at least
-    Δ/12. The right side is smallest at the largest gap, Δ = 4β(b). L₁ = log(4Kb²/p) and L₂ = log(2Kb²/p) are
-    those of batch b̄_a, the last one survived; tail = (σ, h).
+    An arm that survives batch b on E has Δ <= 4β(b). The largest of the three terms of β(b) is then at least
+    Δ/12. The right side is smallest at the largest gap, Δ = 4β(b). L₁ = log(4Kb²/p) and L₂ = log(2Kb²/p)
+    belong to batch b̄_a, the last batch survived. tail = (σ, h).
 
     Note: hence on E: Reg(T) <= Σ (576 log(KT/p)/Δ_a + 68 σ sqrt(log(KT/p)) + 96 h log(KT/p))
     """

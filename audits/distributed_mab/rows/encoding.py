@@ -24,7 +24,7 @@ __all__ = ["rows"]
 
 rows = Group("Encoding and analyzer: line 20, lines 26 to 30 of Algorithm 1")
 
-#: Dyadic rewards: multiples of 1/32, and points just beside 0, 1/2 and 1.
+#: Dyadic rewards: multiples of 1/32, and points adjacent to 0, 1/2 and 1.
 NEAR, HALF = Fraction(1, 2**40), Fraction(1, 2)
 REWARDS = (*(Fraction(k, 32) for k in range(33)), NEAR, HALF - NEAR, HALF + NEAR, 1 - NEAR)
 
@@ -47,7 +47,7 @@ def _sensitivity(g: int, x: Fraction, y: Fraction) -> Sides:
 
 
 @step(
-    "rounding user by user and the batch at once",
+    "rounding user by user and the batch in one draw",
     over=over(n=(1, 2, 5, full(10)), g=(1, 2, 7), x="0 3/16 6/16 9/16 12/16 15/16 1"),
 )
 def _one_distribution(n: int, g: int, x: Fraction) -> Sides:
@@ -57,14 +57,13 @@ def _one_distribution(n: int, g: int, x: Fraction) -> Sides:
 
 @steps(rows, "CZ23-ENC", "Algorithm 1, line 20", role="step", measure="left - right")
 def encoding() -> list[Step]:
-    """Fixed-point encoding: E[x̂] = x g, ι = x̂ - x g in [-1, 1], Σ x̂ moves by at most g
+    """Fixed-point encoding: E[x̂] = x g, ι = x̂ - x g in [-1, 1], one reward changes Σ x̂ by at most g
 
-    The exact distribution of one user's encoding, from the mechanism: its mean, its ends, and how far the
-    encodings of
-    any two rewards can be apart. The distribution of the sum is enumerated over all rounding bits of the
-    program and compared with one binomial draw.
+    Compute the exact distribution of one user's encoding from the mechanism: its mean, its extreme values,
+    and the largest distance between the encodings of any two rewards. Enumerate the distribution of the sum
+    over all rounding bits of the program and compare it with one binomial draw.
 
-    Note: the sensitivity g is attained by rewards 0 and 1; |ι| < 1, as -f and 1 - f are never -1 or 1
+    Note: rewards 0 and 1 attain the sensitivity g. |ι| < 1, as -f and 1 - f are never -1 or 1
     """
     return [_rounding, _sensitivity, _one_distribution]
 
@@ -89,9 +88,10 @@ def _proxy(proxy: Fraction) -> SubGaussian:
 def rounding_error(run: Run, proxy: Fraction) -> list[Evidence]:
     """The rounding error ι of one reward is {proxy}-sub-Gaussian
 
-    Every distribution on an interval of length 1, minus its mean: the rounding error is one (CZ23-ENC).
+    Check every distribution on an interval of length 1, minus its mean. The rounding error is such a variable
+    (CZ23-ENC).
 
-    Note: 1 is printed for an interval of length 2; 1/4 is attained at f = 1/2, a fair coin of ±1/2
+    Note: the printed 1 is for an interval of length 2. 1/4 is attained at f = 1/2, a fair coin of ±1/2
     """
     return [decide_proxy(_proxy(proxy), ROUNDING_ERROR)]
 
@@ -112,7 +112,7 @@ def _wrong(circle: Circle) -> int:
 def cases(n: int, g: int, tau: int) -> Sides:
     """With m = n g + 2τ + 1 no noisy sum in [-τ, n g + τ] is decoded wrongly, and Cases 1 and 2 hold
 
-    Enumerate every noisy sum v in [-τ, n g + τ], reduce it modulo m, and decode it: how many come out wrong.
+    Enumerate every noisy sum v in [-τ, n g + τ], reduce it modulo m, decode it, and count the wrong results.
     """
     return _wrong(Circle(n=n, g=g, tau=tau)), 0
 
@@ -127,11 +127,11 @@ def cases(n: int, g: int, tau: int) -> Sides:
     measure="left - right",
 )
 def one_less(n: int, g: int, tau: int) -> Sides:
-    """The modulus n g + 2τ would do
+    """The modulus n g + 2τ would suffice
 
-    As above: how many noisy sums in [-τ, n g + τ] are decoded wrongly or break a case.
+    Count, as above, the noisy sums in [-τ, n g + τ] that are decoded wrongly or break a case.
 
-    Refuted: -τ and n g + τ then share a residue: the modulus has no slack
+    Refuted: -τ and n g + τ then have the same residue. The modulus has no slack
     """
     return _wrong(Circle(n=n, g=g, tau=tau, short=1)), 0
 
@@ -140,8 +140,8 @@ def one_less(n: int, g: int, tau: int) -> Sides:
 def outside(n: int, g: int, tau: int) -> Sides:
     """Outside [-τ, n g + τ] the analyzer's error is m/g for each wrap: (m/g) |⌊(v + τ)/m⌋|
 
-    Decode the noisy sums v up to two moduli outside the window: the largest distance of g times the error
-    from m times the number of wraps.
+    Decode the noisy sums v up to two moduli outside the window, and return the largest difference between g
+    times the error and m times the number of wraps.
 
     Note: one wrap costs m/g = n + (2τ + 1)/g, more than the largest sum: with n = 2, g = 2, τ = 3 and m = 11
     the noisy sum -4 (-2 in rewards) is decoded to 7/2, and 8 (4 in rewards) to -3/2

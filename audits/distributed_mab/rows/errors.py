@@ -1,5 +1,5 @@
 """Errors of one protocol run: rounding (eq. 5), noise and underflow (eqs. 6, 7), Theorem 6's margin, and
-Assumption 1 on all three together."""
+Assumption 1 on the sum of all three."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ ROUNDED = over(n=(1, 2, 7, 64, full(1024)), part="1/100 1/10 1/2 9/10", p=LEVELS
 def rounding(n: int, part: Fraction, p: Fraction, factor: Fraction) -> Sides:
     """Rounding: P(|(1/g) Σ x̂_i - Σ x_i| > sqrt({factor} (n/g²) log(2/p))) <= p
 
-    The rounding error of n equal rewards, of which x_i g has the fractional part ``part``, is a centred
-    binomial variable, whatever g: its exact tail beyond the radius.
+    Compute an exact tail beyond the radius. The rounding error of n equal rewards, if x_i g has the
+    fractional part ``part``, is a centred binomial variable for every g.
 
-    Note: g cancels: the event is about Σ x̂_i - g Σ x_i alone; one rounding error has a range of length 1,
+    Note: g cancels: the event depends only on Σ x̂_i - g Σ x_i. One rounding error has a range of length 1,
     hence 1/2
     """
     radius = (ball(factor * n) * log_of_two_over(p)).sqrt()
@@ -68,10 +68,12 @@ RATE = {"n": (1, 2, 16, 1000), "budget": "1/100 1/2 1 40"}
 def rounding_rate(n: int, budget: Fraction, p: Fraction) -> Sides:
     """The rounding error's rate: sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100 for {case}
 
-    The radius of eq. (5), g = ⌈ε sqrt n⌉, and the rate O((1/ε) sqrt(log(1/p))) that the paper draws from it,
-    ε = budget (for sε, too). The two are equal at p = 1/2 where ε sqrt n is whole: 2 is the least constant.
+    Compare the radius of eq. (5), g = ⌈ε sqrt n⌉, with the rate O((1/ε) sqrt(log(1/p))) that the paper
+    derives from it, ε = budget (also for sε). The two are equal at p = 1/2 if ε sqrt n is an integer, so 2 is
+    the smallest constant.
 
-    Note: log(2/p)/log(1/p) is unbounded as p tends to 1, which no theorem uses: there the rate needs log(2/p)
+    Note: log(2/p)/log(1/p) is unbounded as p tends to 1, a range that no theorem uses. In this range the rate
+    needs log(2/p)
     """
     radius = (2 * n * log_of_two_over(p)).sqrt() / rounded_up_root(budget, n)
     return radius, ball(2 / budget) * (1 / ball(p)).log().sqrt() + arb(2) ** -100
@@ -105,10 +107,10 @@ def _margin_rate(n: int, epsilon: Fraction, p: Fraction) -> Sides:
 def analyzer() -> list[Step]:
     """Theorem 1's analyzer is within τ/g of the encoded sum with probability 1 - p or more
 
-    For an encoded sum at the ends and in the middle of its range: add up the exact probabilities of all
-    residues that the analyzer decodes to something farther off than τ/g.
+    For an encoded sum at the ends and in the middle of its range, add up the exact probabilities of all
+    residues that the analyzer decodes with an error above τ/g.
 
-    Proof: of the rate: the ceiling costs 1/g <= 1/(ε sqrt n) <= (1/(ε log 2)) log(2/p)
+    Proof: for the rate, the ceiling costs 1/g <= 1/(ε sqrt n) <= (1/(ε log 2)) log(2/p)
     """
     return [_margin, _margin_rate]
 
@@ -158,12 +160,13 @@ def _batches(c: str) -> Grid:
 def local_margin(n: int, p: Fraction, epsilon: Fraction, c: Fraction) -> Sides:
     """Theorem 6's margin τ = ⌈(c g/ε) sqrt(2n log(2/p))⌉ covers n Lap_Z(g/ε) with {case}
 
-    Exact tails of the sum of n users' discrete Laplace noise beyond the sheet's own τ.
+    Compute exact tails of the sum of n users' discrete Laplace noise beyond the sheet's own τ.
 
-    Note: Lemma 5 holds for any c from 1.5941 on; 1 is too small, the variance alone asks for sqrt(2)
+    Note: Lemma 5 holds for any c from 1.5941 on. c = 1 is too small, because the variance alone requires
+    sqrt(2)
 
-    Note: below n = 2 log(2/p) the linear term 2c log(2/p) is the larger one, and τ has the square root alone;
-    the sheet uses this τ in every batch, also in the first ones
+    Note: below n = 2 log(2/p) the linear term 2c log(2/p) is the larger term, but τ has only the square root.
+    The sheet uses this τ in every batch, including the first batches
     """
     sheet = local_laplace_sheet(users=n, epsilon=epsilon, tail_prob=p, laplace_sum_constant=c)
     distribution = PolyaDifference(shape=n, log_ratio=epsilon / sheet.precision)
@@ -172,7 +175,7 @@ def local_margin(n: int, p: Fraction, epsilon: Fraction, c: Fraction) -> Sides:
 
 # Assumption 1
 
-#: Names and scaling factors; level is the p that τ was built for.
+#: Names and scaling factors. ``level`` is the p for which τ was built.
 VARIANTS = {
     "Dist-DP-SE": ("dist_dp_se", 1),
     "Dist-RDP-SE, s = 1": ("dist_rdp_se", 1),
@@ -187,7 +190,7 @@ BATCHES = over(
     mean="0 1/100 1/2 99/100 1",
     rewards=("constant", "coins"),
 )
-CONDITIONS = "Theorems 4 and 6 at ε < 1 alone, Theorem 6 where n >= 2 log(2/level)"
+CONDITIONS = "Theorems 4 and 6 only at ε < 1, Theorem 6 if n >= 2 log(2/level)"
 
 
 def _claim(words: str, variant: str = "Dist-DP-SE", *, n: int) -> ErrorRate:
@@ -199,14 +202,15 @@ def _claim(words: str, variant: str = "Dist-DP-SE", *, n: int) -> ErrorRate:
 
 
 def _ratio(chosen: Variant, n: int, p: Fraction, mean: Fraction, rewards: Rewards) -> tuple[float, float]:
-    """P(|n_a| > radius at p)/(2p) in a batch of ``n`` users, from both sides of rounding."""
+    """Return lower and upper bounds on P(|n_a| > radius at p)/(2p) in a batch of ``n`` users."""
     tail, spread = chosen.tail(n), math.log(2 / p)
     radius = tail.sigma * math.sqrt(spread) + tail.h * spread
     return error_interval(chosen.sheet(n), radius, mean=mean, rewards=rewards, per=float(2 * p))
 
 
 def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
-    """The largest ratio over the batches of ``n`` users, at p = the level of τ times each of ``parts``."""
+    """Return the largest ratio over the batches of ``n`` users, at p = the level of τ times each of
+    ``parts``."""
     (name, s), low, high, count, where = VARIANTS[called], 0.0, 0.0, 0, ""
     for point in BATCHES.at(run):
         epsilon, level = point["epsilon"], point["level"]
@@ -245,11 +249,11 @@ USERS = (2, 4, 16, full(64))
 def any_level(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 for any p, with Theorem 1's own σ = sqrt(2)/ε and h = 1/ε
 
-    The exact distribution of a batch's total noise n_a(b), rounding, noise and undetected wraps included,
-    against the two-term radius.
+    Compare the exact distribution of a batch's total noise n_a(b), with rounding, noise and undetected wraps,
+    with the two-term radius.
 
-    Refuted: below the p that τ was built for, a wrap (an error of about n + 2τ/g) is likelier than 2p:
-    repaired by letting τ depend on p
+    Refuted: below the p for which τ was built, a wrap (an error of about n + 2τ/g) has a probability above
+    2p. Letting τ depend on p repairs this
     """
     return _worst(run, "Dist-DP-SE", n, [Fraction(1, 10**j) for j in range(5)])
 
@@ -271,10 +275,10 @@ def _from_four(n: int) -> str:
 def union_bound(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 at p/(K b²), K = 10, n = 2^b, as Lemma 2's union bound uses it
 
-    The exact distribution of a batch's total noise against the two-term radius at the level that Lemma 2
-    needs; the theorems build τ with p = 1/T, the experiments with p = 1/10.
+    Compare the exact distribution of a batch's total noise with the two-term radius at the level that Lemma 2
+    needs. The theorems build τ with p = 1/T, the experiments with p = 1/10.
 
-    Refuted: repaired by building τ with p/(K b²), at a cost of log(K b²) under the logarithm
+    Refuted: building τ with p/(K b²) repairs this, at a cost of log(K b²) under the logarithm
     """
     return _worst(run, "Dist-DP-SE", n, [Fraction(1, 10 * (n.bit_length() - 1) ** 2)])
 
@@ -293,9 +297,9 @@ def _has_batches(variant: str, n: int) -> bool:
     over=over(variant=tuple(VARIANTS), n=USERS).where(_has_batches, "LDP-SE from n = 4 on"),
 )
 def level_of_tau(run: Run, variant: str, n: int) -> Measured:
-    """Every variant: Assumption 1 at the p that τ was built for, and above
+    """Every variant: Assumption 1 at the p for which τ was built, and above
 
-    The exact distribution of a batch's total noise against the two-term radius with the variant's own σ and
-    h.
+    Compare the exact distribution of a batch's total noise with the two-term radius with the variant's own σ
+    and h.
     """
     return _worst(run, variant, n, [Fraction(k) for k in (1, 2, 10)])

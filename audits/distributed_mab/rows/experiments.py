@@ -1,12 +1,12 @@
 """The paper's experiments (section 7, appendix J; claims CZ23-E1 to CZ23-E5), at the paper's own settings.
 
-The paper says in words what its figures show. Each sentence becomes an ordering of mean regrets per round
-with named constants, where the mean is over the 20 instances and over all runs on them. It is decided by bets
-on runs whose instances are drawn from the 20, the same one for all algorithms of a comparison; each regret is
-cut at a cap, and what lies beyond it is bounded rigorously (``elimination_cuts``).
+The paper describes its figures in sentences. Each sentence becomes an ordering of mean regrets per round with
+named constants. The mean is over the 20 instances and all runs on them. Bets on runs decide the ordering.
+Each run draws its instance from the 20, the same instance for all algorithms of a comparison. Each regret is
+cut at a cap, and the regret beyond the cap is bounded rigorously (``elimination_cuts``).
 
-The horizons are the paper's in every profile: easy instances T = 10^6, hard ones and the graded data T =
-10^7.
+Every profile has the paper's horizons: T = 10^6 for easy instances, T = 10^7 for hard instances and the
+graded data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["rows"]
 
 rows = Group("What the figures show", kind="utility")
 
-#: The constants that the sentences leave open: a gap that shrinks, a match, a visible gain, "much better".
+#: The constants that the sentences leave open: a shrinking gap, a match, a visible gain, "much better".
 SHRINKS, FACTOR, VISIBLE, FAR = Fraction(1, 2), Fraction(3, 2), Fraction(19, 20), 5
 BASELINE, PURE, RENYI, FINE = COMPETITORS
 _, LOCAL, PURE_2, RENYI_2, CONCENTRATED_2 = FIGURES[4].competitors
@@ -34,8 +34,8 @@ SYNTHETIC = "Section 7, Figures 1 to 3"
 def order_wise(run: Run) -> Outcome:
     """For large T Dist-DP-SE has order-wise the regret of DP-SE: at most 5 times as much
 
-    Simulate both on the paper's instances, easy ones at ε = 0.1 (full: easy and hard, ε = 0.1, 0.5, 1), and
-    bet on the paired differences. "Order-wise same" are Appendix J's words; the factor is this audit's.
+    Simulate both on the paper's easy instances at ε = 0.1 (full: easy and hard, ε = 0.1, 0.5, 1), and bet on
+    the paired differences. Appendix J says "order-wise same". The factor is this audit's.
     """
     cases = run.choose(quick=[(2, "0.1")], full=[(figure, e) for figure in (2, 3) for e in EPSILONS])
     return compared(run, [at_most(f, PURE, BASELINE, e, str(FAR)) for f, e in cases], runs=(400, 2000))
@@ -53,8 +53,8 @@ def order_wise(run: Run) -> Outcome:
 def ratio(run: Run, epsilon: Fraction) -> Outcome:
     """For large T Dist-DP-SE matches DP-SE: regret within a factor 3/2, easy instances
 
-    Simulate both and bet on the paired differences. At ε = 0.1 the ratio is about 2 at T as at T/16: Reg(T)/T
-    goes to 0 for both, and the difference with it, the ratio does not.
+    Simulate both and bet on the paired differences. At ε = 0.1 the ratio is about 2, both at T and at T/16.
+    Reg(T)/T goes to 0 for both algorithms, and so does the difference, but the ratio does not.
     """
     shown = f"{float(epsilon):g}"
     return compared(run, [at_most(2, PURE, BASELINE, shown, str(FACTOR))], runs=(400, 2000))
@@ -77,13 +77,14 @@ CORNER_HORIZON = 10**8
     expect=lambda p: "refuted" if p > Fraction(1, 100) else "verified",
 )
 def corner(run: Run, p: Fraction) -> Outcome:
-    """Dist-DP-SE matches DP-SE where arms pay nothing: E Reg(T)/T larger by at most 1/100
+    """Dist-DP-SE matches DP-SE if arms pay nothing: E Reg(T)/T larger by at most 1/100
 
-    One arm Bernoulli(1/2), nine that always pay 0; T = 10^8, ε = 1; simulate both and bet on the paired
-    differences. The margin τ leaves room for the noise with probability 1 - p/2 at either end. A sum of zeros
-    that falls below -τ is read as one above n g: an arm that never pays looks perfect. With p = 0.1 this
-    happens to some of nine arms in one batch out of five, and the best arm goes. The means of the paper's
-    synthetic instances stay away from 0 and 1, where sums have room.
+    Simulate both on one arm with Bernoulli(1/2) rewards and nine that always pay 0, T = 10^8, ε = 1, and bet
+    on the paired differences. The margin τ leaves room for the noise with probability 1 - p/2 at either end.
+    A sum of zeros that falls below -τ is decoded to a sum above n g, so an arm that never pays looks perfect.
+    With p = 0.1 this happens to some of nine arms in one batch out of five, and the best arm is eliminated.
+    The means of the paper's synthetic instances stay away from 0 and 1, so their sums have room on both
+    sides.
     """
     shown = FAILURE_PROB if p > Fraction(1, 100) else f"1/{CORNER_HORIZON}"
     both = [
@@ -98,7 +99,7 @@ def corner(run: Run, p: Fraction) -> Outcome:
 
 @comparison(rows, "CZ23-E2", SYNTHETIC, constants=[("shrinks", SHRINKS)])
 def shrinking(run: Run) -> Outcome:
-    """The gap of Dist-DP-SE to DP-SE in Reg(T)/T shrinks with T: at T it is at most half of that at T/16
+    """The gap of Dist-DP-SE to DP-SE in Reg(T)/T shrinks with T: at T it is at most half the gap at T/16
 
     Simulate both at both horizons, easy and hard instances at ε = 0.1 (full: ε = 0.1, 0.5, 1), and bet on the
     combination of the four regrets.
@@ -118,9 +119,9 @@ def shrinking(run: Run) -> Outcome:
 def at_larger_epsilon(run: Run, gain_of: str) -> Outcome:
     """The gap of Dist-DP-SE, to DP-SE and to Dist-RDP-SE, is smaller for larger ε
 
-    The difference of E Reg(T)/T at the larger ε is at most that at the smaller one: easy instances, ε = 0.1
-    and 1 (full: neighbours among 0.1, 0.5, 1). Simulate both at both ε and bet on the combination of the four
-    regrets.
+    The difference of E Reg(T)/T at the larger ε is at most the difference at the smaller ε: easy instances, ε
+    = 0.1 and 1 (full: adjacent values among 0.1, 0.5, 1). Simulate both at both ε and bet on the combination
+    of the four regrets.
     """
     other = BASELINE if gain_of == "DP-SE" else RENYI
     return compared(
@@ -153,10 +154,10 @@ def gain_on_easy(run: Run) -> Outcome:
 
 @comparison(rows, "CZ23-E2/scale", "Appendix J, Figure 2")
 def scale(run: Run) -> Outcome:
-    """A higher scale factor s gives a higher gain: regret of Dist-RDP-SE with s = 100 is at most that with s
-    = 10
+    """A higher scale factor s gives a higher gain: regret of Dist-RDP-SE with s = 100 is at most its regret
+    with s = 10
 
-    Easy instances at ε = 0.1 (full: ε = 0.1, 0.5); simulate both and bet on the paired differences.
+    Simulate both on easy instances at ε = 0.1 (full: ε = 0.1, 0.5) and bet on the paired differences.
     """
     epsilons = run.choose(quick=("0.1",), full=("0.1", "0.5"))
     return compared(run, [at_most(2, FINE, RENYI, epsilon) for epsilon in epsilons], runs=(550, 3000))
@@ -172,7 +173,7 @@ def gain_on_hard(run: Run) -> Outcome:
     return _gain(run, "hard", shown=True)
 
 
-# One framework: "CDP-SE" is the central pure variant, "Dist-CDP-SE" the one with discrete Gaussians
+# One framework: "CDP-SE" is the central pure variant, "Dist-CDP-SE" the variant with discrete Gaussians
 
 ORDER = {
     "Dist-DP-SE is much better than LDP-SE: a fifth of its regret": (PURE_2, LOCAL, Fraction(1, FAR)),
@@ -196,10 +197,10 @@ ORDER = {
 def one_framework(run: Run, sentence: str) -> Outcome:
     """In one framework LDP-SE is worst, then the pure, the Rényi and the concentrated distributed algorithm
 
-    Easy instances, T = 10^6, batches of 2^b, ε = 0.1 (full: ε = 0.1, 0.5, 1); simulate both of a pair and bet
-    on the paired differences.
+    Simulate both algorithms of each pair on easy instances, T = 10^6, batches of 2^b, ε = 0.1 (full: ε = 0.1,
+    0.5, 1), and bet on the paired differences.
 
-    Note: Theorem 4 covers ε < 1 only; ε = 1 is the figure's
+    Note: Theorem 4 covers only ε < 1. The figure has ε = 1
     """
     left, right, factor = ORDER[sentence]
     epsilons = run.choose(quick=("0.1",), full=EPSILONS)
@@ -208,18 +209,18 @@ def one_framework(run: Run, sentence: str) -> Outcome:
     return compared(run, pairs, runs=(400, 2500), figure=4 if first else None)
 
 
-# Figure 5 on the packaged instance: clusters of diamonds, graded by cut (the paper's data cannot be passed
-# on)
+# Figure 5 on the packaged instance: clusters of diamonds, graded by cut (the paper's data cannot be
+# redistributed)
 
 
 @comparison(rows, "CZ23-E5", "Section 7, Figures 1 and 5", constants=[("factor", FACTOR)])
 def graded(run: Run) -> Outcome:
     """Graded data: for large T Dist-DP-SE matches DP-SE, ε = 5 and 10: either regret within 3/2 of the other
 
-    48 clusters of diamonds, T = 10^7, ε = 10 (full: 5 and 10); simulate both and bet on the paired
-    differences, both ways. At ε = 1 an upper bound on Dist-DP-SE's regret is out of reach: in the batch of 64
-    users a sum of the best arm (mean 0.95) leaves the analyzer's window with a probability of the order of
-    0.001, and the best arm goes.
+    Simulate both on 48 clusters of diamonds, T = 10^7, ε = 10 (full: 5 and 10), and bet on the paired
+    differences in both directions. At ε = 1 an upper bound on Dist-DP-SE's regret is out of reach: in the
+    batch of 64 users a sum of the best arm (mean 0.95) leaves the analyzer's window with a probability of the
+    order of 0.001, and the best arm is eliminated.
     """
     pairs = [
         at_most(5, left, right, epsilon, str(FACTOR))
@@ -233,7 +234,7 @@ def graded(run: Run) -> Outcome:
 def gain_on_graded(run: Run) -> Outcome:
     """Graded data: Dist-RDP-SE (s = 10) gains visibly over Dist-DP-SE, ε = 1: at most 19/20 of its regret
 
-    48 clusters of diamonds, T = 10^7; simulate both and bet on the paired differences.
+    Simulate both on 48 clusters of diamonds, T = 10^7, and bet on the paired differences.
     """
     return _gain(run, "graded")
 
@@ -242,6 +243,6 @@ def gain_on_graded(run: Run) -> Outcome:
 def scale_on_graded(run: Run) -> Outcome:
     """Graded data: a higher scale factor s gives a higher gain: s = 100 against s = 10, ε = 1
 
-    48 clusters of diamonds, T = 10^7; simulate both and bet on the paired differences.
+    Simulate both on 48 clusters of diamonds, T = 10^7, and bet on the paired differences.
     """
     return compared(run, [at_most(5, FINE, RENYI, "1")], runs=(3000, 6000))

@@ -1,8 +1,8 @@
-"""Lost messages and cut batches: what is left of Theorem 1's privacy when fewer users than planned add noise.
+"""Lost messages and cut batches: Theorem 1's privacy if fewer users than planned add noise.
 
-The paper says nothing of users who drop out, nor of the batch that the horizon cuts. A share is made for n
-users: Lap_Z(g/ε) is reached with all of them only. Algorithm 1 never aggregates an unfinished batch here; the
-reading in which it does, with the shares of a full batch, is the same as a batch whose last users are lost.
+The paper covers neither users who drop out nor the batch that the horizon cuts. A share is made for n users,
+and only all n shares add up to Lap_Z(g/ε). Here Algorithm 1 never aggregates an unfinished batch. The reading
+in which it does, with the shares of a full batch, is equivalent to a batch whose last users are lost.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ZEROS = {"all rewards 0": (0.0, 0.0)}
 CUT = Ordering(
     text=(
         "at every horizon T the aggregates are those of the batches completed before round T, and "
-        "the rewards of the users after them move no site"
+        "the rewards of the users after them affect no site"
     ),
-    quantity_name="aggregates too many or too few, and sites moved",
+    quantity_name="missing or additional aggregates, and affected sites",
     claimed=0,
 )
 
@@ -54,7 +54,7 @@ CUT = Ordering(
 def cut(run: Run) -> Measured:
     """A batch that the horizon cuts is never aggregated, and its users' rewards enter nothing
 
-    Run Dist-DP-SE at every horizon of a range, count its aggregates, change the rewards of everybody in the
+    Run Dist-DP-SE at every horizon of a range, count its aggregates, change the rewards of all users in the
     unfinished batch, and replay.
     """
     horizons = range(1, run.choose(quick=62, full=190))
@@ -68,7 +68,7 @@ def cut(run: Run) -> Measured:
         high=wrong,
         samples=len(horizons),
         method="a run and a replay at each horizon",
-        scope=f"two arms, T = 1, ..., {horizons[-1]}, before an arm can go out",
+        scope=f"two arms, T = 1, ..., {horizons[-1]}, before an arm can be eliminated",
     )
 
 
@@ -106,7 +106,7 @@ def _polya(sheet: Sheet, share: Fraction) -> Proof:
 @privacy(
     rows,
     "CZ23-T1P/cut/aggregated",
-    "Algorithm 1, in the reading that aggregates what there is",
+    "Algorithm 1, in the reading that aggregates the messages present",
     role="what-if",
     expect="refuted",
     accounting="",
@@ -114,8 +114,9 @@ def _polya(sheet: Sheet, share: Fraction) -> Proof:
 def aggregated() -> PrivacyAudit:
     """Dist-DP-SE that sums a cut batch with the shares of a full one: (ε, 0)-DP, T = 14
 
-    T = 14 ends in batch 3 of arm 1, of 8 users: 2 of them have played. The protocol's last run then sums 2
-    messages with shares for 8. A longer table of rewards in which nobody answers after T is that reading.
+    T = 14 ends in batch 3 of arm 1, which has 8 users, after 2 of them have played. The protocol's last run
+    then sums 2 messages with shares for 8 users. A longer table of rewards in which no user answers after T
+    models this reading.
     """
     horizon, length, begun = 14, 8, 2 * (2 + 4)
     chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, horizon))
@@ -123,7 +124,7 @@ def aggregated() -> PrivacyAudit:
     parts = laplace_batches(chosen, (2, 4), epsilon=EPSILON)
     cut_off = _polya(chosen.sheet(length), Fraction(present, length))
     participation = [t < horizon for t in range(begun + length + 1)]
-    words = f"everybody until round {horizon}; {present} of {length} users in the batch that it cuts"
+    words = f"all users until round {horizon}; {present} of {length} users in the batch that it cuts"
     return _audit(chosen, participation, [*parts, cut_off], begun, words, site="aggregate")
 
 
@@ -131,7 +132,7 @@ def aggregated() -> PrivacyAudit:
 HORIZON, LENGTH, MISSING = 14, 4, 4
 RATIO = Fraction(LENGTH - 1, LENGTH)
 PARTICIPATION = [t != MISSING for t in range(HORIZON)]
-WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, everybody else"
+WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, and all other users"
 
 
 def _chosen(name: str) -> Variant:
@@ -186,7 +187,7 @@ def dropout_repaired() -> PrivacyAudit:
 def local_dropout() -> PrivacyAudit:
     """LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP
 
-    Every message has noise of its own: the same loss does no harm in the local model.
+    Every message has its own noise, so the same loss is harmless in the local model.
     """
     chosen = _chosen("ldp_se")
     parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)

@@ -1,7 +1,7 @@
 """The lower bounds that the paper relies on: Shariff and Sheffet (2018), and Ren et al. (2020) for local DP.
 
-A lower bound is never verified by simulation. Its construction and its steps are computed, and the private
-algorithms at hand are held against it: one of them below it would refute it.
+Simulation never verifies a lower bound. The rows compute its construction and its steps, and compare it with
+the private algorithms of this audit. An algorithm below the bound would refute it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SOURCE = "Shariff and Sheffet (2018), as relied on after Theorem 1"
 GAPS = ("1/100", "1/10", "1/4", "1/2")
 
 COUPLING = Ordering(
-    text=f"|least expected number of differing places - 2nΔ| is 0, for n <= 40 and Δ = {', '.join(GAPS)}",
+    text=f"|smallest expected number of differing positions - 2nΔ| is 0, n <= 40, Δ = {', '.join(GAPS)}",
     quantity_name="largest deviation from 2nΔ",
     claimed=0,
 )
@@ -47,10 +47,10 @@ COUPLING = Ordering(
 
 @evidence(rows, "CZ23-LB/coupling", SOURCE, claim=COUPLING, role="step")
 def coupling(run: Run) -> Measured:
-    """The two reward streams of an arm can be coupled to differ in 2nΔ places on average, not in fewer
+    """The two reward streams of an arm can be coupled to differ in 2nΔ positions on average, not in fewer
 
-    Compute both sides of the transport problem in fractions: the coupling by common uniforms from above, the
-    number of ones as a test function from below.
+    Compute both sides of the transport problem in fractions. The coupling by common uniforms is the upper
+    bound, the number of ones as a test function is the lower bound.
     """
     cases = [(n, Fraction(gap)) for n in range(1, 41) for gap in GAPS]
     worst = float(max(abs(cheapest_coupling(n, gap) - 2 * n * gap) for n, gap in cases))
@@ -70,7 +70,7 @@ def group_privacy(n: int, gap: Fraction, epsilon: Fraction) -> Sides:
     The largest ratio of an event's probabilities over all ε-DP mechanisms of n rewards, in closed form:
     n log((1 + x)/(1 - x)) <= 2nΔε, x = 2Δ tanh(ε/2). At Δ = 1/2 both sides are equal, up to 2^-100.
 
-    Proof: artanh is convex and 0 at 0, so that artanh(2Δ u) <= 2Δ artanh(u) for 2Δ <= 1
+    Proof: artanh is convex and 0 at 0, so artanh(2Δ u) <= 2Δ artanh(u) for 2Δ <= 1
     """
     return dearest_change(n, gap, epsilon), 2 * n * gap * epsilon * (1 + Fraction(1, 2**100))
 
@@ -86,10 +86,10 @@ def argument(gap: Fraction, epsilon: Fraction, factor: int) -> Sides:
     """Fewer than log T/(100εΔ) pulls with chance 1/2 would cost more than T^{3/4} elsewhere, for T >= (4/Δ)^5
 
     If arm a gets fewer than n pulls with probability 1/2 in the base instance, it does so with probability
-    e^{-2nΔε}/2 where it is the best arm, and each pull of another arm then costs Δ:
-    T^{3/4} <= (1/2) e^{-2nΔε} Δ (T - n), n = log T/(100εΔ); T = factor (4/Δ)^5.
+    e^{-2nΔε}/2 in the instance in which it is the best arm. Each pull of another arm then costs Δ: T^{3/4} <=
+    (1/2) e^{-2nΔε} Δ (T - n), n = log T/(100εΔ); T = factor (4/Δ)^5.
 
-    Note: e^{-2nΔε} = T^{-1/50}: the constant 100 is not the best one; T has to be large against 1/Δ
+    Note: e^{-2nΔε} = T^{-1/50}, so the constant 100 is not optimal. T has to be large compared with 1/Δ
     """
     T = (4 * int(1 / gap)) ** 5 * factor
     fewer = T - ln(T) / ball(100 * epsilon * gap)
@@ -118,8 +118,8 @@ def argument(gap: Fraction, epsilon: Fraction, factor: int) -> Sides:
 def pulls(name: str, means: Sequence[float], epsilon: Fraction) -> Expression:
     """Every ε-DP algorithm pulls a suboptimal arm log T/(100 ε Δ) times with probability 1/2
 
-    Simulate the pure private variants on two arms at T = 2^24, where pulls = regret / Δ; bound the
-    probability. Simulation never verifies a lower bound; an upper bound below 1/2 would refute it.
+    Simulate the pure private variants on two arms at T = 2^24, for which pulls = regret / Δ, and bound the
+    probability. Simulation never verifies a lower bound. An upper bound below 1/2 would refute it.
     """
     setting = Setting(name=name, epsilon=epsilon, n_arms=2, horizon=2**24)
     gap = means[0] - means[1]
@@ -151,7 +151,7 @@ def _hundred(run: Run) -> int:
 def local(means: Sequence[float], epsilon: Fraction) -> Expression:
     """Under local ε-DP the regret has a factor 1/ε²: E Reg(T) >= log T/(100 ε² Δ)
 
-    Simulate LDP-SE on two arms at T = 2^40 as ε falls; its regret times ε² stays where it is.
+    Simulate LDP-SE on two arms at T = 2^40 as ε falls. Its regret times ε² does not change.
     """
     setting = Setting(name="ldp_se", epsilon=epsilon, n_arms=2, horizon=2**40)
     unit = math.log(setting.horizon) / (100 * float(epsilon) ** 2 * (means[0] - means[1]))
@@ -170,6 +170,6 @@ rows.not_checkable(
     "CZ23-LB/all-algorithms",
     reason=(
         "Ω(K log T/ε) for every ε-DP algorithm, and the factor 1/ε² for every local one, are theorems of "
-        "other papers about all algorithms; constructions, steps and the algorithms at hand are in CZ23-LB"
+        "other papers about all algorithms; CZ23-LB has constructions, steps and this audit's algorithms"
     ),
 )

@@ -1,5 +1,5 @@
-"""Broken protocols: each must be caught, and beside them what is correct and must not be; a table a
-mechanism.
+"""Broken protocols, each of which must be caught, and correct protocols, which must not be. There is one
+table per mechanism.
 
 A mutant makes the claim that its author would make. Privacy mutants are refuted by a transcript, a leak or a
 divergence, wrong sums by the exact distribution of what the analyzer returns.
@@ -32,23 +32,23 @@ __all__ = ["rows"]
 
 rows = Group("Mutants of the distributed protocols")
 
-#: The algorithm, what its theorem claims in words, and the theorem.
+#: The algorithm, its theorem's claim as a phrase, and the theorem.
 CLAIMS: dict[Mechanism, tuple[str, str, str]] = {
     "polya": ("Dist-DP-SE", "(ε, 0)-DP", "Theorem 1"),
-    "central": ("CDP-SE", "(ε, 0)-DP for whoever sees the noisy sums", "Theorem 5"),
+    "central": ("CDP-SE", "(ε, 0)-DP for an observer of the noisy sums", "Theorem 5"),
     "local": ("LDP-SE", "(ε, 0)-DP in every message", "Theorem 6"),
     "skellam": ("Dist-RDP-SE", "(2, ε(2))-RDP", "Theorem 2"),
     "gaussian": ("Dist-CDP-SE", "(1/2)ε̄²-CDP", "Theorem 4"),
 }
 HOW = {
     "loss": (
-        "Replay neighbours along sampled histories, and along those in which every aggregate that moved has "
-        "the outcome where its two distributions differ most: a transcript of the server costs more than ε."
+        "Replay neighbours along sampled histories, and along histories that give every affected aggregate "
+        "the outcome at which its two distributions differ most: a server transcript has a loss above ε."
     ),
-    "leak": "Replay neighbours: what the server is shown without fresh noise differs, an infinite loss.",
+    "leak": "Replay neighbours: an output to the server without fresh noise differs, an infinite loss.",
     "divergence": (
-        "The noise of the first batch's aggregates, as the program adds it, against itself shifted by what "
-        "one record moves: its exact Rényi divergence of order 2 modulo m exceeds the claim."
+        "Compare the noise of the first batch's aggregates, as the program adds it, with itself shifted by "
+        "the change of one record: its exact Rényi divergence of order 2 modulo m exceeds the claim."
     ),
 }
 #: The decoded sum's distribution is compared up to the rounding of its 160-bit balls.
@@ -60,9 +60,10 @@ RECORDS, BACKGROUNDS = (0, 1, 2, 3, 5, 13), (0.0, 1.0)
 def privacy_table(mechanism: Mechanism, algorithm: str, words: str) -> dict[str, Control]:
     """Every broken {algorithm} that claims to be {words} is caught, and the correct one is not
 
-    Replay neighbours along sampled histories, and along those in which every aggregate that moved has the
-    outcome where its two distributions differ most, or hold the divergence of the first batch's noise against
-    the claim. The correct protocol goes through the same search, and through sampled histories of its own.
+    Replay neighbours along sampled histories, and along histories that give every affected aggregate the
+    outcome at which its two distributions differ most, or compare the divergence of the first batch's noise
+    with the claim. The correct protocol goes through the same search, and through additional sampled
+    histories.
     """
     mutants = {
         name.removeprefix(f"{mechanism}/"): _privacy(mutant)
@@ -103,7 +104,8 @@ def _privacy(mutant: Mutant) -> Control:
 def early_pairs(
     *, horizon: int, rounds: Sequence[int], backgrounds: Sequence[float] = (0.0,)
 ) -> list[Neighbours]:
-    """Two arms, batches of 2 + 2, 4 + 4, ... users; all rewards equal but those of one round, 0 or 1."""
+    """Return pairs with two arms and batches of 2 + 2, 4 + 4, ... users. All rewards are equal except those
+    of one round, which are 0 or 1."""
     levels = {f"rewards {level:g}": (level, level) for level in backgrounds}
     words = "round {round} from 0 to 1"
     return reward_pairs(horizon=horizon, rounds=rounds, backgrounds=levels, words=words)
@@ -120,13 +122,13 @@ def _pairs(run: Run, mutant: Mutant) -> list[Neighbours]:
     )
 
 
-# What is correct
+# Correct protocols
 
 
 def _nothing(
     make: Make, mechanism: Mechanism, *, seeds: tuple[int, int], releases: int = 1, about: str = ""
 ) -> Control:
-    """The search that catches the mutants finds nothing; ``seeds`` sampled histories beside it."""
+    """Run the search that catches the mutants, and ``seeds`` sampled histories. Both must find nothing."""
     claim, target = claim_of(mechanism), target_of(make, mechanism, releases=releases)
     scope = (
         f"quick: 2 arms, batches of up to 4 users, one of two records changed, {seeds[0]} seeds; "
@@ -150,7 +152,8 @@ def _nothing(
 
 
 def _findings(target: Target, claim: PrivacyClaim, run: Run, *, seeds: int) -> tuple[list[str], int]:
-    """Everything that search, seeds and divergences find wrong, in words, and the number of replays."""
+    """Describe everything that the search, the seeds and the divergences find wrong, and return the number of
+    replays."""
     quick = run.profile == "quick"
     pairs = (
         early_pairs(horizon=13, rounds=(1, 2))
@@ -219,7 +222,7 @@ for _mechanism in MECHANISMS:
 
 @controls(rows, "CZ23-M/sum", "Algorithm 1, lines 18 to 30, broken on purpose")
 def sums() -> dict[str, Control]:
-    """Every decoded sum with a mistake is told from Theorem 1's, and the correct one is not
+    """Every decoded sum with a mistake is distinguished from Theorem 1's, and the correct sum is not
 
     Enumerate one batch, rounding coins and noise, and compare the distribution of the decoded sum with the
     theorem's in closed form: discrete Laplace noise folded into [-τ, n g + τ], over g.

@@ -32,9 +32,9 @@ __all__ = ["rows"]
 
 rows = Group("The noise distributions: Definitions 4 and 5, Facts 1 to 3, Claim 1")
 
-#: Sums that agree to this are equal: the balls of these rows are far narrower.
+#: Sums that agree to this count as equal. The balls of these rows are far narrower.
 AGREEMENT = Fraction(1, 10**30)
-#: Room for the rounding of two balls that are equal.
+#: Tolerance for the rounding of two balls that are equal.
 EQUAL = arb(2) ** -100
 
 
@@ -61,7 +61,7 @@ def _laplace_distribution(b: Fraction, k: int) -> Sides:
 def discrete_laplace() -> list[Step]:
     """Lap_Z(b) sums to 1 and has variance 2e^{1/b}/(e^{1/b} - 1)²
 
-    Add up the printed masses, and their second moments, term by term with a bounded rest.
+    Add up the printed masses, and their second moments, term by term, with a bound on the rest.
     """
     return [_laplace_moments, _laplace_distribution]
 
@@ -93,8 +93,8 @@ def _drawn(distribution: str) -> SameDistribution:
 
 
 def _fit(run: Run, draws: NDArray[np.int64], distribution: Distribution, name: str) -> Measured:
-    """How strongly a bet on ``draws`` speaks against ``distribution``: 1 is the row's level, shared by its
-    cells."""
+    """Return the evidence of a bet on ``draws`` against ``distribution``. 1 is the row's significance level,
+    shared by its cells."""
     paths = fit_log_wealth(draws, distribution, rng=run.rng(f"{name}, transform"))
     wealth = min(float(np.max(paths.total)) / -math.log(run.alpha), 1e300)
     method = "goodness-of-fit bet (e-process) against the declared distribution"
@@ -131,8 +131,8 @@ BIG = over(r="1 1/8", b=(1, 16))
 def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
     """Poisson(Gamma(r, β/(1-β))) is Pólya(r, β), the second parameter being a {reading}
 
-    Sample as footnote 3 says and bet against the printed Pólya distribution (goodness of fit, valid at any
-    time). The footnote does not name its second gamma parameter; here it is a {reading}.
+    Sample by footnote 3 and bet against the printed Pólya distribution (goodness of fit, valid at any time).
+    The footnote does not name its second gamma parameter. Here it is a {reading}.
 
     Note: at r = 1/1024 nearly all draws are 0 in either reading, too many to tell them apart
     """
@@ -188,8 +188,7 @@ PURE = PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=QUERY)
 def discrete_gaussian(run: Run) -> list[Evidence]:
     """N_Z(0, Δ²/ε²) on a query of sensitivity Δ is (1/2)ε²-CDP
 
-    One certificate for all orders at once, at Δ = 3 and ε = 1/2; the bound Δ²/(2σ²) does not depend on
-    either.
+    One certificate covers all orders, at Δ = 3 and ε = 1/2. The bound Δ²/(2σ²) does not depend on either.
 
     Note: attained: with Δ = 3 the divergence equals ε²α/2 at every integer order α
     """
@@ -218,7 +217,7 @@ SMALL = "1/1000 1/10 1/3 1/2 1"
 
 @step("MGF", over=over(variance="1/20 1/4 1", lam=f"{SMALL} 5/3 10 50") + over(variance="9 100", lam=SMALL))
 def _gaussian_moments(variance: Fraction, lam: Fraction) -> Sides:
-    """log E e^{λY} <= λ²σ²/2 + 2^-100 (they are equal where λσ² is an integer)"""
+    """log E e^{λY} <= λ²σ²/2 + 2^-100 (they are equal if λσ² is an integer)"""
     return DiscreteGaussian(sigma2=variance).log_mgf_ball(lam), ball(lam * lam * variance / 2) + EQUAL
 
 
@@ -229,8 +228,8 @@ def gaussian_tail() -> list[Step]:
     Compare exact tails with the printed bound at integers t, and the exact cumulant with the sub-Gaussian
     one.
 
-    Proof: of the second: completing the square leaves a theta sum centred at λσ² over one centred at 0, and
-    the latter is the largest (Poisson summation)
+    Proof: for the second bound, completing the square leaves a theta sum centred at λσ² over a theta sum
+    centred at 0, and the latter is the largest (Poisson summation)
     """
     return [_gaussian_tail, _gaussian_moments]
 
@@ -239,7 +238,7 @@ def gaussian_tail() -> list[Step]:
 def laplace_mechanism(run: Run) -> list[Evidence]:
     """Lap_Z(Δ/ε) on a query of sensitivity Δ is (ε, 0)-DP
 
-    Certify Δ = 3, ε = 1/2; the bound Δ/scale is an identity of the two numbers.
+    Certify Δ = 3, ε = 1/2. The bound Δ/scale depends only on these two numbers.
 
     Note: attained at every outcome beyond both query values
     """
@@ -283,7 +282,7 @@ def laplace_tail() -> list[Step]:
 def sharp_laplace_tail(b: Fraction, p: Fraction) -> Sides:
     """P(|Y| > ⌈b log(1/p)⌉) <= p, b = Δ/ε: the 2 under the logarithm is not needed
 
-    The same with log(1/p), the smallest constant that works for all scales.
+    The same comparison with log(1/p), the smallest constant that works for all scales.
 
     Note: as b grows and p falls, the ratio tends to 1
     """
@@ -308,7 +307,7 @@ def _cosh(lam: Fraction) -> Sides:
 
 
 def _between(value: arb, most: arb) -> Sides:
-    """0 <= value <= most, as a distance from the middle."""
+    """Return the sides of 0 <= value <= most, as a distance from the middle."""
     return abs(value - most / 2), most / 2
 
 
@@ -335,6 +334,6 @@ def hyperbolic_cosine() -> list[Step]:
     Compare the power series coefficient by coefficient (which proves the claim for all λ), the two sides on a
     grid, and partial products and sums of the printed formulas with bounded rests.
 
-    Proof: for every k: (2k)!/k! is a product of k factors, each at least 2 from k = 1 on, so at least 2^k
+    Proof: for every k, (2k)!/k! is a product of k factors, each at least 2 from k = 1 on, so at least 2^k
     """
     return [_coefficients, _cosh, _product, _odd_squares]

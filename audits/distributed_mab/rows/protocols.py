@@ -1,12 +1,13 @@
-"""Privacy of the whole adaptive protocols under pure DP: Algorithm 1 over all batches, run through the coins.
+"""Privacy of the whole adaptive protocols under pure DP: Algorithm 1 over all batches, as a program of
+``coins``.
 
-The view is what Definition 3 protects: every output of the secure function, of all arms and batches, with the
-arms that follow from them. Each user takes part once, in a batch that the outcomes shown before determine, so
-the batches compose in parallel although they are adaptive. The replays test that one changed reward moves one
-aggregate and nothing else, along histories in which arms go out, the last arm is played to the end, and the
-horizon cuts a batch.
+Definition 3 protects this view: every output of the secure function, of all arms and batches, and the arms
+that follow from these outputs. Each user participates once, in a batch that earlier outputs determine, so the
+batches compose in parallel although they are adaptive. The replays test that one changed reward affects one
+aggregate and nothing else, along histories in which arms are eliminated, the last arm is played to the end,
+and the horizon cuts a batch.
 
-Rewards are 0 and 1 here, and their encodings need no rounding: a hidden draw before a visible sum would leave
+Rewards are 0 and 1 here, so their encodings need no rounding. A hidden draw before a visible sum would leave
 no exact loss to compare with.
 """
 
@@ -38,39 +39,42 @@ rows = Group("Pure differential privacy of the protocols")
 
 LEVEL = {"all rewards 0": (0.0, 0.0)}
 APART = {"arm 1 pays 1, arm 2 pays 0": (1.0, 0.0)}
-ONE_GOES_OUT = {"arm 2 goes out": lambda k: k % 2 == 0, "arm 1 goes out": lambda k: k % 2 == 1}
-THREE = {"arm 3 goes out, then arm 1": lambda k: k % 3 != 2 if k < 15 else k == 16}
+ONE_ELIMINATED = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
+THREE = {"arm 3 is eliminated, then arm 1": lambda k: k % 3 != 2 if k < 15 else k == 16}
 
 
 def _one(epsilon: Fraction) -> PrivacyAudit:
-    """At ε = 1 an arm can go out after batch 6 at the earliest, in round 252. The user who completes that
-    batch changes; in the full profile others do, one of them in the batch that the horizon cuts."""
+    """Return a run at ε = 1, in which an arm can be eliminated after batch 6 at the earliest, in round 252.
+    The user who completes this batch changes. The full profile also changes others, including a user in the
+    batch that the horizon cuts."""
     return protocol_audit(
         "dist_dp_se",
         epsilon=epsilon,
         horizon=258,
         rounds=(251,),
         more_rounds=(0, 5, 100, 253, 256),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=LEVEL,
     )
 
 
 def _small(epsilon: Fraction) -> PrivacyAudit:
-    """Longer batches, l(b) = 75^b (Remark 4), let an arm go out although ε is small."""
+    """Return a run with longer batches, l(b) = 75^b (Remark 4), which can eliminate an arm although ε is
+    small."""
     return protocol_audit(
         "dist_dp_se",
         epsilon=epsilon,
         horizon=154,
         growth=75,
         rounds=(0,),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=APART,
     )
 
 
 def _large(epsilon: Fraction) -> PrivacyAudit:
-    """Arm 3 goes out after batch 5, and batch 6 is played, and summed, with the other two."""
+    """Return a run in which arm 3 is eliminated after batch 5, and batch 6 is played and summed with the
+    other two."""
     backgrounds = {"all rewards 0": (0.0, 0.0, 0.0)}
     return protocol_audit(
         "dist_dp_se", epsilon=epsilon, horizon=316, rounds=(300,), ways=THREE, backgrounds=backgrounds
@@ -108,7 +112,7 @@ def central() -> PrivacyAudit:
         horizon=HORIZON,
         growth=LENGTH,
         rounds=(0, HORIZON - 1),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=APART,
         seen_by=PUBLIC,
         more=lambda run: [decision_witness(claim)],
@@ -137,7 +141,7 @@ def server() -> PrivacyAudit:
 
 @privacy(rows, "CZ23-T6P/protocol", "Theorem 6, Algorithm 4", expect="consistent")
 def local() -> PrivacyAudit:
-    """LDP-SE (local): every message of every user, adaptive, is (ε, 0)-DP together, ε = 1/2"""
+    """LDP-SE (local): all messages of all users, adaptive, are jointly (ε, 0)-DP, ε = 1/2"""
     return protocol_audit(
         "ldp_se",
         epsilon=Fraction(1, 2),
@@ -145,7 +149,7 @@ def local() -> PrivacyAudit:
         growth=50,
         rounds=(50, 103),
         more_rounds=(0, 99),
-        ways=ONE_GOES_OUT,
+        ways=ONE_ELIMINATED,
         backgrounds=LEVEL,
         site="message",
     )

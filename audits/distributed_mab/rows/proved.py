@@ -1,7 +1,7 @@
-"""Batched elimination as a program, round by round, proved for all rewards, neighbours and outcomes.
+"""Prove batched elimination as a program, round by round, for all rewards, neighbours and outcomes.
 
-The sums are released with discrete Laplace noise, to which the users' shares add up (Theorem 1); rewards
-are integers, as they are encoded. The tie to Algorithm 1: ``tests/papers/test_round_by_round.py``.
+The sums are released with discrete Laplace noise, the sum of the users' shares (Theorem 1). Rewards are
+integers, as encoded. ``tests/papers/test_round_by_round.py`` compares the program with Algorithm 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RADII = tuple(
 def discrete(rounds: int) -> Proving:
     """Batched elimination with discrete Laplace sums, as a program, is ε-DP
 
-    Batches of 2, 4, 8, ... rounds an arm; what goes out depends on released sums only.
+    Batches have 2, 4, 8, ... rounds per arm. Eliminations depend only on released sums.
     """
     program = elimination(arms=2, lengths=LENGTHS, radii=RADII, noise=DiscreteLaplace(scale=1))
     data = Symbols(rounds, low=0, high=1, width=2, integers=True)

@@ -33,7 +33,8 @@ Elsewhere = tuple[tuple[float, float], str, int, float]
 
 
 def rate_claim(p: str) -> RegretRate:
-    """Theorem 1's rate on two arms of means 1 and 3/4, with another p or its own."""
+    """Return the claim of Theorem 1's rate on two arms of means 1 and 3/4, with the theorem's p or
+    another."""
     return RegretRate(
         text=(
             f"Dist-DP-SE with p = {p}, ε = 1, two Bernoulli arms of means 1 and 3/4: E Reg(T) <= C (log T/Δ "
@@ -65,13 +66,13 @@ def experiment(run: Run) -> Measured:
     """Theorem 1's rate with p = 1/10, as in the experiments, at means 1 and 3/4
 
     Compute the exact distribution of both arms' decoded means batch by batch, wraps of the modulus included.
-    The best
-    arm always pays 1, so that its sum sits at the upper end n g of the range; noise above τ, of probability
-    near p/4, leaves the window and the analyzer subtracts m: the mean comes out near 0. Once β(b) is small
-    enough, that alone eliminates it. The theorem takes p = 1/T, where this costs O(log T).
+    The best arm always pays 1, so its sum lies at the upper end n g of the range. Noise above τ, of
+    probability near p/4, leaves the window and the analyzer subtracts m, so the decoded mean is near 0. Once
+    β(b) is small enough, this alone eliminates the best arm. The theorem takes p = 1/T, and this then costs
+    O(log T).
 
-    Note: the paper does not claim this: Theorem 1 takes p = 1/T, and Lemma 2 may fail with chance 3p; the
-    experiments run with p = 1/10
+    Note: the paper does not claim this. Theorem 1 takes p = 1/T, and Lemma 2 may fail with probability 3p.
+    The experiments run with p = 1/10
 
     Note: repair: p = 1/T, as in the theorem (CZ23-T1R/theorem-p)
     """
@@ -94,15 +95,16 @@ def experiment(run: Run) -> Measured:
         notes=[
             f"the best arm is eliminated with probability {gone:.4f}, by wraps: "
             f"regret is {gone * 0.25:.4f} T",
-            "at means within [1/4, 3/4], as in the experiments, that chance is at most "
-            f"{max(0.0, *inner, CONVOLUTION):.1g} in the table: they show nothing of it",
+            "at means within [1/4, 3/4], as in the experiments, this probability is at most "
+            f"{max(0.0, *inner, CONVOLUTION):.1g} in the table, so the experiments do not show the failure",
         ],
         plots=[regrets, _where(elsewhere)],
     )
 
 
 def _elsewhere(run: Run) -> list[Elsewhere]:
-    """Means, ε, a number of batches, and the chance that the best arm goes in one of these."""
+    """Return means, ε, a number of batches, and the probability that one of these batches eliminates the best
+    arm."""
     cells = [(MEANS, "1", 11), ((0.25, 0.0), "1", 11), ((0.75, 0.5), "1", 11), ((1.0, 0.5), "1", 9)]
     cells += run.choose(
         quick=[],
@@ -122,7 +124,7 @@ def _elsewhere(run: Run) -> list[Elsewhere]:
 
 
 def _where(elsewhere: Sequence[Elsewhere]) -> dict[str, Any]:
-    """The chance that the best arm goes, on other instances."""
+    """Return the probability that the best arm is eliminated, on other instances."""
     return table(
         title="P(the best arm is eliminated) at p = 1/10, exact",
         columns=["means", "ε", "batches", "probability"],
@@ -144,7 +146,8 @@ def _where(elsewhere: Sequence[Elsewhere]) -> dict[str, Any]:
 def theorem(run: Run) -> Measured:
     """With p = 1/T, as in Theorem 1, the rate holds at means 1 and 3/4
 
-    The rigorous bound for this instance from above, simulation from below, at the same horizons.
+    Use the rigorous bound for this instance as the upper bound and simulation as the lower bound, at the same
+    horizons.
     """
     runs = run.choose(quick=60, full=1000)
     low = high = 0.0
@@ -179,10 +182,10 @@ def small_batches(log2_T: int, epsilon: Fraction, c: Fraction, b: int) -> Sides:
     active arms
 
     Lemma 5's tail bound needs l(b) >= 2 log(2/p). The proof of Theorem 6 counts the cost of smaller batches,
-    but does not say why the best arm survives them: decoded means lie in [-τ/(g n), 1 + τ/(g n)], and this
-    range is compared with the distance 2β(b) at which an arm goes; p = 1/T.
+    but does not say why the best arm survives them. Decoded means lie in [-τ/(g n), 1 + τ/(g n)]. This row
+    compares this range with the distance 2β(b) at which an arm is eliminated, p = 1/T.
 
-    Note: this closes a gap in the printed proof; more active arms only make β(b) larger
+    Note: this closes a gap in the printed proof. More active arms only make β(b) larger
 
     Proof: sampling gives 2 √(log(4|Φ|b²T)/(2l)) >= 1, and τ/(g l) <= c√(2l log(2T))/(εl) + 1/(gl), which the
     noise's part of β(b) covers, since g >= ε√l

@@ -1,5 +1,5 @@
-"""What the paper says beside its rates: Theorem 1 against the central baseline and against approximate DP,
-larger s in Theorem 2, and what separates Theorem 2 from Theorem 1."""
+"""The paper's statements in addition to its rates: Theorem 1 compared with the central baseline and with
+approximate DP, larger s in Theorem 2, and the difference between Theorems 2 and 1."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from dpaudit.suite import Expression, Sides, Step, average, expected, inequality
 
 __all__ = ["rows"]
 
-rows = Group("Regret: orderings beside the rates")
+rows = Group("Regret: orderings in addition to the rates")
 
 TWENTIETH = Fraction(1, 20)
-#: Room for the rounding of two expressions that are equal.
+#: Tolerance for the rounding of two expressions that are equal.
 EQUAL = 1 + Fraction(1, 2**100)
 
 
@@ -40,9 +40,9 @@ EQUAL = 1 + Fraction(1, 2**100)
     over=over(means=((1.0, 0.0), (0.75, 0.5), (0.5, 0.49), (0.5,) + (0.4,) * 9), epsilon="1/1000 1/10 1 20"),
 )
 def baseline(means: Sequence[float], epsilon: Fraction) -> Expression:
-    """Dist-DP-SE's regret is at most 5 times that of DP-SE, of the central model
+    """Dist-DP-SE's regret is at most 5 times the regret of DP-SE in the central model
 
-    Simulate both algorithms on the same instances, T = 2^24, p = 1/T, arms in random order; the printed rates
+    Simulate both algorithms on the same instances, T = 2^24, p = 1/T, arms in random order. The printed rates
     are the same expression.
     """
     at = Setting(name="dist_dp_se", epsilon=epsilon, n_arms=len(means), horizon=2**24)
@@ -60,7 +60,7 @@ def baseline(means: Sequence[float], epsilon: Fraction) -> Expression:
 def scaling_factor(n_arms: int) -> Expression:
     """Larger s: lower regret of Dist-RDP-SE, (s, s') = (1, 10) and (10, 100)
 
-    Simulate where noise decides: T = 2^24, averaged over an octave of ε below 1/20.
+    Simulate in the regime in which noise dominates: T = 2^24, averaged over an octave of ε below 1/20.
     """
     mean = {s: _octave("dist_rdp_se", 24, scale=s, n_arms=n_arms) for s in (1, 10, 100)}
     return largest([mean[10] / mean[1], mean[100] / mean[10]])
@@ -84,10 +84,10 @@ def separation() -> Expression:
     """With s = 100 the noise's part of the regret grows from T = 2^16 to 2^60 by at most 9/10 of Dist-DP-SE's
     factor
 
-    Simulate both algorithms where noise decides (one arm pays 1, one 0, an octave of ε below 1/20) and
-    compare their growth in T, while log T grows by 15/4. The radii give about 2√L + L/100 against √2 √L + L
-    with L = log(4 b² T): at these horizons a factor of 1.7 against 2.5, where √(log T) and log T themselves
-    grow by 1.94 and 15/4.
+    Simulate both algorithms in the regime in which noise dominates (one arm pays 1, one 0, an octave of ε
+    below 1/20) and compare their growth in T, while log T grows by 15/4. The radii give about 2√L + L/100 and
+    √2 √L + L, L = log(4 b² T). At these horizons these grow by factors of 1.7 and 2.5, while √(log T) and log
+    T grow by 1.94 and 15/4.
     """
     early, late = (
         (_octave("dist_rdp_se", t, scale=100, times=2), _octave("dist_dp_se", t, times=2)) for t in (16, 60)
@@ -113,11 +113,12 @@ NOISE_TERMS = {"log2_T": (2, 12, 24, 200), "n_arms": (2, 50), "epsilon": "1/1000
     over=over(**NOISE_TERMS, delta="36/100 1/10 1/1000000 1/1000000000000000000"),
 )
 def earlier_work(log2_T: int, n_arms: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """Theorem 1's rate is at most that of Tenenbaum et al. for δ <= 1/e: K log T/ε <= K log T √(log(1/δ))/ε
+    """Theorem 1's rate is at most the rate of Tenenbaum et al. for δ <= 1/e: K log T/ε <= K log T
+    √(log(1/δ))/ε
 
-    Evaluate both noise terms with equal constants; the sampling terms are the same expression.
+    Evaluate both noise terms with equal constants. The sampling terms are the same expression.
 
-    Note: for δ above 1/e the quoted rate is the smaller one, by at most a constant at δ bounded away from 1
+    Note: for δ above 1/e the quoted rate is smaller, by at most a constant factor if δ is bounded away from 1
     """
     ours = n_arms * _log(log2_T) / ball(epsilon)
     return ours, ours * ln(1 / delta).sqrt()
@@ -145,7 +146,7 @@ def approximate() -> list[Step]:
 
     Evaluate the printed expressions with equal constants, at both ends of the range of δ.
 
-    Note: with the algorithms' own constants the threshold is elsewhere: CZ23-ADP/constants
+    Note: the algorithms' own constants give another threshold: CZ23-ADP/constants
     """
     return [_factor, _threshold]
 
@@ -162,8 +163,8 @@ def approximate() -> list[Step]:
 def conversion(epsilon: Fraction, delta: Fraction) -> Sides:
     """Theorem 2 run with ε/√(log(1/δ)) is (2ε, δ)-DP for ε <= log(1/δ) and s = 1000
 
-    Theorem 2's ε(α) at the smaller budget, converted by Lemma 10; its regret term K √(log T)/ε becomes
-    K √(log T log(1/δ))/ε, the printed one.
+    Convert Theorem 2's ε(α) at the smaller budget by Lemma 10. Its regret term K √(log T)/ε becomes K √(log T
+    log(1/δ))/ε, the printed term.
 
     Note: the closed form is √2 ε + ε²/(2 log(1/δ)): for ε far above log(1/δ) it is no longer O(ε)
     """
@@ -202,12 +203,12 @@ ADP = {
 def constants_included(exponent: int, words: str, few: bool) -> Expression:
     """(ε, δ)-DP from Theorem 2 has lower regret than Theorem 1 {words}, constants included
 
-    Convert Theorem 2's budget to (ε, δ)-DP by Lemma 10, as large as that allows, simulate both algorithms and
-    average over an octave of ε below 1/20; s = 100.
+    Convert the largest possible budget of Theorem 2 to (ε, δ)-DP by Lemma 10, simulate both algorithms and
+    average over an octave of ε below 1/20, with s = 100.
 
-    Note: the radii give 2√L/ε' against (√2 √L + L)/ε with L = log(4b²T) and ε' the converted budget: at δ
-    near 1/T the conversion costs about √(2 log T), more than √L/2, which is all that the noise's tail gains;
-    at T^(-1/4) it costs less. The paper compares rates, and its O(.) statement is not touched
+    Note: the radii give 2√L/ε' and (√2 √L + L)/ε, with L = log(4b²T) and the converted budget ε'. At δ near
+    1/T the conversion costs about √(2 log T), more than the gain of the noise's tail, √L/2. At T^(-1/4) it
+    costs less. The paper compares rates, and its O(.) statement is not affected
     """
     horizon = 2**exponent
     delta = Fraction(10, horizon) if few else Fraction(1, round(horizon ** (1 / 4)))

@@ -1,10 +1,10 @@
 """Regret rates of Theorems 1 to 6, on exact means.
 
-An O(.) names no constant. Restated as a finite claim, E Reg(T) <= C (a Σ 1/Δ + K b) with p = 1/T, it gets the
-same round C everywhere, ours; the table says which constants would do. The upper side is rigorous and covers
-ALL instances with K arms at each point of a grid of (T, K, ε, s) (``batched_regret``); the lower side is
-simulated on corner instances, at points of the same grid, and bounded by bets. Beside it the ratio of regret
-and rate is followed along T, 1/ε and K. Logarithms are natural.
+An O(.) names no constant. Each is restated as a finite claim, E Reg(T) <= C (a Σ 1/Δ + K b) with p = 1/T. All
+claims have the same round C, which we chose, and the table gives the constants that would suffice. The upper
+bound is rigorous and covers ALL instances with K arms at each point of a grid of (T, K, ε, s)
+(``batched_regret``). The lower bound is from simulations of corner instances, at points of the same grid, and
+from bets. Further rows follow the ratio of regret and rate along T, 1/ε and K. Logarithms are natural.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "grid_of", "rigorous_side", "ro
 
 rows = Group("Regret: the rates of Theorems 1 to 6")
 
-#: C of every rate: a round number, ours; the theorems name none.
+#: C of every rate: a round number that we chose. The theorems name none.
 CONSTANT = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """One theorem's rate: ``name`` the variant (``distributed_elimination``), ``also`` what else the claim
-    allows for, ``growing`` the scale factor at which its growth is looked at, if it is."""
+    """One theorem's rate. ``name`` is the variant (``distributed_elimination``), ``also`` a further condition
+    of the claim, ``growing`` the scale factor at which its growth is measured, if it is."""
 
     id: str
     name: str
@@ -55,11 +55,11 @@ class Rate:
 ANY_EPSILON = ("1/1000", "1/20", "1/10", "1/2", "1", "4", "20")
 SMALL_EPSILON = ("1/1000", "1/20", "1/10", "1/2", "99/100")
 ARMS = (2, 5, 10, 50)
-#: log2 T in the full profile, and in the quick one.
+#: log2 T in the full and in the quick profile.
 EXPONENTS, QUICK_EXPONENTS = (12, 13, 14, 16, 18, 20, 22, 24, 30, 40, 50, 60), (12, 14, 24, 60)
 
 #: Theorem 3 is about every (ε̂, q)-relaxed secure aggregation.
-RELAXED = "with any secure function that is off with probability at most q = 1/(2T) in each batch and arm, "
+RELAXED = "with any secure function that is wrong with probability at most q = 1/(2T) in each batch and arm, "
 
 RATES: tuple[Rate, ...] = (
     Rate(
@@ -124,7 +124,7 @@ RATES: tuple[Rate, ...] = (
     ),
 )
 
-#: Simulated instances: means at both ends, ties at the best arm, gaps from 1/100 to 1, K in ``ARMS``.
+#: Simulated instances: means 0 and 1, ties at the best arm, gaps from 1/100 to 1, K in ``ARMS``.
 INSTANCES: tuple[tuple[float, ...], ...] = (
     (1.0, 0.0),
     (1.0, 0.75),
@@ -139,7 +139,7 @@ INSTANCES: tuple[tuple[float, ...], ...] = (
 
 @dataclass(frozen=True)
 class Grid:
-    """The points (T = 2^exponent, K, ε, s) at which a rate is looked at."""
+    """The points (T = 2^exponent, K, ε, s) at which a rate is checked."""
 
     exponents: tuple[int, ...]
     arms: tuple[int, ...]
@@ -155,7 +155,7 @@ class Grid:
 
 
 def grid_of(rate: Rate, *, quick: bool) -> Grid:
-    """The grid of one row in the quick or the full profile."""
+    """Return the grid of one row in the quick or the full profile."""
     return Grid(
         exponents=QUICK_EXPONENTS if quick else EXPONENTS,
         arms=ARMS,
@@ -165,7 +165,8 @@ def grid_of(rate: Rate, *, quick: bool) -> Grid:
 
 
 def rigorous_side(run: Run, rate: Rate) -> tuple[Measured, Sequence[Any]]:
-    """The largest bound on regret / rate over the grid, all instances at each point; and it for each T."""
+    """Return the largest bound on regret / rate over the grid, for all instances at each point, and the
+    largest bound for each T."""
     grid = grid_of(rate, quick=run.profile == "quick")
     rows: list[tuple[str, float, str]] = []
     for exponent in grid.exponents:
@@ -193,8 +194,8 @@ def rigorous_side(run: Run, rate: Rate) -> tuple[Measured, Sequence[Any]]:
 
 
 def simulated_cells(run: Run, rate: Rate) -> list[tuple[Setting, tuple[float, ...]]]:
-    """What is simulated, settings and means: at points of ``grid_of``, for a regret anywhere else could not
-    refute a claim about these points."""
+    """Return the settings and means to simulate. They lie at points of ``grid_of``, because a regret at any
+    other point could not refute a claim about these points."""
     horizons = run.choose(quick=(24,), full=(12, 18, 24))
     epsilons = ("1/10", "99/100") if rate.small_epsilon else ("1/10", "1", "20")
     epsilons = run.choose(quick=epsilons[1:2], full=epsilons)
@@ -215,7 +216,7 @@ def simulated_cells(run: Run, rate: Rate) -> list[tuple[Setting, tuple[float, ..
 
 
 def simulated_side(run: Run, rate: Rate) -> Measured:
-    """The largest lower confidence bound of regret / rate over simulated instances."""
+    """Return the largest lower confidence bound of regret / rate over simulated instances."""
     runs, cells = run.choose(quick=60, full=400), simulated_cells(run, rate)
     best, where = 0.0, ""
     for setting, means in cells:
@@ -235,7 +236,7 @@ def simulated_side(run: Run, rate: Rate) -> Measured:
 
 
 def claim_of(rate: Rate) -> RegretRate:
-    """The rate on its grid, with C = 10 000."""
+    """Return the claim of the rate on its grid, with C = 10 000."""
     full, few = grid_of(rate, quick=False), grid_of(rate, quick=True)
     return RegretRate(
         text=(
@@ -258,7 +259,7 @@ for _rate in RATES:
         """{case}
 
         Bound E Reg(T) / rate over all instances by Lemma 2's argument with its constants worked out, at every
-        point of the grid, p = 1/T; simulate corner instances from below.
+        point of the grid, p = 1/T. Simulate corner instances for the lower bound.
         """
         upper, lines = rigorous_side(run, rate)
         lower = simulated_side(run, rate)
@@ -281,13 +282,14 @@ SLACK = Fraction(3, 2)
 
 
 def _budgets(name: str) -> tuple[Fraction, Fraction, Fraction]:
-    """ε where sampling decides, and two at which noise does; Theorem 6 needs ε < 1."""
+    """Return one ε at which sampling dominates and two at which noise dominates. Theorem 6 needs ε < 1."""
     if name == "ldp_se":
         return Fraction(99, 100), Fraction(1, 2), Fraction(1, 16)
     return Fraction(20), Fraction(1, 20), Fraction(1, 1000)
 
 
-#: Where the ratio is averaged over an octave, before and after: (ε as its place in ``_budgets``, K, log2 T).
+#: Points before and after, at which the ratio is averaged over an octave: (index of ε in ``_budgets``, K,
+#: log2 T).
 AXES = {
     "T, noise, 2^24 to 2^60": ((1, 2, 24), (1, 2, 60)),
     "T, sampling, 2^24 to 2^60": ((0, None, 24), (0, None, 60)),
@@ -324,8 +326,8 @@ for _rate in RATES:
     def growth(axis: str, rate: Rate, title: str, slack: Fraction) -> Expression:
         """{title}: regret / rate grows by a factor of at most {slack} from end to end of each axis
 
-        Simulate before and after along each axis, averaged over an octave of ε or of the gap, so that no
-        tooth of the doubling batches passes for growth, and compare the regret-to-rate ratios. log T grows by
+        Simulate both ends of each axis, averaged over an octave of ε or of the gap, so that the saw-tooth of
+        the doubling batches is not mistaken for growth, and compare the regret-to-rate ratios. log T grows by
         5/2.
         """
         before, after = AXES[axis]

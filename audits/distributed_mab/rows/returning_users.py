@@ -1,6 +1,7 @@
-"""Returning users: a user who takes part in up to B batches (appendix I, Remarks 8 and 9).
+"""Returning users: a user who participates in up to B batches (appendix I, Remarks 8 and 9).
 
-Theorem 1 does not cover such users: with ε in every batch they lose Bε, as Remark 9 says, and no less.
+Theorem 1 does not cover such users. With ε in every batch, their privacy loss is exactly Bε, as Remark 9
+says.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, unit=Unit.USER
 def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
 
-    Compose two batches of Theorem 4 on the same user's rewards; follow the program on users who differ in
-    both of their rounds, along forced histories, and compare the users' distributions in every aggregate.
+    Compose two batches of Theorem 4 on the same user's rewards. Run the program on users who differ in both
+    of their rounds, along forced histories, and compare the users' distributions in every aggregate.
     """
     chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
@@ -110,13 +111,13 @@ def concentrated_protocol(run: Run) -> Outcome:
         modulus=sheet.modulus,
         variance=Fraction(sheet.precision**2) / (sheet.users * HALF**2),
         count=sheet.users,
-        description=f"one of the user's {BATCHES} aggregates, that of {sheet.users} users; modulo m",
+        description=f"one of the user's {BATCHES} aggregates, with {sheet.users} users; modulo m",
     )
     batch = compose_parallel(gaussian_batches(chosen, lengths))
     proof = accounted([Site("aggregate", touches=BATCHES, mechanism=batch)], declared=ASSUMPTION_2)
     notes = [
-        f"one user moved the sums of encodings by {found.moved} g in all",
-        "the lower bound is that of one aggregate: there is no witness for the product of two",
+        f"one user changed the sums of encodings by {found.moved} g in total",
+        "the lower bound is for one aggregate: there is no witness for the product of two",
     ]
     reasons = found.unmet(declared=BATCHES)
     return Outcome([proof.certify(PROTOCOL), below], notes, reasons, samples=found.runs)
@@ -151,7 +152,8 @@ def pure(run: Run) -> list[Evidence]:
 def tight(run: Run) -> list[Evidence]:
     """A user who joins B = 10 batches loses less than Bε - 1/100
 
-    Linear growth is exact: all ten aggregates at 0, all rewards 0 or all of that user's rewards 1.
+    Linear growth is exact: the witness has all ten aggregates at 0, and all rewards 0 or all of this user's
+    rewards 1.
     """
     return [returning_witness(LESS, MANY, HALF)]
 
@@ -176,10 +178,10 @@ ROUTES = over(batches=(2, 10, 50), epsilon="1/10 1/2 99/100", delta="1/1000 1/10
 def approximate(batches: int, epsilon: Fraction, delta: Fraction) -> Chain:
     """Returning users, approximate-DP route: σ² = O(B log(1/δ) log(B/δ)/ε²), and (ε, δ) in total
 
-    Least Gaussian variance for (ε_i, δ_i) in each batch, ε_i and δ_i as printed, by bisection on the exact
-    curve; then the exact total of B batches.
+    Compute the smallest Gaussian variance for (ε_i, δ_i) in each batch, ε_i and δ_i as printed, by bisection
+    on the exact privacy profile, and then the exact total of B batches.
 
-    Note: the constants are this grid's; the paper gives orders only
+    Note: the constants are for this grid. The paper gives orders only
     """
     variance = approximate_route(batches, epsilon, delta)
     order = ball(batches / epsilon**2) * ln(1 / delta) * ln(batches / delta)
@@ -193,12 +195,12 @@ def approximate(batches: int, epsilon: Fraction, delta: Fraction) -> Chain:
 
 @inequality(rows, "CZ23-I/15", "eq. (15)", over=ROUTES)
 def by_divergences(batches: int, epsilon: Fraction, delta: Fraction) -> Chain:
-    """Returning users, RDP/CDP route: σ² = O(B log(1/δ)/ε²), never below what is needed
+    """Returning users, RDP/CDP route: σ² = O(B log(1/δ)/ε²), never below the variance needed
 
-    Variance from Bρ-CDP and Lemma 10's closed form, against the rate and against the least variance that
-    B-fold Gaussian noise needs on its exact curve.
+    Compare the variance from Bρ-CDP and Lemma 10's closed form with the rate, and with the smallest variance
+    that B-fold Gaussian noise needs by its exact privacy profile.
 
-    Note: the constants are this grid's; the paper gives orders only
+    Note: the constants are for this grid. The paper gives orders only
     """
     variance = concentrated_route(batches, epsilon, delta)
     order = ball(batches / epsilon**2) * ln(1 / delta)
@@ -213,9 +215,9 @@ def by_divergences(batches: int, epsilon: Fraction, delta: Fraction) -> Chain:
 def gain(batches: int, epsilon: Fraction, delta: Fraction) -> Chain:
     """The RDP/CDP route gains a factor of the order of log(B/δ) in variance
 
-    The two variances, divided, against log(B/δ) from both sides.
+    Compare the ratio of the two variances with log(B/δ), from both sides.
 
-    Note: the constants are this grid's; the paper gives orders only
+    Note: the constants are for this grid. The paper gives orders only
     """
     ratio = approximate_route(batches, epsilon, delta) / concentrated_route(batches, epsilon, delta)
     level = ln(batches / delta)

@@ -1,9 +1,9 @@
 """Theorem 3: privacy with a relaxed secure aggregation, its proof's chain, Definition 9 and Assumption 1.
 
-The chain is 2 ε̂ + LLR(Σ). The theorem sets ε̂ = ε/4 and ε' = ε/2, and prints Pólya(1/n, e^{-ε/g}): noise for ε
-and not for ε'. Then the chain adds up to 3ε/2. It is not a loose proof: with ``LeakySum``, which Definition 9
-admits, the server's view of one batch costs as much, up to what the user's own share of noise hides. With
-noise for ε' the chain costs ε, for every admissible S.
+The chain is 2 ε̂ + LLR(Σ). The theorem sets ε̂ = ε/4 and ε' = ε/2, and prints Pólya(1/n, e^{-ε/g}), which is
+noise for ε and not for ε'. The chain then adds up to 3ε/2. The proof is not loose: with ``LeakySum``, which
+Definition 9 admits, the server's view of one batch has this loss, except for the part that the user's own
+share of noise hides. With noise for ε' the chain costs ε, for every admissible S.
 """
 
 from __future__ import annotations
@@ -89,18 +89,18 @@ def _programs(kind: str, users: int, budget: Fraction) -> Chain:
 def premise() -> list[Step]:
     """Definition 9 admits the functions S used here: LeakySum, CarrySum (q = 0), GarbledSum (ε̂ = 0)
 
-    The four likelihood ratios of the leaky coin, for any number of users; and for all message vectors of a
-    small Z_m the exact distributions of what the running programs show against their simulators. The budget
-    is ε̂, of GarbledSum q.
+    Compute the four likelihood ratios of the leaky coin, for any number of users. For all message vectors of
+    a small Z_m, compare the exact output distributions of the programs with their simulators. The budget is
+    ε̂, and q for GarbledSum.
 
-    Note: carries are enumerated up to mass 1/10; beyond them the log-ratio no longer changes
+    Note: carries are enumerated up to mass 1/10. Beyond them the log-ratio no longer changes
     """
     return [_biases, _programs]
 
 
 # The proof's chain
 
-# In larger batches the wraps that keep the total below ε are lost in the balls.
+# In larger batches the balls are too wide to resolve the wraps that keep the total below ε.
 CHAIN = over(n=(2, full(4, 8)), epsilon=("1 8", full("1/10")))
 
 
@@ -126,8 +126,8 @@ CHAIN = over(n=(2, full(4, 8)), epsilon=("1 8", full("1/10")))
 def chain(n: int, epsilon: Fraction, noise: ShuffleVariant) -> Sides:
     """2ε̂ + LLR(Σ R(x) mod m, Σ R(x') mod m) <= ε, with ε̂ = ε/4 and {case}
 
-    The last line of the proof with the sheet's own numbers, T = 2^20: the exact largest log-ratio of the
-    aggregate over all residues, and twice ε̂.
+    Compute the last line of the proof with the sheet's own numbers, T = 2^20: the exact largest log-ratio of
+    the aggregate over all residues, plus twice ε̂.
     """
     return chain_total(n, epsilon, noise), epsilon
 
@@ -137,8 +137,8 @@ def chain(n: int, epsilon: Fraction, noise: ShuffleVariant) -> Sides:
 WHOLE, BATCH, CARRY = "Algorithm 1", "every batch", "2 users and CarrySum"
 
 Users = tuple[Sequence[int], Sequence[int]]
-#: Sizes of the batches that are looked at from below, in the quick and in the full profile. They are those
-#: with m so large that wraps are below any precision: others take a hundred times as long.
+#: Batch sizes for the lower bounds, in the quick and in the full profile. Their m is so large that wraps are
+#: below any precision. Other sizes take a hundred times as long.
 USERS: dict[tuple[str, Fraction], Users] = {
     ("printed", Fraction(1)): ((2, 1024), (2, 16, 1024, 4096)),
     ("printed", Fraction(1, 10)): ((2048,), (2048, 2**14)),
@@ -149,7 +149,7 @@ USERS: dict[tuple[str, Fraction], Users] = {
 
 
 def claim_at(part: str, epsilon: Fraction) -> PureDP:
-    """(ε, 0)-DP of what the server sees."""
+    """Return the claim of (ε, 0)-DP in the server's view."""
     return PureDP(epsilon=epsilon, view=View.of(SERVER), domain=DOMAIN)
 
 
@@ -185,15 +185,15 @@ def _digest(noise: ShuffleVariant, seed: int) -> str:
 def shuffled(run: Run, part: str, epsilon: Fraction, noise: ShuffleVariant) -> Outcome | list[Evidence]:
     """Shuffle-DP-SE with {case}, and any admissible S, is (ε, 0)-DP
 
-    From above: Lap_Z(g/ε), repaired Lap_Z(g/ε'), under a shift by at most g, then whatever has a simulator
-    within factors e^±ε̂ (rule relaxed): all batch sizes 2, 4, ..., 2^19 and every admissible S. From below:
-    events of the server's view, the users' hidden messages summed out, their probability bounded in balls
-    from below on one input and from above on the other; with LeakySum, which CZ23-T3P/premise certifies, and
-    with the benign CarrySum. Algorithm 1 runs with two arms and LeakySum in every batch and is replayed on
-    neighbours, an arm going out (full profile: either arm, and sampled histories): one record moves one
-    batch's sites.
+    Upper bound: Lap_Z(g/ε), repaired Lap_Z(g/ε'), under a shift by at most g, then any release that has a
+    simulator within factors e^±ε̂ (rule relaxed). It covers all batch sizes 2, 4, ..., 2^19 and every
+    admissible S. Lower bound: events of the server's view, with the users' hidden messages summed out. Their
+    probability is bounded in balls, from below on one input and from above on the other, with LeakySum, which
+    CZ23-T3P/premise certifies, and with the benign CarrySum. Algorithm 1 runs with two arms and LeakySum in
+    every batch and is replayed on neighbours along a history that eliminates an arm (full profile: either
+    arm, and sampled histories). One record affects one batch's sites.
 
-    Note: that a given S is one of those that Definition 9 admits is not part of the certificate
+    Note: the certificate does not cover the premise that Definition 9 admits a given S
 
     Note: twice ε̂ and the noise's budget add up to ε/2 + ε = 3ε/2 as printed, which LeakySum attains
     (CZ23-T3P/three-halves), and to ε/2 + ε' = ε repaired
@@ -210,8 +210,11 @@ def shuffled(run: Run, part: str, epsilon: Fraction, noise: ShuffleVariant) -> O
 def _batches(
     run: Run, claim: PureDP, epsilon: Fraction, noise: ShuffleVariant, users: Users
 ) -> list[Evidence]:
-    """Listed messages reach so many noise scales, and ε more, beyond 0 and g; the rest of the mass is charged
-    in full to an event whose probability falls like e^-ε."""
+    """Bound the loss of single batches from below with ``LeakySum``, and certify all batch sizes.
+
+    Messages up to ``reach`` + ε noise scales beyond 0 and g are listed. The rest of the mass is charged in
+    full to an event whose probability falls like e^-ε.
+    """
     reach = run.choose(quick=2, full=5)
     below = [
         leaky_witness(claim, users=n, epsilon=epsilon, noise=noise, reach=reach)
@@ -221,8 +224,9 @@ def _batches(
 
 
 def _whole(run: Run, claim: PureDP, noise: ShuffleVariant) -> Outcome:
-    """Replays of Algorithm 1; a short run with all hidden messages summed out and a late batch of arm 1,
-    before which everything has one distribution on both inputs; the certificate."""
+    """Combine three kinds of evidence: replays of Algorithm 1, lower bounds from a short run with all hidden
+    messages summed out and from a late batch of arm 1, before which all outputs have the same distribution on
+    both inputs, and the certificate."""
     backgrounds = {"all rewards 0": (0.0, 0.0), "all rewards 1": (1.0, 1.0)}
     pairs = reward_pairs(horizon=520, rounds=(0, 2, 4, 12, 13), backgrounds=backgrounds)
     histories: dict[str, Choice | None] = {"arm 2 wins": one_arm_wins(noise, 1)}
@@ -238,7 +242,7 @@ def _whole(run: Run, claim: PureDP, noise: ShuffleVariant) -> Outcome:
     if run.profile != "quick" or noise == "printed":
         below.append(algorithm_witness(claim, noise))
     if max(item.bound or 0 for item in below) < Fraction(99, 100) * declared:
-        against.append(f"the declared total {declared} was not attained to within 1 %")
+        against.append(f"the declared total {declared} was not attained to within 1%")
     notes = [f"{item.description}: at least {float(item.bound or 0):.6g}" for item in below]
     return Outcome([*below, batches_proof(EPSILON, noise).certify(claim)], notes, against)
 
@@ -258,9 +262,9 @@ THREE_HALVES = claim_at(BATCH, 3 * EPSILON / 2)
 def three_halves(run: Run) -> list[Evidence]:
     """Shuffle-DP-SE as printed, and any admissible S, is (3ε/2, 0)-DP, ε = 1
 
-    The same certificate for every batch, and LeakySum in one.
+    The row has the same certificate for every batch, and LeakySum in one batch.
 
-    Note: 3ε/2 is the right constant: LeakySum comes as near to it as the batch is large
+    Note: 3ε/2 is the right constant: LeakySum approaches it as the batch grows
     """
     return _batches(run, THREE_HALVES, EPSILON, "printed", ((256,), (256, 4096)))
 
@@ -286,12 +290,12 @@ def _cost(n: int, others: int, noise: ShuffleVariant) -> Sides:
 def carry() -> list[Step]:
     """With the benign CarrySum instead of any admissible S, one reward costs at most ε, ε = 1
 
-    The distribution of the integer sum of all messages as a product of polynomials in balls, T = 2^10, then
-    every
-    residue and every carry: the exact cost of one reward 0 against 1, all other rewards being 0, or all 1.
+    Compute the distribution of the integer sum of all messages as a product of polynomials in balls, T =
+    2^10. For every residue and every carry, compute the exact loss between a reward of 0 and a reward of 1,
+    with all other rewards 0, or all 1.
 
-    Note: the carry tells a little more than the residue, whose printed noise alone costs ε, less so in larger
-    batches; with noise for ε' a benign S costs little more than ε' = 1/2
+    Note: the carry reveals slightly more than the residue, whose printed noise alone costs ε. The excess
+    falls in larger batches. With noise for ε', a benign S costs little more than ε' = 1/2
     """
     printed, repaired = (partial(_cost, noise=noise) for noise in ("printed", "repaired"))
     text = "max over residues and carries of |log-ratio| <= ε"
@@ -324,7 +328,7 @@ def _error_claim(case: str, n: int) -> ErrorRate:
 
 
 _assumption = partial(evidence, rows, over=over(n=(2, 16, full(4, 64))), kind="tail")
-FROM_TAU = "at the p' that τ and q were built for, and above"
+FROM_TAU = "at the p' for which τ and q were built, and above"
 ANY_P, PRINTED, REPAIRED = "noise for ε', any p", f"noise for ε, {FROM_TAU}", f"noise for ε', {FROM_TAU}"
 
 
@@ -363,14 +367,13 @@ def _from_four(n: int) -> str:
 def assumption(run: Run, n: int, noise: ShuffleVariant, parts: Sequence[str]) -> Measured:
     """Shuffle-DP-SE: Assumption 1 with 1 - 3p, {case}
 
-    Besides rounding, noise and wraps there is the correctness error q of S. The exact distribution of a
-    batch's total
-    noise, wraps included: P(POST(S) is far off) is at most the chance under perfect aggregation, plus q,
-    whatever S; and at least what GarbledSum makes of it.
+    In addition to rounding, noise and wraps, S has the correctness error q. Compute the exact distribution of
+    a batch's total noise, wraps included. For every S, P(POST(S) is far off) is at most the probability under
+    perfect aggregation plus q. For some S it is at least the probability under GarbledSum.
 
-    Note: for any p, with q fixed as the theorem sets it, q = p' alone is above 3p below p'/3: neither a
-    larger radius nor a larger τ mends that, q has to shrink with p, as when Lemma 2 takes p/(K b²); at n = 2
-    GarbledSum does not show it
+    Note: for any p, with q fixed as in the theorem, q = p' alone exceeds 3p once p < p'/3. Neither a larger
+    radius nor a larger τ repairs this: q has to shrink with p, as when Lemma 2 takes p/(K b²). At n = 2
+    GarbledSum does not exhibit it
     """
     low, high, count, where = 0.0, 0.0, 0, ""
     for point in ERRORS.at(run):

@@ -47,10 +47,10 @@ CHANGES = (
 def rounding(
     rounds: int, epsilon: Fraction, background: Fraction, change: tuple[Fraction, Fraction]
 ) -> Sides:
-    """Dist-DP-SE with rounded rewards: no outcome of what the server sees is e^ε times as likely
+    """Dist-DP-SE with rounded rewards: no outcome in the server's view is more than e^ε times as likely
 
     Run the per-user program along every path of its roundings and aggregates, on both inputs, p = 1, and
-    compare the exact distributions of all that the server sees, arms included.
+    compare the exact distributions of the server's whole view, arms included.
     """
     return rounding_loss(epsilon, rounds, background, *change), epsilon
 
@@ -65,10 +65,10 @@ def rounding(
     ),
 )
 def masks(epsilon: Fraction, first: int) -> Sides:
-    """Masked messages show the server their sum modulo m and nothing else, to within 1e-12
+    """Masked messages reveal to the server their sum modulo m and nothing else, to within 1e-12
 
-    Run the protocol with zero-sum masks along every path of its hidden messages and masks, and the one with
-    an ideal secure sum, and compare the exact distributions of what the server sees: P(v) = P(ŷ = Σ v mod
+    Run the protocol with zero-sum masks along every path of its hidden messages and masks, and the protocol
+    with an ideal secure sum. Compare the exact distributions of the server's view: P(v) = P(ŷ = Σ v mod
     m)/m^(n-1) for every vector v of masked messages. One batch of two users, p = 1, rewards ``first`` and 0.
     """
     return masked_deviation(epsilon, first, 0), Fraction(1, 10**12)
@@ -80,12 +80,13 @@ CLAIM = PureDP(epsilon=HALF, view=SERVER_VIEW, domain=DOMAIN)
 
 @evidence(rows, "CZ23-T1P/masked", "Appendix G.1, Theorem 1", claim=CLAIM, expect="consistent")
 def masked(run: Run) -> list[Evidence]:
-    """Dist-DP-SE with masked messages: all that the server receives is (ε, 0)-DP
+    """Dist-DP-SE with masked messages: everything that the server receives is (ε, 0)-DP
 
-    The certificate of the sums: masked messages are uniform given their sum (their distribution's row). From
-    below, the largest log-ratio over all masked messages, hidden draws summed out.
+    The certificate is the sums': masked messages are uniform given their sum (see the row on their
+    distribution). The lower bound is the largest log-ratio over all masked messages, with hidden draws summed
+    out.
 
-    Note: p = 1 makes m = 7: wrapping then hides much of the loss
+    Note: p = 1 makes m = 7, and wrapping then hides much of the loss
     """
     chosen = variant("dist_dp_se", epsilon=HALF, failure_prob=1)
     proof = post_processing(

@@ -24,7 +24,7 @@ __all__ = ["LEVELS", "rows", "skellam_radius"]
 
 rows = Group("Tails of the noise: Proposition 1 and Lemma 5", kind="tail")
 
-#: Failure probabilities: both ends of (0, 1] and the experiments' own 1/10.
+#: Failure probabilities: near 0, 1, and the experiments' own 1/10.
 LEVELS = tuple(
     Fraction(p) for p in ("1", "999/1000", "1/2", "1/10", "1/1000", "1/1000000", "1/1000000000000")
 )
@@ -32,7 +32,7 @@ LEVELS = tuple(
 
 # Proposition 1
 
-#: log E e^{λX} = σ²(cosh λ - 1): the inequalities do not depend on σ², and σ² = 1 stands for all.
+#: log E e^{λX} = σ²(cosh λ - 1): the inequalities do not depend on σ², so σ² = 1 covers all σ².
 SKELLAM = noise_sum([(Skellam(variance=1), 1)])
 
 
@@ -61,14 +61,14 @@ def _skellam(proxy: Fraction, scale: Fraction) -> SubExponential:
 def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
     """Sk(0, σ²) is {case}
 
-    Decide the inequality on the exact cumulant function σ²(cosh λ - 1), of which σ² is a factor: σ² = 1
-    stands for all.
+    Decide the inequality on the exact cumulant function σ²(cosh λ - 1). σ² is a factor, so σ² = 1 covers all
+    σ².
 
-    Note: in the convention of Lemma 7 the stated pair asks for |λ| <= 1/sqrt(2) < 5/7; what the proof shows
-    is |λ| <= sqrt(2) < 10/7, that is h = 1/sqrt(2)
+    Note: in the convention of Lemma 7 the stated pair requires |λ| <= 1/sqrt(2) < 5/7. The proof shows |λ| <=
+    sqrt(2) < 10/7, that is, h = 1/sqrt(2)
 
-    Note: with the factor 2 it holds up to |λ| = 2.98, where cosh λ - 1 = λ²; without it nowhere, since
-    cosh λ - 1 > λ²/2 for every λ other than 0
+    Note: with the factor 2 the inequality holds up to |λ| = 2.98, at which cosh λ - 1 = λ². Without the
+    factor it fails for every λ other than 0, since cosh λ - 1 > λ²/2
     """
     return [decide_proxy(_skellam(proxy, scale), SKELLAM)]
 
@@ -93,16 +93,16 @@ def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
 def derivation(square: Fraction) -> Sides:
     """Proposition 1's radius follows from Lemma 7 with h = {case}: (2h)² <= 2
 
-    Insert the pair (2σ², h) into Lemma 7 and compare the coefficient of log(2/p) with the printed one, both
-    squared; the coefficients of σ sqrt(log(2/p)) agree.
+    Insert the pair (2σ², h) into Lemma 7 and compare the coefficient of log(2/p) with the printed
+    coefficient, both squared. The coefficients of σ sqrt(log(2/p)) agree.
 
-    Note: h = sqrt(2) gives 2 sqrt(2) log(2/p), twice the printed term: a slip of 1/h for h
+    Note: h = sqrt(2) gives 2 sqrt(2) log(2/p), twice the printed term, which has 1/h in place of h
     """
     return 4 * square, 2
 
 
 def skellam_radius(variance: Fraction, p: Fraction) -> arb:
-    """Proposition 1's 2σ sqrt(log(2/p)) + sqrt(2) log(2/p), as a ball."""
+    """Return Proposition 1's 2σ sqrt(log(2/p)) + sqrt(2) log(2/p), as a ball."""
     level = log_of_two_over(p)
     return 2 * (ball(variance) * level).sqrt() + arb(2).sqrt() * level
 
@@ -139,8 +139,8 @@ def skellam_tail(variance: Fraction, p: Fraction, radius: Callable[..., arb]) ->
 
     Note: the printed radius is loose by a factor 10 at p = 1
 
-    Proof: of the smaller one: (2k)!/2 >= 12^{k-1} gives cosh λ - 1 <= (λ²/2)/(1 - λ²/12), so X is sub-gamma
-    with variance factor σ² and scale 1/sqrt(12)
+    Proof: for the smaller radius, (2k)!/2 >= 12^{k-1} gives cosh λ - 1 <= (λ²/2)/(1 - λ²/12), so X is
+    sub-gamma with variance factor σ² and scale 1/sqrt(12)
     """
     return beyond(Skellam(variance=variance), radius(variance, p)), p
 
@@ -168,7 +168,7 @@ def _laplace(c: Fraction) -> SubExponential:
 def laplace_pair(run: Run, c: Fraction) -> list[Evidence]:
     """A sum of n = 16 Lap_Z(1/ε), ε = 1/1000, is (nc²/ε², c/ε)-sub-exponential with c = {c}
 
-    Decide Lemma 5's moment condition on the exact cumulant function; the lemma only says that some absolute
+    Decide Lemma 5's moment condition on the exact cumulant function. The lemma only states that some absolute
     c > 0 exists.
 
     Note: the smallest c is 1/sqrt(1 - e^{-1/2}) = 1.59421: (cosh λ - 1)/(cosh ε - 1) <= (λ/ε)² for |λ| <= ε,
@@ -202,14 +202,15 @@ def _cumulant(epsilon: Fraction, part: Fraction) -> Sides:
 def every_epsilon() -> list[Step]:
     """Lemma 5's moment condition with c = 8/5 holds for every ε
 
-    The reduction to ε near 0 on a grid (it holds because (cosh x - 1)/x² has a power series with positive
-    coefficients), the one inequality that is left, and the exact cumulant on a grid.
+    Check the reduction to ε near 0 on a grid (it holds because (cosh x - 1)/x² has a power series with
+    positive coefficients), the one remaining inequality, and the exact cumulant on a grid.
     """
     return [_reduction, _end_point, _cumulant]
 
 
 def _tight(epsilon: Fraction, n: int, j: int) -> bool:
-    """Levels around log(2/p) = n/2, where the two branches of the maximum meet and Lemma 5 is tightest."""
+    """Return levels around log(2/p) = n/2, at which the two branches of the maximum meet and Lemma 5 is
+    tightest."""
     return j in (1, 10, 40, *(round(n * part / 69) for part in (20, 40, 50, 60, 100)))
 
 
@@ -234,11 +235,10 @@ def _tight(epsilon: Fraction, n: int, j: int) -> bool:
 def laplace_sum_tail(epsilon: Fraction, n: int, j: int, c: Fraction) -> Sides:
     """P(|Σ Lap_Z(1/ε)| > max((c/ε) sqrt(2n log(2/p)), (2c/ε) log(2/p))) <= p with c = {c}, p = 2^{1-j}
 
-    Exact tails of sums of n discrete Laplace variables (differences of Pólya variables of shape n).
+    Compute exact tails of sums of n discrete Laplace variables (differences of Pólya variables of shape n).
 
-    Note: the smallest c for all n, ε and p is 1.5641, where the rate function of the Laplace distribution is
-    1/2 (Cramér: attained as n grows with log(2/p) = n/2); sqrt(2), what the variance alone would ask for, is
-    smaller still
+    Note: the smallest c for all n, ε and p is 1.5641, at which the rate function of the Laplace distribution
+    is 1/2 (Cramér: attained as n grows with log(2/p) = n/2). The variance alone would require only sqrt(2)
     """
     p = Fraction(2, 2**j)
     level = log_of_two_over(p)

@@ -1,1 +1,1 @@
-"""The packages: five large ones, those about local privacy, and small ones."""
+"""The packages: five large packages, packages about local privacy, and small packages."""

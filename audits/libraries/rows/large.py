@@ -78,11 +78,11 @@ def opendp_sum() -> Any:
 @released(
     rows,
     "opendp/noisy-max",
-    claim=PureDP(epsilon=1, domain="two scores; neighbours move each by 1"),
+    claim=PureDP(epsilon=1, domain="two scores; neighbours change each by 1"),
     **OPENDP,
 )
 def opendp_noisy_max() -> Any:
-    """make_noisy_max of scale 2 on two scores has the ε of its map, 1 where each moves by 1 (ideal)"""
+    """make_noisy_max of scale 2 on two scores has the ε of its map, 1 if each score changes by 1 (ideal)"""
     from dpaudit.blackbox import adapters
 
     dp = _opendp()
@@ -152,7 +152,7 @@ def ibm_histogram() -> Any:
 
 
 def _both_counts(steps: int) -> arb:
-    """P(the first count of the geometric noise is at least ``steps`` and the second at most -``steps``)."""
+    """Return P(one count's geometric noise is at least ``steps``, and the other's at most -``steps``)."""
     ratio = (-ball(1)).exp()
     return (ratio**steps / (1 + ratio)) ** 2
 
@@ -163,7 +163,7 @@ def _both_counts(steps: int) -> arb:
     claim=RECORD,
     role="what-if",
     second=event(
-        "the first count shown is 3 or more, and the second 5 or less",
+        "the first count is 3 or more, and the second 5 or less",
         inputs=("counts 3 and 5", "counts 2 and 6"),
         p=lambda: _both_counts(0),
         q=lambda: _both_counts(1),
@@ -175,8 +175,8 @@ def ibm_histogram_replaced() -> Any:
     """tools.histogram is ε-DP when a record is replaced, ε = 1 (ideal)
 
     Refuted: Every bin gets geometric noise for a sensitivity of 1, and a replaced record changes two bins:
-    2ε. The documentation names no adjacency, and for a record added or removed the noise is right: hence a
-    what-if. tools.mean takes the other one, a replaced record. A sensitivity of 2 repairs it.
+    2ε. The documentation names no adjacency, and the noise is right if a record is added or removed, so this
+    row is a what-if. tools.mean uses the other adjacency, a replaced record. A sensitivity of 2 repairs it.
     """
     from diffprivlib import tools
 
@@ -251,7 +251,7 @@ def tumult_gaussian() -> Any:
 def accounted_gaussian() -> Any:
     """5 steps of a Gaussian with σ = 2 on half of the records are (0.868, 0.03)-DP, by PLDAccountant (ideal)
 
-    The event is run at its worst pair; the accountant's ε at this δ, rounded up, is the claim.
+    The row runs the event at its worst pair. The claim is the accountant's ε at this δ, rounded up.
     """
     import dp_accounting
 
@@ -262,6 +262,6 @@ def accounted_gaussian() -> Any:
     stated = float(adapted.claim.epsilon)
     if not 0.86 < stated <= 0.868:
         raise InvalidParameterError(
-            f"the accountant must say 0.868 or a little less here, got {stated:g}; correct the row."
+            f"the accountant must return 0.868 or slightly less here, got {stated:g}; correct the row."
         )
     return adapted.mechanism, adapted.neighbours

@@ -1,5 +1,5 @@
-"""Local privacy: pure-ldp, multi-freq-ldpy, ldp-toolbox, trasgodp. The data are one user's value, neighbours
-are any two values."""
+"""Local privacy: pure-ldp, multi-freq-ldpy, ldp-toolbox, trasgodp. The data are one user's value. Any two
+values are neighbours."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Found = tuple[Any, list[tuple[Any, Any]]]
 
 
 def _interpreted() -> None:
-    """Switch numba's compiler off before it is imported: the same source runs, from numpy's own generator,
-    which can be seeded, and nothing is compiled anew in each row."""
+    """Switch numba's compiler off before it is imported. The same source then runs with numpy's own
+    generator, which can be seeded, and no row has to compile it again."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
@@ -77,7 +77,7 @@ def hadamard_response() -> Found:
 
 @released(rows, "pure-ldp/hadamard", claim=VALUE, **MADDOCK)
 def hadamard_values() -> Found:
-    """HadamardMechClient.privatise, as the pairs that it holds, is ε-LDP, ε = 1, 4 values (ideal)"""
+    """HadamardMechClient.privatise, as the pairs that it contains, is ε-LDP, ε = 1, 4 values (ideal)"""
     from pure_ldp.frequency_oracles.hadamard_mechanism import HadamardMechClient
 
     client = HadamardMechClient(1.0, 4, 1, index_mapper=int)
@@ -100,9 +100,10 @@ def hadamard_values() -> Found:
 def hadamard_object() -> Found:
     """HadamardMechClient.privatise, as the object that it returns, is ε-LDP, ε = 1, 4 values (ideal)
 
-    Refuted: The type of the object tells whether the answer is true: privatise returns the list of true
-    coefficients as a list, and a changed one as a zip object. The pairs that they hold are private (the row
-    beside), and whoever sends those only loses nothing: hence a what-if. list(zip(...)) repairs it.
+    Refuted: The type of the object reveals whether the answer is true: privatise returns the list of true
+    coefficients as a list, and a changed list as a zip object. The pairs in both are private (the other row
+    on this client), and a user who sends only the pairs loses nothing, so this row is a what-if.
+    list(zip(...)) repairs it.
     """
     from pure_ldp.frequency_oracles.hadamard_mechanism import HadamardMechClient
 
@@ -116,7 +117,7 @@ def hadamard_object() -> Found:
 
 
 def _bits(value: Any) -> int:
-    """A hash for the Bloom filter and the sketch: two values of other digits never meet."""
+    """Hash a value for the Bloom filter and the sketch. Two values with different digits never collide."""
     return int(value)
 
 
@@ -156,10 +157,11 @@ def count_mean_sketch(name: str, hadamard: bool) -> Found:
 def rappor() -> Found:
     """RAPPORClient with f = convert_eps_to_f(1) and two hash functions is ε-LDP, ε = 1 (ideal)
 
-    Refuted: The method convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is for one hash function;
-    with k of them 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to 0.76), as
-    convert_f_to_eps of the same class and the server's own epsilon say. Solving for ε/k repairs it. The
-    rounding to two digits alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0, which is no noise.
+    Refuted: The method convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is correct for one hash
+    function. With k hash functions 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to
+    0.76), in agreement with convert_f_to_eps of the same class and the server's own epsilon. Solving for ε/k
+    repairs it. The rounding to two digits alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0,
+    which is no noise.
     """
     from pure_ldp.frequency_oracles.rappor import RAPPORClient
 
@@ -187,7 +189,7 @@ def optimal_unary() -> Found:
 
 
 def _subset_first() -> tuple[arb, arb]:
-    """P(the first entry is v) in a subset of 3 out of 10 values: where v is the value, and where it is
+    """Return P(the first entry is v) in a subset of 3 out of 10 values, if v is the user's value and if it is
     not."""
     kept = 3 * ball(1).exp() / (3 * ball(1).exp() + 7)
     return kept, (1 - kept) / 9
@@ -205,11 +207,11 @@ def _subset_first() -> tuple[arb, arb]:
 def subset() -> Found:
     """SS_Client, as the array that it returns, is ε-LDP, ε = 1, 10 values (ideal)
 
-    Refuted: Where the subset holds the user's value, it is written into sub_set[0], and the array is returned
-    unshuffled; elsewhere its order is random. The first entry is the value with e^ε · 27/7 times the
-    probability that another value gives it: ε = 2.35 for a claim of 1. The docstring promises a set, which is
-    private (the row beside). Shuffling the array repairs it, as SubsetSelection of ldp-toolbox, which is
-    newer, does.
+    Refuted: If the subset contains the user's value, it is written into sub_set[0], and the array is returned
+    unshuffled. Otherwise its order is random. The first entry is the value with e^ε · 27/7 times the
+    probability under another value: ε = 2.35 for a claim of 1. The docstring promises a set, which is private
+    (the other row on this client). Shuffling the array repairs it, as the newer SubsetSelection of
+    ldp-toolbox does.
     """
     _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
@@ -236,8 +238,8 @@ def longitudinal() -> Found:
 
 
 def _sampled(same: bool) -> arb:
-    """P(the report of a user is the tuple 0, 0, 0) by RS+FD with 3 binary attributes: one of them is reported
-    with ln(3 (e^ε - 1) + 1), the others are fair coins; of a user with 0, 0, 0 or with 1, 1, 1."""
+    """Return P(the report is the tuple 0, 0, 0) by RS+FD with 3 binary attributes, for a user with 0, 0, 0 or
+    with 1, 1, 1. One attribute is reported with ln(3 (e^ε - 1) + 1), the others are fair coins."""
     odds = 3 * (ball(1).exp() - 1) + 1
     return (odds if same else arb(1)) / (odds + 1) / 4
 
@@ -258,10 +260,10 @@ def sampled_and_fake() -> Found:
     """RSpFD_GRR_Client is ε-LDP for tuples, ε = 1, three binary attributes (ideal)
 
     Refuted: One attribute is drawn and reported with the larger budget ln(d (e^ε - 1) + 1), the others are
-    fake. Sampling amplifies where the inputs differ in one attribute, and there ε is right (the row beside).
-    Two users who differ in all attributes differ in the one that is drawn, whichever it is: the ratio is that
-    of the larger budget, ln(3 (e - 1) + 1) = 1.817. Local privacy is about any two users' tuples. Reporting
-    the drawn attribute with ε repairs it.
+    fake. Sampling amplifies if the inputs differ in one attribute, and then ε is right (the other row on this
+    client). Two users who differ in all attributes differ in the drawn attribute, whichever it is, so the
+    loss is the larger budget, ln(3 (e - 1) + 1) = 1.817. Local privacy is about any two users' tuples.
+    Reporting the drawn attribute with ε repairs it.
     """
     _interpreted()
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
@@ -299,7 +301,8 @@ def toolbox_unary() -> Found:
 
 
 def _letter_shown(stays: arb, moves: arb) -> arb:
-    """P(the letter d is shown) by 4 rows, one of them d: unless that one moves and none moves there."""
+    """Return P(the output has the letter d) for 4 rows, one of which is d: unless that row changes and no
+    other becomes d."""
     return 1 - (1 - stays) * (1 - moves) ** 3
 
 
@@ -318,10 +321,10 @@ def _letter_shown(stays: arb, moves: arb) -> arb:
 def k_ary_response() -> Found:
     """dp_randomized_response_kary_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: The categories that a value is replaced by are np.unique(data), those that occur. If a category
-    occurs once, changing that entry takes it out of what can be shown at all (and with two categories left
-    the function raises). For public categories the probabilities are right: passing the categories repairs
-    it. dp_randomized_response_binary_array does the same.
+    Refuted: The function draws replacement values from np.unique(data), the categories that occur. If a
+    category occurs once, changing that entry removes it from the possible outputs (and with two categories
+    left the function raises). For public categories the probabilities are right, so passing the categories
+    repairs it. dp_randomized_response_binary_array does the same.
     """
     from trasgodp.categorical import dp_randomized_response_kary_array
 
@@ -349,8 +352,8 @@ def _half_exponential() -> tuple[arb, arb]:
 def exponential() -> Found:
     """dp_exponential_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: As in the k-ary response, the categories are np.unique(data): one that occurs once cannot be
-    shown any more when that entry changes. Passing the categories repairs it.
+    Refuted: As in the k-ary response, the categories are np.unique(data). A category that occurs once is no
+    longer a possible output when that entry changes. Passing the categories repairs it.
     """
     from trasgodp.categorical import dp_exponential_array
 
@@ -372,7 +375,7 @@ def clipped_laplace() -> Found:
     "trasgodp/metric-privacy",
     claim=PureDP(epsilon="1.112", domain="a location; neighbours are 111.2 metres apart"),
     second=event(
-        "the location shown is the first one's with the noise of seed 42",
+        "the output is the first location with the noise of seed 42",
         inputs=((40.0, 0.0), (40.001, 0.0)),
         p=lambda: Fraction(1),
         q=lambda: Fraction(0),
@@ -381,12 +384,12 @@ def clipped_laplace() -> Found:
     **TRASGO,
 )
 def metric_privacy() -> Found:
-    """metric_privacy as it is called by default is ε d-private at a distance d, ε = 1/100 per metre (ideal)
+    """metric_privacy with its default arguments is ε d-private at a distance d, ε = 1/100 per metre (ideal)
 
-    Refuted: The parameter seed is 42 by default and goes to np.random.seed in each call, so that everybody
-    knows the noise and can take it off. seed=None repairs that, and not all: the result has the column
-    radius_m, the true distance between the location and what is shown in its place, which the pure mechanism
-    keeps to itself.
+    Refuted: The parameter seed is 42 by default and goes to np.random.seed in each call, so everybody knows
+    the noise and can subtract it. seed=None repairs only this part: the result also has the column radius_m,
+    the true distance between the location and the published location, which the pure mechanism does not
+    output.
     """
     import pandas as pd
     from trasgodp.geoindis import metric_privacy as shown

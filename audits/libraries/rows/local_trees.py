@@ -28,8 +28,8 @@ TREES: dict[str, Any] = {
 }
 
 
-class _Heard:
-    """A server that writes down what one user sends it."""
+class _RecordingServer:
+    """A server that records the reports of one user."""
 
     def __init__(self, reports: list[Any]) -> None:
         self._reports = reports
@@ -39,17 +39,17 @@ class _Heard:
 
 
 def _reports(protocol: str) -> Any:
-    """What one user's value sends to the servers of all levels."""
+    """Return the reports of one user's value to the servers of all levels."""
     from hierarchical_mechanism_LDP.mechanism import Private_TreeBary
 
     made = Private_TreeBary(8, 2, 0.5, protocol)
 
     def reports(value: int) -> list[Any]:
-        heard: list[Any] = []
+        received: list[Any] = []
         own = copy.copy(made)
-        own.clients, own.servers = list(made.clients), [_Heard(heard)] * len(made.servers)
+        own.clients, own.servers = list(made.clients), [_RecordingServer(received)] * len(made.servers)
         own.update_tree(np.array([value]))
-        return heard
+        return received
 
     return seeding(reports)
 
@@ -58,8 +58,8 @@ def _reports(protocol: str) -> Any:
 def unary() -> tuple[Any, list[tuple[Any, Any]]]:
     """One user's reports on all 3 levels of Private_TreeBary are ε (depth - 1)-LDP, ε = 1/2 (ideal)
 
-    Note: eps is the budget of one level, and each user reports on all levels by default; get_privacy and the
-    README say so.
+    Note: eps is the budget of one level, and each user reports on all levels by default. get_privacy and the
+    README state this.
     """
     return _reports("unary_encoding"), [(0, 7), (3, 4)]
 
@@ -80,9 +80,9 @@ def direct() -> tuple[Any, list[tuple[Any, Any]]]:
     """The same reports with protocol="direct_encoding" are ε (depth - 1)-LDP, ε = 1/2 (ideal)
 
     Refuted: The function get_client_server makes the clients of pure-ldp without index_mapper, whose default
-    takes values from 1 on (x - 1), while the tree numbers its intervals from 0. The first interval of a level
-    becomes -1, which direct encoding reports with probability e^ε/(e^ε + d - 1), and never reports for
-    another interval: a report of -1 names the interval for certain. index_mapper=lambda x: x repairs it.
-    Unary encoding takes -1 for the last entry, which is only a renumbering (the row beside).
+    expects values from 1 on (x - 1), while the tree numbers its intervals from 0. The first interval of a
+    level becomes -1, which direct encoding reports with probability e^ε/(e^ε + d - 1), and never reports for
+    another interval: a report of -1 identifies the interval with certainty. index_mapper=lambda x: x repairs
+    it. Unary encoding takes -1 as the last entry, which is only a renumbering (the other row on this tree).
     """
     return _reports("direct_encoding"), [(0, 7)]

@@ -20,7 +20,8 @@ rows = Group("Small packages")
 REPLACE = PureDP(epsilon=1, adjacency="replace-one", domain="a number within the bounds")
 ADD = PureDP(epsilon=1, adjacency="add-remove", domain="a number within the bounds")
 ANY = PureDP(epsilon=1, adjacency="replace-one", domain="a number")
-#: Where few runs show that the formula is wrong; at (8, 1/10) the exact delta is 0.237, and needs many more.
+#: Parameters at which few runs show that the formula is wrong. At (8, 1/10) the exact delta is 0.237, which
+#: needs many more runs.
 GAUSSIAN = ApproxDP(epsilon=6, delta="1/2", domain="a number in [0, 1]")
 GAUSSIAN_RUNS = (80_000, 120_000)
 COUNT = PureDP(epsilon=1, adjacency="add-remove", domain="a record that counts, or none")
@@ -45,9 +46,9 @@ def pure_count() -> Found:
     """private_count is ε-DP when one record is added or removed, ε = 1 (ideal)
 
     Refuted: The function geometric_noise inverts one uniform number into a geometric variate that is 0 or
-    more, so that the noisy count is never below the true one: a count of 1 never shows 0, a count of 0 does
-    with probability 1 - 1/e. The documentation calls it "geometric (discrete Laplace) noise"; discrete
-    Laplace noise is the difference of two such variates, which repairs it.
+    more, so the noisy count is never below the true count: a count of 1 never gives 0, and a count of 0 gives
+    0 with probability 1 - 1/e. The documentation calls it "geometric (discrete Laplace) noise"; discrete
+    Laplace noise is the difference of two such variates. Using this difference repairs it.
     """
     from diffpriv_pure import private_count
 
@@ -65,8 +66,8 @@ def pure_count() -> Found:
 def pure_gaussian() -> Found:
     """private_sum with delta is (ε, δ)-DP when a record is replaced, ε = 6, δ = 1/2 (ideal)
 
-    Refuted: The function gaussian_sigma returns sqrt(2 ln(1.25 / δ)) Δ / ε for every ε. That formula is
-    proved for ε < 1 (Dwork and Roth 2014, Theorem A.1) and is wrong for large ε; the docstring names Balle
+    Refuted: The function gaussian_sigma returns sqrt(2 ln(1.25 / δ)) Δ / ε for every ε. This formula is
+    proved for ε < 1 (Dwork and Roth 2014, Theorem A.1) and is wrong for large ε. The docstring names Balle
     and Wang 2018, whose analytic Gaussian mechanism is another formula, and right for every ε. Here the exact
     δ is 0.73 (and 0.237 for ε = 8, δ = 1/10). Refusing ε above 1, or their formula, repairs it.
     """
@@ -115,10 +116,11 @@ def energy_sum() -> Found:
 def energy_mean() -> Found:
     """PrivateClampedMean is ε-DP for all numbers, when a record is replaced, ε = 1 (ideal)
 
-    Refuted: Its docstring says "compute a mean, bounding sensitivity with clamping", and execute clamps the
-    noisy mean alone; the values go into their sum as they are. One record of 40 with bounds 0 and 1 moves the
-    sum by 40 noise scales: a loss of 40. The book that it cites assumes values within the bounds,
-    and there the row beside finds nothing; np.clip, which the sum of the same file has, repairs it.
+    Refuted: Its docstring says "compute a mean, bounding sensitivity with clamping", and execute clamps only
+    the noisy mean. The values enter their sum unclamped. One record of 40 with bounds 0 and 1 changes the sum
+    by 40 noise scales: a loss of 40. The book that it cites assumes values within the bounds, and for these
+    values the other row on this mean finds no violation. np.clip, which the sum of the same file uses,
+    repairs it.
     """
     from eeprivacy.operations import PrivateClampedMean
 
@@ -150,9 +152,9 @@ def energy_mean_within() -> Found:
 def energy_vector_mean() -> Found:
     """PrivateVectorClampedMeanLaplace is ε-DP when a vector is replaced, ε = 1 (ideal)
 
-    Refuted: The method execute hands the vector of sums to LaplaceMechanism.execute, which draws one number
-    and adds it to every entry. The differences between the private means are those of the data, exactly.
-    LaplaceMechanism.execute_batch, one number for each entry with the scale that it has, repairs it.
+    Refuted: The method execute passes the vector of sums to LaplaceMechanism.execute, which draws one number
+    and adds it to every entry. The differences between the private means are exactly the differences in the
+    data. LaplaceMechanism.execute_batch, which draws one number per entry with its own scale, repairs it.
     """
     from eeprivacy.operations import PrivateVectorClampedMeanLaplace
 
@@ -167,7 +169,7 @@ def energy_vector_mean() -> Found:
     claim=PureDP(epsilon=1, adjacency="add-remove", domain="a number"),
     second=event(
         "the second option is returned",
-        inputs=("17 values below both options, 2 between, 1 above", "the same without the one above"),
+        inputs=("17 values below both options, 2 between, 1 above", "the same without the value above"),
         p=lambda: Fraction(1, 2),
         q=lambda: laplaces_apart(Fraction(9, 5)),
     ),
@@ -179,9 +181,9 @@ def energy_quantile() -> Found:
     (ideal)
 
     Refuted: It reports the noisy maximum of the scores -|count - q N| with Laplace noise of scale Δ/ε and
-    cites Claim 3.9 of Dwork and Roth, which is about counts: a record added moves all of them up. These
-    scores are not monotone: removing the largest record moves one up by 0.9 and the other down by 0.9, and
-    the probability of the second from 1/2 to 0.157, a loss of 1.158. Noise of scale 2Δ/ε repairs it.
+    cites Claim 3.9 of Dwork and Roth, which is about counts: an added record moves all of them up. These
+    scores are not monotone. Removing the largest record moves one up by 0.9 and the other down by 0.9, and
+    changes the probability of the second from 1/2 to 0.157, a loss of 1.158. Noise of scale 2Δ/ε repairs it.
     """
     from eeprivacy.operations import PrivateQuantile
 
@@ -212,7 +214,7 @@ def energy_histogram() -> Found:
     **ENERGY,
 )
 def energy_gaussian() -> Found:
-    """GaussianMechanism.execute is (ε, δ)-DP for a value that moves by 1, ε = 6, δ = 1/2 (ideal)
+    """GaussianMechanism.execute is (ε, δ)-DP for a value of sensitivity 1, ε = 6, δ = 1/2 (ideal)
 
     Refuted: The scale is sqrt(2 ln(1.25 / δ)) Δ / ε for every ε, and the documentation names no range. The
     formula is proved for ε < 1 (Dwork and Roth 2014, Theorem A.1) and wrong for large ε. Refusing ε above 1,
@@ -260,9 +262,9 @@ def aleph_sum() -> Found:
 def aleph_min() -> Found:
     """The minimum of numbers in [0, 100] is ε-DP when a record is replaced, ε = 1 (ideal)
 
-    Refuted: The anonymizers for minimum, maximum and median take a sensitivity of 1 and no bounds, unlike
-    those for sum and mean. That is right for numbers in [0, 1], which the documentation that is installed
-    does not say: hence a what-if. Bounds as for the sum repair it.
+    Refuted: The anonymizers for minimum, maximum and median take a sensitivity of 1 and no bounds, unlike the
+    anonymizers for sum and mean. This is right for numbers in [0, 1], but the installed documentation does
+    not state this condition, so this row is a what-if. Bounds as for the sum repair it.
     """
     from diffpriv_laplace import DiffPrivLaplaceMechanism
 

@@ -26,14 +26,14 @@ COUNTERS = {"package": "dpcrpy", "version": "1.0.0"}
 
 #: Observations of the subsampled test.
 LONG = 50
-#: Enclosures are computed in floats, whose errors stay far below this.
+#: Margin of the enclosures, which are computed in floats. Float errors are far smaller.
 FLOATS = Fraction(1, 10**9)
 
 Found = tuple[Any, list[tuple[Any, Any]]]
 
 
 def _decided(name: str, **parameters: float) -> Callable[[Any, np.random.Generator], Any]:
-    """Decision and stopping time of one of the package's sequential tests, seeded by each call."""
+    """Return the decision and stopping time of a sequential test of the package. Each call seeds the test."""
     from dpsprt.core import algorithms
 
     test = getattr(algorithms, name)
@@ -67,7 +67,8 @@ def gaussian() -> Found:
 
 @cache
 def _open(zero: bool) -> tuple[Fraction, Fraction]:
-    from audits.libraries.subsampled_test import still_open  # scipy's distributions, for one row
+    # imported here, because it loads scipy's distributions, which only one row needs
+    from audits.libraries.subsampled_test import still_open
 
     low, high = still_open(LONG, zero=zero)
     return Fraction(low) - FLOATS, Fraction(high) + FLOATS
@@ -89,15 +90,15 @@ def _open(zero: bool) -> tuple[Fraction, Fraction]:
 def subsampled() -> Found:
     """The DP-SPRT with subsampling is ε-DP when an observation is replaced, ε = 1 (ideal)
 
-    Each observation enters with probability r = sqrt(ε/10); at step n the mean of the M that entered gets
-    Laplace noise of scale 4 r / (n ε), the thresholds one draw of scale 2 r / (n ε).
+    Each observation enters with probability r = sqrt(ε/10). At step n the mean of the M observations that
+    entered gets Laplace noise of scale 4 r / (n ε), and the thresholds share one draw of scale 2 r / (n ε).
 
-    Refuted: An observation that entered moves the mean by 1/M, about 1/(r n), so that in units of the sum the
-    noise has only 4 r²/ε and 2 r²/ε. Without amplification that costs ε / r² = 10, whatever ε; that the
-    observation enters with probability r takes it to ln(1 + r (e^10 - 1)) = 8.85 at most, not to ε. With 50
-    observations, all 1 or the first one 0, the test is still open with probability 0.0067 or 0.087: a loss of
-    2.5 for a claim of 1, by a recursion over M that shares no code with the package. Noise of scale 4 / (M
-    ε₀) and 2 / (M ε₀), where r (e^ε₀ - 1) = e^ε - 1, repairs it.
+    Refuted: An observation that entered changes the mean by 1/M, about 1/(r n), so in units of the sum the
+    noise has only scales 4 r²/ε and 2 r²/ε. Without amplification this costs ε / r² = 10 for every ε. Because
+    the observation enters with probability r, the cost falls to ln(1 + r (e^10 - 1)) = 8.85 at most, not to
+    ε. With 50 observations, all 1 or the first one 0, the test is still open with probability 0.0067 or
+    0.087: a loss of 2.5 for a claim of 1, by a recursion over M that shares no code with the package. Noise
+    of scale 4 / (M ε₀) and 2 / (M ε₀), where r (e^ε₀ - 1) = e^ε - 1, repairs it.
     """
     test = _decided("dp_sprt_subsampled", mu0=0.1, mu1=0.9, alpha=0.05, beta=0.05, epsilon=1.0)
     return test, [([0] + [1] * (LONG - 1), [1] * LONG)]
@@ -105,7 +106,7 @@ def subsampled() -> Found:
 
 @released(rows, "dpsprt/outside-interval", claim=BIT, **SPRT)
 def outside_interval() -> Found:
-    """OutsideInterval with noise 4/ε and 2/ε is ε-DP for queries that move by 1, ε = 1 (ideal)"""
+    """OutsideInterval with noise 4/ε and 2/ε is ε-DP for queries of sensitivity 1, ε = 1 (ideal)"""
     from dpsprt import OutsideInterval
 
     def mechanism(queries: Any, rng: np.random.Generator) -> tuple[int, int]:

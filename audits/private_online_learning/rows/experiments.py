@@ -1,9 +1,10 @@
 """The paper's experiments (section 6, appendix I.3; claims HHM-E1, HHM-E2, HHM-E3).
 
-K = 5, three settings of means, seven epsilons, T = 2 * 2^21, Bernoulli rewards (the paper does not say). The
-event-driven algorithms play the paper's horizon in every profile; Hybrid-UCB and UCB1 are played round by
-round and get the paper's horizon in the profile ``paper`` only. The paper says in words what its figures
-show: each sentence becomes an ordering of means with a named factor, decided by bets on paired differences.
+K = 5, three settings of means, seven epsilons, T = 2 * 2^21, Bernoulli rewards (the paper does not state the
+distribution). The event-driven algorithms play the paper's horizon in every profile. Hybrid-UCB and UCB1 are
+played round by round and reach the paper's horizon only in the profile ``paper``. The paper describes its
+figures in sentences. Each sentence becomes an ordering of means with a named factor, decided by bets on
+paired differences.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ LAZY, ELIMINATION, HYBRID = "lazy_ucb", "dp_se", "hybrid_ucb/printed"
 
 
 class Sentence(NamedTuple):
-    """What a figure is said to show, and the factor that the sentence leaves open."""
+    """A sentence about a figure, and the factor that the sentence leaves open."""
 
     text: str
     factor: str
 
     def claim(self, where: str) -> Ordering:
-        """The ordering of mean regrets, on these settings."""
+        """Return the claimed ordering of mean regrets on these settings."""
         return Ordering(
             text=f"{self.text}; {where}",
             quantity_name="E left - factor * E right, rewards",
@@ -45,7 +46,7 @@ class Sentence(NamedTuple):
 
 
 COMPETITIVE = Sentence("E regret of Anytime-Lazy-UCB ≤ 5/4 of DP-SE's", "5/4")
-POOR = Sentence("Hybrid-UCB is poor: E regret of Anytime-Lazy-UCB ≤ 5/6 of its own for ε = 0.5, 1", "5/6")
+POOR = Sentence("Hybrid-UCB is poor: E regret of Anytime-Lazy-UCB ≤ 5/6 of its regret for ε = 0.5, 1", "5/6")
 GOOD = Sentence("Hybrid-UCB is good: E regret ≤ 5/4 of Anytime-Lazy-UCB's for ε = 64, 128", "5/4")
 STARTS = Sentence("Hybrid-UCB starts to be good: E regret at ε = 8 ≤ 9/10 of that at ε = 1", "9/10")
 EIGHT = Sentence("Hybrid-UCB is good at ε = 8: E regret ≤ 5/4 of Anytime-Lazy-UCB's", "5/4")
@@ -55,7 +56,7 @@ FLAT = Sentence("DP-SE stays flat: E regret at any ε ≤ 13/10 of that at any o
 
 
 def name_of(sentence: Sentence) -> str:
-    """How a cell is called: the sentence's first half."""
+    """Return the title of a cell: the first half of its sentence."""
     return sentence.text.split(":")[0]
 
 
@@ -80,7 +81,7 @@ def competitive(run: Run) -> Measured:
 
 
 def _same(left: str, right: str, tables: dict[str, Table], cells: Sequence[Cell]) -> list[Pair]:
-    """Two algorithms in the same cells."""
+    """Pair two algorithms in the same cells."""
     return pairs(left, tables[left], right, tables[right], [(cell, cell) for cell in cells])
 
 
@@ -117,7 +118,7 @@ def _hybrid_claim(sentence: Sentence) -> Ordering:
     name=name_of,
     over=over(sentence=(POOR, GOOD, STARTS)),
     title="Hybrid-UCB does not perform well at ε = 0.5 and 1, starts to at ε = 8, and does for large ε",
-    remark="The pictures show every algorithm in every cell.",
+    remark="The figures show every algorithm in every cell.",
 )
 def hybrid(run: Run, sentence: Sentence, title: str, remark: str) -> Measured:
     """{title}
@@ -130,7 +131,7 @@ def hybrid(run: Run, sentence: Sentence, title: str, remark: str) -> Measured:
 
 
 def _hybrid_pairs(run: Run, sentence: Sentence) -> list[Pair]:
-    # At 2^12 rounds nobody has learnt anything in setting 1 yet.
+    # After 2^12 rounds no algorithm has learnt anything in setting 1 yet.
     settings = run.choose(quick=(2, 3), full=(1, 2, 3))
     if sentence == GOOD:
         cells = [(s, e) for s in settings for e in ("64", "128")]
@@ -150,15 +151,15 @@ def _hybrid_pairs(run: Run, sentence: Sentence) -> list[Pair]:
 
 
 def _both(run: Run, cells: Sequence[Cell], *, runs: int) -> dict[str, Table]:
-    """Both algorithms; the profile ``paper`` simulates all cells once for all rows."""
+    """Simulate both algorithms. The profile ``paper`` simulates all cells once for all rows."""
     horizon = run.choose(quick=2**12, full=2**18, paper=HORIZON)
     wanted, size = (CELLS, 100) if run.profile == "paper" else (tuple(cells), runs)
     return {name: experiment(run, name, wanted, horizon=horizon, runs=size) for name in (LAZY, HYBRID)}
 
 
 def _first_setting(run: Run) -> list[Pair]:
-    """Setting 1 in the quick profile, longer than the others: its gap is 1/20, and up to 2^15 rounds nobody
-    has learnt much at ε = 0.5."""
+    """Simulate setting 1 in the quick profile, for longer than the others: its gap is 1/20, and after 2^15
+    rounds no algorithm has learnt much at ε = 0.5."""
     if run.profile != "quick":
         return []
     cells = [(1, "0.5"), (1, "1")]
@@ -167,7 +168,8 @@ def _first_setting(run: Run) -> list[Pair]:
 
 
 def _all_algorithms(run: Run) -> list[Plot]:
-    """Every algorithm, setting and epsilon at the horizon that all can afford: table and figures."""
+    """Return the table and figures of every algorithm, setting and epsilon at the horizon that all can
+    afford."""
     horizon, runs = run.choose(quick=2**11, full=2**16, paper=HORIZON), run.choose(quick=5, full=RUNS)
     tables = {name: experiment(run, name, CELLS, horizon=horizon, runs=runs) for name in runner.COMPARED}
     final = [runner.final_figure(tables, setting) for setting in SETTINGS]
@@ -200,9 +202,9 @@ def final_regret(run: Run, sentence: Sentence) -> Measured:
 
     Simulate all 21 cells, Hybrid-UCB round by round, and bet on the paired differences of neighbouring
     epsilons; for DP-SE, of all ordered pairs of epsilons. The table has mean and standard error of the first
-    15 runs, as many as the paper averages.
+    15 runs, the number that the paper averages.
 
-    Note: DP-SE's arms leave at the ends of public epochs, so that its regret takes few values; in settings 2
+    Note: DP-SE eliminates arms at the ends of public epochs, so its regret takes few values. In settings 2
     and 3 small epsilons cost it more (see the table)
     """
     if sentence == FLAT:

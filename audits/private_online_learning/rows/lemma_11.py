@@ -1,7 +1,8 @@
-"""Lemma 11, step by step (appendix C): what the regret of Anytime-Lazy-UCB rests on.
+"""Lemma 11, step by step (appendix C): the basis of Anytime-Lazy-UCB's regret bound.
 
 Each printed inequality is restated with all its constants and computed at corners, at the experiments' own
-parameters and at small horizons. A step that is false as printed stands beside what holds in its place.
+parameters and at small horizons. A step that is false as printed is followed by a step that holds in its
+place.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ __all__ = ["INSTANCES", "LEVELS", "double_sum", "rows", "threshold"]
 
 rows = Group("Lemma 11: the arrays of Anytime-Lazy-UCB")
 
-#: Horizons: the smallest ones, the experiments' own 2 * 2^21, and beyond.
+#: Horizons: the smallest, the experiments' own 2 * 2^21, and larger ones.
 PARAMETERS = {
     "T": (2, 3, 10, 1000, 2**16, 2**22, 10**12),
     "gap": "1/1000 1/100 1/20 1/8 1/4 1/2 3/5 9/10 1",
     "epsilon": "1/100 1/10 1/4 1/2 1 8 64 128 4096",
 }
 INSTANCES = over(**PARAMETERS)
-#: Levels s = d_j + 1, d_j + 2, d_j + 9, d_j the critical level of the instance.
+#: Levels s = d_j + 1, d_j + 2, d_j + 9, with the instance's critical level d_j.
 LEVELS = over(**PARAMETERS, levels_above=(1, 2, 9))
 
 
 def threshold(T: int, gap: Fraction, epsilon: Fraction) -> Any:
-    """24 ln T/(Δ min{Δ, ε})."""
+    """Return 24 ln T/(Δ min{Δ, ε})."""
     return 24 * ln(T) / ball(gap * min(gap, epsilon))
 
 
 @cache
 def critical_level(T: int, gap: Fraction, epsilon: Fraction) -> int:
-    """d_j of Lemma 11: the ceiling of log(24 ln T/(Δ min{Δ, ε}))."""
+    """Return d_j of Lemma 11: the ceiling of log(24 ln T/(Δ min{Δ, ε}))."""
     return ceil_log2(threshold(T, gap, epsilon))
 
 
@@ -59,11 +60,11 @@ PULLS = over(pulls=range(2, 2**12))
 def filled_arrays(pulls: int, counted: str) -> Sides:
     """An arm's pulls fit its arrays: O_j(T) ≤ ω_j(θ_j), with {counted} of the pulls counted
 
-    Hold the pulls of an arm against the arrays that they fill. The first pull fills array 0, so that O pulls
-    end in array θ = ⌊log O⌋; ω(θ) = 2 + 4 + ... + 2^θ leaves array 0 out. The sentence before (18) excepts
-    the pull in the initialisation phase.
+    Compare the pulls of an arm with the arrays that they fill. The first pull fills array 0, so O pulls end
+    in array θ = ⌊log O⌋. ω(θ) = 2 + 4 + ... + 2^θ leaves array 0 out. The sentence before (18) excepts the
+    pull in the initialisation phase.
 
-    Note: with the first pull counted, Theorem 3's bound grows by one pull an arm
+    Note: with the first pull counted, Theorem 3's bound grows by one pull per arm
     """
     return pulls - (counted != "all"), 2 ** pulls.bit_length() - 2
 
@@ -77,9 +78,9 @@ def filled_arrays(pulls: int, counted: str) -> Sides:
 def critical_level_as_printed(T: int, gap: Fraction, epsilon: Fraction) -> Sides:
     """2^d_j ≤ 2 log(24 ln T/(Δ min{Δ, ε})): the critical level's power of two is at most twice a logarithm
 
-    Compute d_j, the ceiling of log(24 ln T/(Δ min{Δ, ε})), against the printed bound.
+    Compute d_j, the ceiling of log(24 ln T/(Δ min{Δ, ε})), and compare it with the printed bound.
 
-    Refuted: a slip of the pen; the bounds without the outer logarithm hold, and (27) uses those
+    Refuted: a misprint. The bounds without the outer logarithm hold, and (27) uses these bounds
     """
     return 2 ** critical_level(T, gap, epsilon), 2 * threshold(T, gap, epsilon).log() / ball(2).log()
 
@@ -90,7 +91,7 @@ def critical_level_as_printed(T: int, gap: Fraction, epsilon: Fraction) -> Sides
 def critical_level_repaired(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
     """The critical level's power of two lies between 24 ln T/(Δ min{Δ, ε}) and twice that
 
-    The third inequality is what Theorem 3 needs of it.
+    Theorem 3 needs the third inequality.
     """
     power, least = 2 ** critical_level(T, gap, epsilon), threshold(T, gap, epsilon)
     return {
@@ -109,7 +110,7 @@ def critical_level_repaired(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
     "App. C, (22)-(24); App. E, (40)-(42)",
     role="step",
     claim=Ordering(
-        text="where (22), (23) and (24) all fail, μ̄_j(t) < μ̄_1(t); the same for (40), (41) and (42)",
+        text="if (22), (23) and (24) all fail, then μ̄_j(t) < μ̄_1(t); the same for (40), (41) and (42)",
         quantity_name="coefficients in which the two sides of the identity differ",
         claimed=0,
     ),
@@ -119,9 +120,9 @@ def trichotomy(run: Run) -> Measured:
 
     Check the linear identity that proves the step, coefficient by coefficient. Let x be a noisy mean and R
     its whole radius. With (22) failing, x_j - mu_j - R_j < 0; with (23), mu_1 - R_1 - x_1 < 0; with (24), R_j
-    - (mu_1 - mu_j)/2 <= 0. Once, once and twice these add up to (x_j + R_j) - (x_1 + R_1).
+    - (mu_1 - mu_j)/2 <= 0. With multipliers 1, 1 and 2 these add up to (x_j + R_j) - (x_1 + R_1).
 
-    Note: holds for every radius, so for Hybrid-UCB's as well
+    Note: this holds for every radius, including Hybrid-UCB's
     """
     names = ("x_j", "R_j", "x_1", "R_1", "mu_j", "mu_1")
     failing = np.array([[1, -1, 0, 0, -1, 0], [0, 0, -1, -1, 0, 1], [0, 1, 0, 0, 0.5, -0.5]])
@@ -158,8 +159,8 @@ MEANS = over(
 def noisy_means(run: Run) -> Measured:
     """A noisy mean leaves its radius with probability at most 1/t³
 
-    Exact tails of a Binomial sum plus one Laplace draw, from both sides, against 1/t³. Rewards are Bernoulli,
-    with means at and near the ends; the lower tail of mean m is the upper tail of mean 1 - m.
+    Compare the exact tails of a Binomial sum plus one Laplace draw, on both sides, with 1/t³. Rewards are
+    Bernoulli, with means at and near 0 and 1. The lower tail of mean m is the upper tail of mean 1 - m.
 
     Proof: ½/t³ for the noise and 1/t⁶ for the mean (Hoeffding), at most 1/t³ for t >= 2
     """
@@ -174,7 +175,8 @@ def noisy_means(run: Run) -> Measured:
 
 
 def tail_ratios(r: int, mean: float, epsilon: float) -> list[list[float]]:
-    """[n, mean, ε, t, t³ P(the noisy mean of n = 2^r rewards is beyond its radius)] for each t >= n."""
+    """Return [n, mean, ε, t, t³ P(the noisy mean of n = 2^r rewards is beyond its radius)] for each t >=
+    n."""
     n, t = 2**r, ROUNDS[2**r <= ROUNDS]
     log_cube = 3 * np.log(t)
     thresholds = n * mean + np.sqrt(n * log_cube) + log_cube / epsilon
@@ -217,7 +219,7 @@ def _start_and_end(s: int, end: str) -> tuple[int, int]:
 
 
 def _sum_of_squares(start: int, end: int) -> Any:
-    """1/start² + ... + 1/end²."""
+    """Return 1/start² + ... + 1/end²."""
     total = ball(0)
     for t in range(start, end + 1):
         total += 1 / ball(t) ** 2
@@ -241,8 +243,8 @@ def _ratio_of_lengths(r: int) -> Sides:
 def last_lines() -> list[Step]:
     """The sum of 1/t² from ω on is at most 2/ω, and lengths grow at most threefold
 
-    Add up 1/t² from t = ω(s−1) to T; the rest of the series is bounded by 1/T and added, so that the sum is
-    over all t ≥ ω. As an O(.) the chain of (28) needs no more.
+    Add up 1/t² from t = ω(s−1) to T. The rest of the series is bounded by 1/T and added, so the sum is over
+    all t ≥ ω. This suffices for the chain of (28), which is an O(.).
     """
     return [_whole_series, _ratio_of_lengths]
 
@@ -253,25 +255,26 @@ def last_lines() -> list[Step]:
 def integral(s: int, end: str) -> Sides:
     """Σ_{t=ω}^T 1/t² ≤ ∫_ω^T dt/t²: line 5 of (28) with one constant on both sides
 
-    Hold the sum against the integral with the same ends.
+    Compare the sum with the integral between the same ends.
 
-    Refuted: a decreasing function's sum from t = ω on is above its integral from ω on; the paper's O(.)
-    allows for it (HHM-L11/28)
+    Refuted: the sum of a decreasing function from t = ω on exceeds its integral from ω on. The paper's O(.)
+    allows for this (HHM-L11/28)
     """
     start, horizon = _start_and_end(s, end)
     return _sum_of_squares(start, horizon), 1 / ball(start) - 1 / ball(horizon)
 
 
 def double_sum(s: int) -> Fraction:
-    """An upper bound of the sum over t >= 2^s - 2 of floor(log t) 2/t³.
+    """Bound the sum over t >= 2^s - 2 of floor(log t) 2/t³ from above.
 
-    Below 2^s exactly; the block from 2^p to 2^(p+1) - 1 is its first term plus an integral, at most
-    2p (8^-p + (3/8) 4^-p); forty blocks so, the rest as a geometric series.
+    Terms below 2^s are added exactly. The block from 2^p to 2^(p+1) - 1 is at most its first term plus an
+    integral, 2p (8^-p + (3/8) 4^-p). Forty blocks are bounded in this way, and the rest by a geometric
+    series.
     """
     head = sum((Fraction(2 * (s - 1), t**3) for t in (2**s - 2, 2**s - 1)), Fraction(0))
     blocks = sum(2 * p * (Fraction(1, 8**p) + Fraction(3, 8) * Fraction(1, 4**p)) for p in range(s, s + 40))
-    # From p = q on: 2p (8^-p + 3/8 4^-p) <= 3p 4^-p, whose terms shrink by at least 1/2 each: twice the
-    # first one.
+    # From p = q on, 2p (8^-p + 3/8 4^-p) <= 3p 4^-p. These terms at least halve each time, so their sum is at
+    # most twice the first.
     q = s + 40
     return head + blocks + 2 * Fraction(3 * q, 4**q)
 

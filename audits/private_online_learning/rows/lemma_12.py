@@ -1,7 +1,8 @@
-"""Lemma 12, step by step (appendix E.3): what the regret of Hybrid-UCB rests on.
+"""Lemma 12, step by step (appendix E.3): the basis of Hybrid-UCB's regret bound.
 
-Logarithms are base 2 where the paper says so. The level s has ω(s) = 2^(s+1) - 1 pulls behind it. In units of
-2/ε a full array carries one Laplace draw of scale 1, a node of the tree on 2^r leaves one draw of scale r.
+``log`` is to base 2, as in the paper, and ``ln`` is natural. Level s comes after ω(s) = 2^(s+1) - 1 pulls. In
+units of 2/ε, a full array has one Laplace draw of scale 1, and a node of the tree on 2^r leaves has one draw
+of scale r.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["critical_level", "rows", "split_sides"]
 
 rows = Group("Lemma 12: the trees of Hybrid-UCB")
 
-#: Chernoff's exponent for sums of Laplace draws of scale 1; any number in (0, 1) is valid.
+#: Chernoff's exponent for sums of Laplace draws of scale 1. Any number in (0, 1) is valid.
 TILT = Fraction(4, 5)
 
 
@@ -40,9 +41,9 @@ def _largest(T: int, gap: Fraction, epsilon: Fraction) -> Any:
 
 @cache
 def critical_level(T: int, gap: Fraction, epsilon: Fraction) -> int:
-    """d_j, the ceiling of log max{256 log T/Δ², A log A} with A = 256 log T/(εΔ).
+    """Return d_j, the ceiling of log max{256 log T/Δ², A log A} with A = 256 log T/(εΔ).
 
-    Where A < 1 the logarithm log A is negative and the other term of the maximum counts.
+    If A < 1, log A is negative and the other term of the maximum applies.
     """
     return ceil_log2(_largest(T, gap, epsilon))
 
@@ -62,7 +63,7 @@ def fact_2(n: int, delta: Fraction) -> Sides:
     """P(|Z_1 + … + Z_n| > χ√(8 ln(2/δ))) ≤ δ for χ > b max{√n, √ln(2/δ)}, Z_i Laplace(b)
 
     Compute the exact two-sided tail of a sum of n Laplace draws (a mixture of Gamma tails) at the smallest
-    admitted χ. The tail falls in χ, so that the smallest χ decides. The scale b cancels.
+    admitted χ. The tail falls in χ, so the smallest χ is the worst case. The scale b cancels.
     """
     half = ln(2 / delta)
     chi = larger(ball(n).sqrt(), half.sqrt())
@@ -73,7 +74,7 @@ def fact_2(n: int, delta: Fraction) -> Sides:
 
 
 def split_sides(s: int, t: int, share: Fraction) -> Sides:
-    """P(F + B >= X) and P(F >= share X) + P(B >= share X), both times 2 exp(X/b), as enclosures.
+    """Return enclosures of P(F + B >= X) and P(F >= share X) + P(B >= share X), both times 2 exp(X/b).
 
     In units of 2/epsilon: F is the sum of n = s - 1 Laplace draws of scale 1, B one draw of scale b = s - 1
     (the root of the full tree), X = 3√8 log t s, half of the allowance 6√8 log t s/epsilon times epsilon.
@@ -96,7 +97,7 @@ EXPERIMENTS = over(gap="1/20 1/8 1/4 3/8 1/2 3/5", epsilon="1/10 1/4 1/2 1 8 64 
 
 @cache
 def _reached(s: int) -> bool:
-    """Whether s > d_j in some setting of the paper's own experiments, T = 2^22."""
+    """Return whether s > d_j in some setting of the paper's own experiments, T = 2^22."""
     run = Run(profile="full", alpha=0.05, seed=0, row_id="")
     return any(s > critical_level(2**22, **point) for point in EXPERIMENTS.at(run))
 
@@ -115,17 +116,17 @@ SPLIT = over(s=range(1, 23)).where(
 def split(s: int, level: str) -> Sides:
     """P(F + B ≥ 6√8 log t·s/ε) ≤ P(F ≥ a) + P(B ≥ a) with a = 3√8 log t·{level}/(0.5ε)
 
-    At levels that the paper's own experiments reach, F is the arrays' noise and B that of the full tree's
-    root. The left allowance is the whole one of (40). A union bound would give half of it to each noise; (43)
-    prints 3√8 log t s/(0.5 ε), which is the whole again. Both sides are enclosed: the left by the moment
-    generating function of F, the tail of F by Chernoff's bound.
+    The levels are those that the paper's own experiments reach. F is the arrays' noise and B the noise of the
+    full tree's root. The left side has the whole allowance of (40). A union bound would give half of it to
+    each noise, but (43) prints 3√8 log t s/(0.5 ε), which is the whole allowance again. Both sides are
+    enclosed: the left by the moment generating function of F, the tail of F by Chernoff's bound.
 
-    Note: with s, the line is refuted; the next line of (43), with s - 1 in place of s, is large enough for
-    both noises together
+    Note: with s, the line is refuted. The next line of (43), with s - 1 in place of s, is large enough for
+    the sum of both noises
 
     Note: with half the allowance for each noise, Fact 2 gives no 1/t⁴ for the tree: δ = 2/t^a needs a <
-    (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3; HHM-L12/44 bounds both noises
-    together instead
+    (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3. HHM-L12/44 bounds the sum of
+    both noises instead
     """
     return split_sides(s, 2**s + 4, Fraction(s - (level != "s"), s))
 
@@ -138,8 +139,8 @@ def conditions(s: int, t: str) -> Chain:
     """The conditions under which (43) applies Fact 2, and its total
 
     Compute each condition that the text below (43) states, at levels s from 9 (the smallest d_j + 1) on and
-    rounds from 2^s on. (39) also sums over t = ω(s-1) itself, where log(2^s - 1) < log t is an equality; arm
-    j can be pulled there only K rounds later.
+    rounds from 2^s on. (39) also sums over t = ω(s-1), at which log(2^s - 1) < log t is an equality. Arm j
+    can be pulled at this level only K rounds later.
     """
     n = {"2^s": 2**s, "2^s + 4": 2**s + 4, "4^s": 4**s}[t]
     root = (4 * ln(n)).sqrt()
@@ -165,14 +166,14 @@ def conditions(s: int, t: str) -> Chain:
 def private_mean(r: int, t: str) -> Sides:
     """P(μ̃_h off by √(3 log t/h) + 6√8 log t ⌊log(h+1)⌋/(εh), upwards or downwards) ≤ 1/t⁴ for every h < t
 
-    Bound both noises of a private mean of Hybrid-UCB together, for every number h of observations in [2^r,
-    2^(r+1)), with no union bound between them. Such a mean holds r arrays (scale 2/ε) and at most r nodes of
-    the tree on 2^r leaves (scale 2r/ε), and its allowance is at least 6√8 log t r/ε. Chernoff's bound with
-    exponent 4/5 in units of the nodes' scale, plus Hoeffding's exp(-6 log t) for the mean. The bound grows
-    with the number of nodes and falls in t > h, so that r nodes and the first t, 2^r + 1 (at least 3), are
+    Bound the sum of both noises of a private mean of Hybrid-UCB, for every number h of observations in [2^r,
+    2^(r+1)), without a union bound between them. Such a mean holds r arrays (scale 2/ε) and at most r nodes
+    of the tree on 2^r leaves (scale 2r/ε), and its allowance is at least 6√8 log t r/ε. The bound is
+    Chernoff's with exponent 4/5 in units of the nodes' scale, plus Hoeffding's exp(-6 log t) for the mean. It
+    grows with the number of nodes and falls in t > h, so r nodes and the first t, 2^r + 1 (at least 3), are
     the worst case.
 
-    Note: this is what (43) and (44) need, whatever becomes of the union bound (HHM-L12/43)
+    Note: (43) and (44) need this bound, with or without the union bound (HHM-L12/43)
     """
     first = max(2**r + 1, 3)
     n = {"first": first, "2 first": 2 * first, "first³": first**3}[t]
@@ -192,9 +193,9 @@ def private_mean(r: int, t: str) -> Sides:
 def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
     """From the critical level on, the whole radius is below half the gap, for every ε
 
-    Compute both sides of (45) and (47) at levels s = d_j + 1, d_j + 2, d_j + 9, with t = T, where the left
-    sides are largest, also where (46) fails or is undefined. There d_j comes from the other term of the
-    maximum, 256 log T/Δ², and the large ε makes the second term small.
+    Compute both sides of (45) and (47) at levels s = d_j + 1, d_j + 2, d_j + 9, with t = T, at which the left
+    sides are largest. Include points at which (46) fails or is undefined. At these points d_j comes from the
+    other term of the maximum, 256 log T/Δ², and the large ε makes the second term small.
     """
     s, root_3, root_2 = critical_level(T, gap, epsilon) + levels_above, ball(3).sqrt(), ball(2).sqrt()
     whole, short, cube = 2**s - 1, 2 ** (s - 1), 3 * log2(T)
@@ -234,20 +235,19 @@ def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool
     role="step",
     expect="refuted",
     measure="left - right",
-    # The last point, an ε above the experiments', has A = 5/4.
+    # The last point has an ε larger than in the experiments, with A = 5/4.
     over=LEVELS.where(_defined, "A > 1") + listed("T gap epsilon levels_above", (2**10, 1, 2048, 1)),
-    where="A > 1, that is wherever z_j is defined",
+    where="A > 1, that is, whenever z_j is defined",
 )
 def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, where: str) -> Chain:
     """s/2^s is below z_j/2^z_j, z_j = log(A log A), where {where}
 
     Compute both inequalities of (46), A = 256 log T/(εΔ), at levels s = d_j + 1, d_j + 2, d_j + 9. x/2^x
-    falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that large: for
-    εΔ near 256 log T the number A is near 1, z_j = log(A log A) is negative, and for A <= 1 it is no number
-    at all.
+    falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that large. For
+    εΔ near 256 log T, A is near 1 and z_j = log(A log A) is negative. For A <= 1, z_j is undefined.
 
-    Note: for A ≤ 1, that is ε ≥ 256 log T/Δ, z_j is undefined; (47), which (46) serves, holds there all the
-    same (HHM-L12/45-47)
+    Note: for A ≤ 1, that is ε ≥ 256 log T/Δ, z_j is undefined. (47), which is derived from (46), still holds
+    (HHM-L12/45-47)
 
     Note: at the experiments' parameters A is at least 73, and (46) holds
     """
@@ -284,7 +284,8 @@ def lemma() -> list[Step]:
     return [_lengths, _failures]
 
 
-#: Where x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm weighs most: x near 1.56.
+#: At x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm has the largest effect: x
+#: near 1.56.
 LENGTHS = INSTANCES + listed("T gap epsilon", (2, 1, "641/1000"))
 
 
@@ -292,8 +293,8 @@ LENGTHS = INSTANCES + listed("T gap epsilon", (2, 1, "641/1000"))
 def length_of_levels(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
     """The levels up to d_j hold at most 4 max{256 log T/Δ², A log A} pulls, A = 256 log T/(εΔ)
 
-    The bound is then held against the rate of Theorem 5, without the factor 256 that its O(.) hides. The
-    factor stands inside a logarithm too; it weighs most where log T/(εΔ) is 1.56 and T = 2.
+    Compare the bound with the rate of Theorem 5, without the factor 256 that its O(.) hides. The factor also
+    occurs inside a logarithm. Its effect is largest if log T/(εΔ) is 1.56 and T = 2.
     """
     bound, x = 4 * _largest(T, gap, epsilon), log2(T) / ball(epsilon * gap)
     return {

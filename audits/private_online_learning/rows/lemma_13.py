@@ -46,12 +46,11 @@ CLAIM = Ordering(
 def leader_error(run: Run, noise: int) -> Measured:
     """A rival's noisy sum overtakes the best one's rarely, with Laplace({noise}/ε) on each sum
 
-    Exact probabilities, distribution by distribution, against the printed bound. The sum of one epoch's
-    differences is
-    convolved exactly; the difference of two Laplace draws has the tail (2 + x) exp(-x)/4. Distributions of
-    one round's
-    difference, dependent ones included: two points, where the convexity of the tail puts the worst
-    distribution of a given mean for one round, and independent Bernoulli arms at the ends of their range.
+    Compare exact probabilities, distribution by distribution, with the printed bound. The sum of one epoch's
+    differences is convolved exactly. The difference of two Laplace draws has the tail (2 + x) exp(-x)/4. One
+    round's difference has one of these distributions, dependent ones included: two points, which by convexity
+    of the tail is the worst distribution of a given mean for one round, or independent Bernoulli arms at the
+    ends of their range.
 
     Note: the proof covers every distribution, not only these: its inequalities are HHM-L13/55
     """
@@ -61,7 +60,7 @@ def leader_error(run: Run, noise: int) -> Measured:
         found.append([*point.values(), name, ratio])
     return largest_of(
         found,
-        columns=["r", "Δ", "ε", "law", "probability / bound"],
+        columns=["r", "Δ", "ε", "distribution", "probability / bound"],
         rounding=ROUNDING,
         method="exact convolution",
         scope=f"{EPOCHS.scope}; six distributions",
@@ -70,13 +69,12 @@ def leader_error(run: Run, noise: int) -> Measured:
 
 
 def leader_error_ratios(*, r: int, gap: float, epsilon: float, noise: float) -> list[tuple[str, float]]:
-    """P(noisy sum of a rival >= noisy sum of the best) over 2 exp(-2^r gap min{gap, ε}/8), distribution by
+    """Return P(noisy sum of a rival >= noisy sum of the best) over 2 exp(-2^r gap min{gap, ε}/8), for each
     distribution.
 
-    ``noise`` is the scale of one Laplace draw times ε (1 as printed, 2 repaired). Distributions of one
-    round's
-    difference: two points -1 and w (w = 0, 1/2, 1), and independent Bernoulli arms with the best mean at 1,
-    in the middle, at gap.
+    ``noise`` is the scale of one Laplace draw times ε (1 as printed, 2 repaired). The distributions of one
+    round's difference are two points -1 and w (w = 0, 1/2, 1), and independent Bernoulli arms with the best
+    mean at 1, in the middle, or at gap.
     """
     n = 2**r
     distributions = {f"W in {{-1, {w:g}}}": two_point_sum(n=n, gap=gap, high=w) for w in (0.0, 0.5, 1.0)}
@@ -108,10 +106,10 @@ def _two_terms(gap: Fraction, epsilon: Fraction, r: int, noise: int) -> tuple[An
 def inequalities(noise: int) -> list[Step]:
     """The inequalities of Lemma 13's proof, with noise Laplace({noise}/ε)
 
-    Compute the two inequalities below (55) that are not Hoeffding's. In units of the noise's scale the
+    Compute the two inequalities below (55) that are not Hoeffding's. In units of the noise's scale, the
     difference of two draws reaches x = 2^r gap ε/2 with probability (2 + x) exp(-x)/4, at most exp(-x/2) for
-    every x >= 0: the union bound over the two draws. With Laplace(2/ε), x halves and the two exponents meet:
-    the printed bound needs no other constant.
+    every x >= 0: the union bound over the two draws. With Laplace(2/ε), x halves and the two exponents are
+    equal, so the printed bound needs no other constant.
     """
     sum_of_two = Step(
         name="sum of the two terms",

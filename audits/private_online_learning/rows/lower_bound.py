@@ -1,7 +1,7 @@
 """Theorem 10, the private lower bound (appendix H): the end of its range, its construction, and its proof.
 
-A lower bound is never verified by simulation. It is refuted by a certified-private learner whose regret is
-below it on every admissible instance; its construction and its inequalities can be checked one by one.
+Simulation never verifies a lower bound. A certified-private learner refutes it if its regret is below the
+bound on every admissible instance. The construction and the inequalities of the proof are checked one by one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["rows"]
 rows = Group("Theorem 10: the private lower bound and its proof")
 CONJECTURE = (
     "a conjecture about every non-lazy, non-forgetful algorithm: the class is not defined, no construction "
-    "or constant is given, and one algorithm's regret decides nothing"
+    "or constant is given, and the regret of one algorithm cannot decide it"
 )
 rows.not_checkable("HHM-CONJ", reason=CONJECTURE)
 
@@ -71,17 +71,17 @@ def end_of_the_range(run: Run) -> Measured:
 
     Bound a certified-private learner's regret on every instance at the end Δ_min = 1 of the range.
 
-    Rewards lie in [0, 1], so that gaps of 1 leave one kind of instance: one action always pays 1, all others
-    0. There the repaired FTNL, whose privacy the kernel certifies, has regret at most 1 + (K - 1) Σ_s 2^(s+1)
-    (2 + x_s) exp(-x_s)/4 with x_s = 2^s ε/2, at every horizon: one reward vector tells it the best action.
+    Rewards lie in [0, 1], so gaps of 1 leave one kind of instance: one action always has reward 1, all others
+    0. On it the repaired FTNL, whose privacy the kernel certifies, has regret at most 1 + (K - 1) Σ_s 2^(s+1)
+    (2 + x_s) exp(-x_s)/4 with x_s = 2^s ε/2, at every horizon: one reward vector identifies the best action.
     With ε = 6 log K this stays below 1.15 for every K, while the printed bound is c log K. The table gives
     the number of actions from which the learner is below the bound, for constants c from 1 to 1/10 000.
 
-    Refuted: no universal c will do: the learner's regret stays near 1 while log K grows; for Δ_min > 1 there
-    is no instance at all
+    Refuted: no universal c works: the learner's regret stays near 1 while log K grows. For Δ_min > 1 there is
+    no instance
 
     Note: the private term alone holds for every Δ_min ≤ 1 (HHM-T10/conversion/repaired,
-    HHM-T10/packing/repaired); the non-private one needs Δ_min bounded away from 1
+    HHM-T10/packing/repaired). The non-private term needs Δ_min bounded away from 1
     """
     constants = [Fraction(1, c) for c in (1, 10, 100, *run.choose(quick=(), full=(1000, 10_000)))]
     with precision(160):
@@ -111,15 +111,16 @@ FIRST_ROUND = over(log_K=20_000, epsilon=12, T=1).where(_admitted, "where T ≥ 
 
 @inequality(rows, "HHM-T10/minimax", "After Theorem 10", over=FIRST_ROUND, role="what-if", expect="refuted")
 def minimax(log_K: int, epsilon: int, T: int) -> Sides:
-    """The minimax reading, regret ≥ c max{√(T log K), log K/ε} with c = 1/100, where T ≥ ln K/(100ε²) and
-    Δ_min = √(ln K/T) > 1
+    """The minimax reading, regret ≥ c max{√(T log K), log K/ε} with c = 1/100, if T ≥ ln K/(100ε²) and Δ_min
+    = √(ln K/T) > 1
 
-    Compare the bound with T, which no learner's regret exceeds, where no instance has gaps of √(ln K/T).
+    Compare the bound with T, which no learner's regret exceeds, at points at which no instance has gaps of
+    √(ln K/T).
 
-    Refuted: the condition T ≥ ln K/(100ε²) is what the private term needs; with ε ≥ √(ln K)/10 it admits even
-    T = 1, where the regret is at most 1 and √(T log K) grows with K
+    Refuted: the private term needs the condition T ≥ ln K/(100ε²). With ε ≥ √(ln K)/10 the condition admits
+    even T = 1, at which the regret is at most 1 and √(T log K) grows with K
 
-    Note: for T ≥ 4 ln K the gap √(ln K/T) is at most 1/2 and the reading is that of Theorem 10's proof
+    Note: for T ≥ 4 ln K the gap √(ln K/T) is at most 1/2 and the reading agrees with Theorem 10's proof
     """
     return ball(CONSTANT) * larger(ball(T * log_K).sqrt(), ball(Fraction(log_K, epsilon))), T
 
@@ -128,7 +129,7 @@ def minimax(log_K: int, epsilon: int, T: int) -> Sides:
 
 
 def _deviation(n_actions: int, gap: Fraction, base: Fraction) -> Fraction:
-    """How far the distances of two of the instances are from ``gap``, at most."""
+    """Return the largest difference between ``gap`` and the distance of two instances."""
     distributions = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
     return max(abs(total_variation(*pair) - gap) for pair in combinations(distributions, 2))
 
@@ -155,10 +156,10 @@ OTHERS = over(K=(2, 3, 4, 5), gap="1/100 1/4 1/2 3/4 1", part="0 1/2")
 def packing_of_other_means(K: int, gap: Fraction, part: Fraction) -> Sides:
     """With base mean 0 the family exists for every Δ_min ≤ 1 and keeps its distances
 
-    Enumerate the family with base mean part (1 − Δ) in exact fractions: the distance is Δ whatever the base,
-    so that steps 2 and 3 carry over.
+    Enumerate the family with base mean part (1 − Δ) in exact fractions: the distance is Δ for every base, so
+    steps 2 and 3 carry over.
 
-    Note: the printed family has the mean 1/2 + Δ_min, more than 1 where Δ_min > 1/2; above Δ_min = 1 no
+    Note: the printed family has the mean 1/2 + Δ_min, which exceeds 1 if Δ_min > 1/2. Above Δ_min = 1 no
     instance has such gaps
     """
     return _deviation(K, gap, part * (1 - gap)), 0
@@ -199,9 +200,9 @@ def replaced_inequality() -> list[Step]:
     """The inequality that the paper puts in the place of Acharya, Sun and Zhang's
 
     Compute both sides of the paper's replacement, x/(x + y) ≥ ½ min{1, x/y} with x = M − 1 and y = e^(10εD),
-    and of the error that it gives.
+    and of the resulting error bound.
 
-    Note: at M = 2 and ε = 0 both sides are equal; the original inequality fails there, as the paper says
+    Note: at M = 2 and ε = 0 both sides are equal. The original inequality fails there, as the paper says
     (HHM-T10/controls)
     """
     return [_repaired, _error]
@@ -213,12 +214,12 @@ STATED, SURVIVING = Fraction(98, 10_000), Fraction(225, 10_000)
 
 
 def _critical(K: int, gap: Fraction, epsilon: Fraction) -> Any:
-    """m* = ln K/(10 epsilon gap)."""
+    """Return m* = ln K/(10 epsilon gap)."""
     return ln(K) / ball(10 * epsilon * gap)
 
 
 def _whole(value: Any) -> int:
-    """The floor of a ball that holds no integer."""
+    """Return the floor of a ball that contains no integer."""
     return int(value.floor().unique_fmpz())
 
 
@@ -227,12 +228,12 @@ def _one_round(K: int, gap: Fraction, epsilon: Fraction) -> bool:
 
 
 def _first_rounds(K: int, gap: Fraction, epsilon: Fraction, constant: Fraction) -> Sides:
-    """``constant`` ln K/epsilon and 0.2 · 0.49 ⌊m*⌋ Δ."""
+    """Return ``constant`` ln K/epsilon and 0.2 · 0.49 ⌊m*⌋ Δ."""
     critical = _critical(K, gap, epsilon)
     return ball(constant * 10 * gap) * critical, ball(STATED * 10 * gap) * _whole(critical)
 
 
-#: From m* far below 1 to far above.
+#: Points with m* from far below 1 to far above 1.
 SAMPLES = over(K=(2, 4, 16, 256, 10**6), gap="1/50 1/10 1/4 1/2 1", epsilon="1/1000 1/100 1/10 1/2 2 20 1000")
 WHOLE = SAMPLES.where(_one_round, "where m* ≥ 1")
 
@@ -240,11 +241,11 @@ WHOLE = SAMPLES.where(_one_round, "where m* ≥ 1")
 @inequality(rows, "HHM-T10/conversion", "Appendix H, step 3", over=WHOLE, role="step", measure="left - right")
 def conversion(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     """The first m* = ln K/(10εΔ) rounds cost 0.2 · 0.49 m* Δ, of the order ln K/ε: with ⌊m*⌋ rounds at least
-    0.0049 ln K/ε where m* ≥ 1
+    0.0049 ln K/ε if m* ≥ 1
 
     Run the conversion with a whole number of rounds and samples. The paper states the order and computes it
-    with m* rounds, 0.0098 ln K/ε; m* is no integer for any rational ε and Δ, and (58) holds for at most ⌊m*⌋
-    samples, so that the step gives 0.2 · 0.49 ⌊m*⌋ Δ.
+    with m* rounds, 0.0098 ln K/ε. For rational ε and Δ, m* is never an integer, and (58) holds for at most
+    ⌊m*⌋ samples, so the step gives 0.2 · 0.49 ⌊m*⌋ Δ.
     """
     return _first_rounds(K, gap, epsilon, STATED / 2)
 
@@ -259,12 +260,12 @@ def conversion(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     measure="left - right",
 )
 def conversion_everywhere(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
-    """The first ⌊m*⌋ rounds cost 0.0098 ln K/ε, the constant of m* rounds, also where m* < 1
+    """The first ⌊m*⌋ rounds cost 0.0098 ln K/ε, the constant of m* rounds, even if m* < 1
 
-    The same with the constant that m* rounds would give, and where the step gives nothing at all: m* < 1, ε
+    Compute the same with the constant that m* rounds would give, also if the step gives nothing: m* < 1, ε
     above ln K/(10Δ).
 
-    Note: the constant survives, with room, by another last step: HHM-T10/conversion/repaired
+    Note: a different last step proves the constant, with slack: HHM-T10/conversion/repaired
     """
     return _first_rounds(K, gap, epsilon, STATED)
 
@@ -287,12 +288,12 @@ def _stated_constant() -> Sides:
 def conversion_by_rounds() -> list[Step]:
     """Each of the first ⌈m*⌉ rounds costs 0.45 (K−1)/K Δ, which gives 0.0225 ln K/ε
 
-    Put another last step in the place of the majority vote, and compute it for whole numbers of rounds.
+    Replace the majority vote by another last step, and compute it for whole numbers of rounds.
 
     The action of round t is itself an ε-DP selector from t − 1 < m* samples, t = 1..⌈m*⌉ (T ≥ m* allows these
-    rounds). The proof of (58) bounds the average error over the K instances, so that the errors of all rounds
-    add up: some instance has regret at least 0.45 (K−1)/K ⌈m*⌉ Δ. No rounding, no majority, and m* < 1 is the
-    case of one round.
+    rounds). The proof of (58) bounds the average error over the K instances, so the errors of all rounds add
+    up: some instance has regret at least 0.45 (K−1)/K ⌈m*⌉ Δ. This step needs neither rounding nor a
+    majority, and m* < 1 is the case of one round.
     """
     return [_round_by_round, _stated_constant]
 
@@ -317,7 +318,8 @@ def _followed(run: Run) -> list[Evidence]:
 
 @controls(rows, "HHM-T10/controls", "Appendix H, step 2; Acharya, Sun and Zhang (2021)", kind="lower-bound")
 def known_failures() -> dict[str, Control]:
-    """Theorem 10's bound is about private learners only, and the inequality that its proof replaces is false
+    """Theorem 10's bound applies only to private learners, and the inequality that its proof replaces is
+    false
 
     Note: the paper is right about the error in the cited proof: 1.6 against 0.9 at M = 2, ε = 0
     """

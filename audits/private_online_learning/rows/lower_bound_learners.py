@@ -1,4 +1,4 @@
-"""Selectors and learners against Theorem 10, on its own hard family, by linear programs and exact
+"""Compare selectors and learners with Theorem 10 on its own hard family, by linear programs and exact
 distributions (appendix H). Nothing is simulated."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUDGETS = (0.01, 0.1, 2.0, full(0.03, 0.5, 1.0))
 
 
 def _nearly(ratio: float) -> Expression:
-    """A ratio by quadrature or summation, up to its margin."""
+    """Return a ratio by quadrature or summation, up to its margin."""
     return constant(ratio * (1 - ROUNDING), ratio * (1 + ROUNDING))
 
 
@@ -55,9 +55,9 @@ def testing(K_n: tuple[int, int], gap: Fraction, epsilon: Fraction) -> Expressio
 
     Find the best ε-DP selector by linear programming and compare its error with (58).
 
-    For small K and n the set of all ε-DP selectors is a polytope: a table of answers by data sets, with the
+    For small K and n the set of all ε-DP selectors is a polytope: a table of answers by datasets, with the
     ratios of neighbours bounded by e^ε. Its smallest worst-case error is exact up to the solver's tolerance,
-    and no selector of any kind does better.
+    and no selector of any kind has a smaller error.
 
     Proof: with β the average error and y = e^(10εnΔ), group privacy and Markov's inequality give β ≥
     (K−1)(0.9 − β)/y, for all parameters
@@ -69,7 +69,7 @@ def testing(K_n: tuple[int, int], gap: Fraction, epsilon: Fraction) -> Expressio
 
 
 def _most_samples(K: int, gap: float, epsilon: float) -> float:
-    """m* = ln K/(10 epsilon gap)."""
+    """Return m* = ln K/(10 epsilon gap)."""
     return math.log(K) / (10 * epsilon * gap)
 
 
@@ -96,8 +96,8 @@ def majority(K: int, gap: float, epsilon: float, learner: str) -> Expression:
     Compute the exact error of the selector that step 3 builds from repaired and naive FTNL, at the largest m
     = 2^R − 1 below m*.
 
-    The last of R epochs holds more than half of the 2^R − 1 rounds, so that its leader is the majority: with
-    one epoch action 1, else the noisy leader of the epoch before.
+    The last of R epochs has more than half of the 2^R − 1 rounds, so its leader is the majority: action 1
+    with one epoch, otherwise the noisy leader of the previous epoch.
     """
     epochs = math.floor(math.log2(_most_samples(K, gap, epsilon) + 1))
     scale = SCALES[learner](K, epsilon)
@@ -132,7 +132,8 @@ def private_term(K: int, gap: float, epsilon: float, learner: str) -> Expression
     the theorem admits.
 
     The leader's distribution is a one-dimensional integral. A private learner below the bound would refute
-    it; none can verify it, since the claim is about all of them (the proof's steps are the other rows).
+    it. No learner can verify it, because the claim is about all learners (the other rows check the steps of
+    the proof).
     """
     horizon = smallest_horizon(n_actions=K, gap=gap, epsilon=epsilon)
     regret = worst_regret(scale=SCALES[learner](K, epsilon), n_actions=K, gap=gap, horizon=horizon)
@@ -159,11 +160,12 @@ def non_private_term(K: int, gap: float, learner: tuple[str, int]) -> Expression
     """Non-private term: every learner has regret ≥ c ln K/Δ on some instance P_1..P_K of the family, if Δ ≤
     1/4 and T ≥ ln K/(16Δ²); here c = 1/256
 
-    Compute exact regrets at T = ln K/(16Δ²), where the bound is largest against what can be lost: of Follow
-    the Leader and of private learners (a learner with its ε). The paper prints no constant and no range.
+    Compute the exact regrets of Follow the Leader and of private learners (each with its ε) at T = ln
+    K/(16Δ²), at which the bound is largest relative to the largest possible regret. The paper prints no
+    constant and no range.
 
-    T Δ = ln K/(16Δ) is the most that can be lost by then, so that no constant above 1/16 is possible. A
-    learner below c ln K/Δ on the whole family would refute the constant.
+    The regret by then is at most T Δ = ln K/(16Δ), so no constant above 1/16 is possible. A learner below c
+    ln K/Δ on the whole family would refute the constant.
 
     Note: for Δ up to 1 the term fails with every constant (HHM-T10)
     """

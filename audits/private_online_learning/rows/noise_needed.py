@@ -1,8 +1,8 @@
-"""How much noise the paper's mechanisms need: the printed parameter against the least that is certified
+"""The noise that the paper's mechanisms need: the printed parameter and the smallest certified parameter
 (``dpaudit calibrate``).
 
-All at ε = 1 and event level, one reward vector replaced. The proofs are those of the privacy rows, with the
-noise left open.
+All rows are at ε = 1 and event level, with one reward vector replaced. They use the proofs of the privacy
+rows with the noise as a free parameter.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dpaudit.core.suite import Group
 
 __all__ = ["rows"]
 
-rows = Group("Noise that is needed")
+rows = Group("Noise needed")
 
-#: Trees on 2^r leaves; the printed noise is furthest from what is needed at r = 1.
+#: Trees on 2^r leaves. The printed noise is furthest from the noise needed at r = 1.
 HEIGHTS = (1, 2, 4, 10)
 ACTIONS = 10
 
@@ -37,7 +37,7 @@ def _array(scale: Fraction) -> Proof:
 
 
 def _hybrid(scale: Fraction, r: int) -> Proof:
-    """One array at ε/2, and r + 1 nodes: those that end the prefixes 1, 2, 4, ..., 2^r."""
+    """Compose one array at ε/2 with r + 1 nodes, the ones that end the prefixes 1, 2, 4, ..., 2^r."""
     tree = Site("tree", mechanism=build.tree_mechanism(_laplace(scale), leaves=2**r))
     declared = "an observation enters one array and the tree of that array"
     return build.accounted([Site("array", mechanism=_laplace(2)), tree], declared=declared)
@@ -61,7 +61,7 @@ def _ask(id: str, title: str, parameter: str, printed: int, mechanism: Callable[
 
 _ask("HHM-T2", "Anytime-Lazy-UCB: an array's sum", "scale of the sum's noise", 1, _array)
 for r in HEIGHTS:
-    title = f"Hybrid-UCB: the tree on {2**r} leaves, beside the array's half"
+    title = f"Hybrid-UCB: the tree on {2**r} leaves, given the array's half"
     _ask(f"HHM-T5P/r={r}", title, "scale of a node's noise", 2 * r, partial(_hybrid, r=r))
 _ask("HHM-RNM", "Report Noisy Max over sums (FTNL)", "scale of a score's noise", 1, _leader)
 _ask("HHM-NAIVE-P", f"Naive FTNL: {ACTIONS} noisy means at once", "scale of a sum's noise", ACTIONS, _naive)

@@ -1,5 +1,5 @@
-"""Privacy of the paper's algorithms (claims HHM-T2, T5P, T6, NAIVE-P, and the baseline DP-SE), each with the
-accounting of its proof."""
+"""Privacy of the paper's algorithms (claims HHM-T2, T5P, T6, NAIVE-P, and the baseline DP-SE). Each row uses
+the accounting of its proof."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     every observation is inserted into one array, whose sum is released once when it is full, with
     Laplace(1/epsilon) noise
     """
-    clear = "a lead within rounding of 0: how many rounds are played in one step, from released values"
+    clear = "a lead within rounding error of 0: how many rounds are played in one step, from released values"
     return PrivacyAudit(
         claim=CLAIM,
         domain=REWARDS,
@@ -77,13 +77,13 @@ def anytime_lazy_ucb() -> PrivacyAudit:
 def un_noised_first_pull() -> PrivacyAudit:
     """Anytime-Lazy-UCB with no noise in the mean of an arm's first pull is ε-DP
 
-    Note: the pseudo-code does not repeat the noise; eq. (3) defines that mean with it (HHM-T2)
+    Note: the pseudo-code does not repeat the noise. Eq. (3) defines this mean with noise (HHM-T2)
     """
     audit = anytime_lazy_ucb()
     return replace(
         audit,
         program=without("array", first=2, shown=False)(audit.program),
-        # Round 3 follows from two first pulls, before anything is drawn.
+        # Round 3 depends on the two first pulls alone, before anything is drawn.
         neighbours=lambda run: bandit_pairs(horizon=3, rounds=(1,)),
     )
 
@@ -122,9 +122,9 @@ WIDER = "with node noise of scale 2(r+1)/ε"
 def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     """Hybrid-UCB {reading} is ε-DP
 
-    Note: Algorithm 4 releases a full tree's root before it reads the block from its array, so that the first
-    leaf of the tree on 2^r leaves pays for r + 1 nodes; in the words of section 4.2 a full block belongs to
-    the arrays at once, and the first leaf pays for r
+    Note: Algorithm 4 releases a full tree's root before it reads the block from its array, so the first leaf
+    of the tree on 2^r leaves is charged for r + 1 nodes. As section 4.2 describes it, a full block belongs to
+    the arrays at once, and the first leaf is charged for r nodes
     """
     # The proof of Theorem 5: ε/2 for the arrays and ε/2 for a tree, "at most log(λ) = r" nodes of it. With
     # scale 2r/ε, r + 1 nodes cost (ε/2)(r + 1)/r, at most ε, the cost of two nodes of scale 2/ε at r = 1.
@@ -145,14 +145,14 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
         neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
         sites=[array, *trees],
         histories=BANDIT_HISTORIES,
-        proof=accounted([array, tree], declared=f"{because}; the most expensive tree is that of r = 1"),
+        proof=accounted([array, tree], declared=f"{because}; the most expensive tree has r = 1"),
         more=None if wider else lambda run: [decision_witness(EPSILON, variant=variant)],
         unentered={**GAME, **TREE, "HybridCounter.add": "another variant's branch: a public parameter"},
     )
 
 
 def _within_epsilon(r: int) -> Ordering:
-    text = f"the noises over an observation of the block of 2^{r} pulls cost ε at most"
+    text = f"the noises over an observation of the block of 2^{r} pulls cost at most ε"
     return Ordering(text=text, quantity_name="cost / ε", claimed=1)
 
 
@@ -163,12 +163,13 @@ LEVELS = over(r=(1, 2, 3, 4, full(5, 6, 7, 8)))
     rows, "HHM-T5P/levels", "Theorem 5", claim=_within_epsilon, role="step", expect="refuted", over=LEVELS
 )
 def cost_of_a_level(run: Run, r: int) -> Measured:
-    """Hybrid-UCB as Algorithm 4 prints it: an observation pays ε/2 for its array and ε/2 for the tree on 2^r
+    """Hybrid-UCB as Algorithm 4 prints it: an observation costs ε/2 for its array and ε/2 for the tree on 2^r
     leaves, "at most log(λ) = r" nodes
 
-    Count the noises that are used and contain an observation, in every block, each at 1/scale.
+    Count the used noises that contain an observation, in every block, each at the cost 1/scale.
 
-    Refuted: the first leaf lies under r + 1 used nodes, which makes (1 + 1/(2r)) ε: 1.5, 1.25, 1.167 ...
+    Refuted: the first leaf lies under r + 1 used nodes, at the total cost (1 + 1/(2r)) ε: 1.5, 1.25, 1.167
+    ...
     """
     cost = float(charge_at(r))
     return Measured(low=cost, high=cost, samples=2**r, method="exact count over all pulls of the block")
@@ -183,7 +184,7 @@ def cost_of_a_level(run: Run, r: int) -> Measured:
 def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
     """Follow the Noisy Leader ({variant}) is ε-DP
 
-    epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report Noisy Max in
+    epoch s is rounds 2^s to 2^(s+1) - 1 for all data: a partition by position, with one Report Noisy Max in
     each cell
     """
     scale = rnm_noise(epsilon=EPSILON, variant=variant).scale

@@ -1,7 +1,7 @@
-"""The paper's programs, round by round, proved for all rewards, neighbours and outcomes.
+"""Prove the paper's programs, round by round, for all rewards, neighbours and outcomes.
 
-``mechanisms/online_learning_programs.py`` has the per-round forms; ``tests/papers/test_round_by_round.py``
-ties them to the event-driven programs that the rows of ``privacy.py`` run.
+``mechanisms/online_learning_programs.py`` has the per-round forms. ``tests/papers/test_round_by_round.py``
+compares them with the event-driven programs that the rows of ``privacy.py`` run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["rows"]
 
 rows = Group("Privacy of the algorithms, proved as programs")
 
-#: Batches of DP-SE that fit into a proof; the paper's have thousands of rounds.
+#: Batches of DP-SE that fit into a proof. The paper's batches have thousands of rounds.
 LENGTHS = (1, 2, 4)
 RADII = tuple(radius(b, 2, length, epsilon=1, failure_probability=0.5) for b, length in enumerate(LENGTHS, 1))
 
 
 def rewards(rounds: int | str, actions: int) -> Symbols:
-    """``rounds`` rounds of rewards in [0, 1], one for each action."""
+    """Return the data of ``rounds`` rounds of rewards in [0, 1], one for each action."""
     return Symbols(rounds, low=0, high=1, width=actions)
 
 
@@ -85,7 +85,7 @@ def _whole(rounds: int) -> Shape:
     rows, "HHM-T5P/promoted/derived", "Theorem 5", claim=_touches, role="step", over=over(r=(1, 2, 3, 4))
 )
 def nodes_of_a_level(run: Run, r: int) -> Measured:
-    """Where a full block is read from its array, an observation is in r nodes of the tree on 2^r leaves
+    """If a full block is read from its array, an observation is in r nodes of the tree on 2^r leaves
 
     Derived from the counter's program, explored through the block of 2^r observations.
     """
@@ -107,7 +107,8 @@ def _cost(rounds: int) -> Ordering:
     over=over(rounds=(3, 7, 15, 31)),
 )
 def cost_of_the_repaired_counter(run: Run, rounds: int) -> Measured:
-    """With node noise of scale 2(r+1)/ε an observation costs at most ε: touches and changes are derived"""
+    """With node noise of scale 2(r+1)/ε an observation costs at most ε, with affected sites and sensitivities
+    derived"""
     return derived_cost(hybrid_counter(array=2, node=2, wider=True), _whole(rounds))
 
 
@@ -115,7 +116,8 @@ def cost_of_the_repaired_counter(run: Run, rounds: int) -> Measured:
 def dp_se(rounds: int | str) -> Proving:
     """DP-SE as a program is ε-DP, for every horizon
 
-    Batches of 1, 2, 4, 4, ... rounds, with the radii of these; what goes out depends on released sums only.
+    The batches have 1, 2, 4, 4, ... rounds, with the radii of these lengths. Eliminations depend only on
+    released sums.
     """
     program = elimination(arms=2, lengths=LENGTHS, radii=RADII, noise=Laplace(scale=1))
     return Proving(program=program, epsilon=1, data=rewards(rounds, 2), adjacency=OneReplaced())
@@ -125,7 +127,7 @@ def dp_se(rounds: int | str) -> Proving:
 def too_little_noise() -> dict[str, Control]:
     """Hybrid-UCB as printed and elimination that keeps its sums are refuted, FTNL as printed is not proved
 
-    Note: HHM-T6 and HHM-T5P refute the printed ones by two inputs each
+    Note: HHM-T6 and HHM-T5P refute the printed algorithms, each on one pair of inputs
     """
     keeps = elimination(arms=2, lengths=LENGTHS, radii=RADII, noise=Laplace(scale=1), forgets=False)
     programs = {

@@ -1,9 +1,9 @@
-"""Regret of Anytime-Lazy-UCB and Hybrid-UCB (HHM-T3, T4, T5R), and what the paper says of optimality and of
-other algorithms (HHM-OPT, HHM-MT).
+"""Regret of Anytime-Lazy-UCB and Hybrid-UCB (HHM-T3, T4, T5R), and the paper's statements about optimality
+and other algorithms (HHM-OPT, HHM-MT).
 
-The upper side is rigorous at every point of a grid of (gap, epsilon, T), and for all instances with such a
-gap; the lower side is simulated, for the lazy algorithm to T = 10^12, and bounded by bets. Logarithms are to
-base 2 as in the paper, ln is natural.
+The upper bound is rigorous at every point of a grid of (gap, epsilon, T), for all instances with an arm of
+the given gap. The lower bound is from simulations, to T = 10^12 for the lazy algorithm, and from bets.
+Logarithms are to base 2 as in the paper, ln is natural.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ def _lazy_bound(gap: float, epsilon: float, horizon: int) -> float:
 def lazy_ucb(run: Run, bound: Summand) -> list[Measured]:
     """{case}
 
-    Bound the expected pulls of an arm rigorously at every grid point, and simulate instances to T = 10^12
-    from below.
+    Bound the expected pulls of an arm rigorously at every grid point, and simulate instances to T = 10^12 for
+    the lower bound.
     """
     upper = bandit.on_grid(run, lazy_pulls, bound)
     return [replace(upper, plots=[_scaling()]), bandit.lazy_instances(run, bound)]
 
 
 def _scaling() -> Plot:
-    """How the bound scales in each of T, 1/ε and 1/gap with the others fixed."""
+    """Plot how the bound scales in each of T, 1/ε and 1/gap with the other two fixed."""
     points = [(0.1, 0.01, 10**6), (0.1, 0.01, 10**12), (0.1, 0.001, 10**12)]
     points += [(gap, 1.0, 10**12) for gap in (0.1, 0.01, 0.001)]
     regrets = {point: point[0] * lazy_pulls(*point) for point in points}
@@ -109,8 +109,8 @@ def growth(gap: float, epsilon: Fraction) -> Expression:
     """Regret / (log T / min{Δ, ε}) over T = 10^8..10^12 is at most 3/2 of its largest over T = 10^3..10^7
 
     Simulate two-armed instances to T = 10^12 and compare the largest ratios of regret and rate before and
-    after 10^7. Arrays double, so that the ratio is a saw-tooth in log T with period one doubling of log T:
-    both windows hold a whole one.
+    after 10^7. Arrays double, so the ratio is a saw-tooth in log T with period one doubling of log T. Both
+    windows contain a whole period.
     """
     early, late = (largest([_over_rate(gap, epsilon, t) for t in window]) for window in (EARLY, LATE))
     return late / early
@@ -121,7 +121,7 @@ def _over_rate(gap: float, epsilon: Fraction, horizon: int) -> Expression:
         result = _two_arms(gap, epsilon, _growth_runs(run), replace(run, alpha=0.0))
         return result.interval((*EARLY, *LATE).index(horizon), alpha=alpha)
 
-    # All horizons share the runs: they are counted at the last one.
+    # All horizons share the same runs, so they are counted once, at the last horizon.
     runs = _growth_runs if horizon == LATE[-1] else None
     key = f"growth {gap} {epsilon} {horizon}"
     return leaf(key, bounding, runs=runs, method=CUT_AND_CHARGED) / lazy_rate(gap, float(epsilon), horizon)
@@ -171,7 +171,7 @@ def _elimination_arm(gap: float, n_arms: int, epsilon: float, horizon: int) -> f
     rows,
     "HHM-T4",
     "Theorem 4",
-    "Anytime-Lazy-UCB, whatever the gaps",
+    "Anytime-Lazy-UCB, for any gaps",
     WHATEVER,
     f" for ALL gaps in [0, 1], {MINIMAX.scope}",
     grid=MINIMAX,
@@ -181,9 +181,9 @@ def _elimination_arm(gap: float, n_arms: int, epsilon: float, horizon: int) -> f
 def minimax(run: Run, grid: Grid, pulls: Callable[..., float], extra: float) -> list[Measured]:
     """{case}
 
-    Take the worst gap rigorously: bounds on pulls fall with the gap. For Anytime-Lazy-UCB simulate a grid of
-    gaps from below. For DP-SE, with failure probability 1/T, pulls stay below a cap outside an event of that
-    probability, which costs at most T gap / T <= 1.
+    Bound the regret at the worst gap rigorously: bounds on pulls fall with the gap. For Anytime-Lazy-UCB,
+    simulate a grid of gaps for the lower bound. For DP-SE with failure probability 1/T, pulls stay below a
+    cap outside an event of probability 1/T, which costs at most T gap / T <= 1.
     """
     upper = bandit.all_gaps(run, grid, pulls, extra=extra)
     return [upper, bandit.lazy_worst_gap(run)] if pulls is _lazy_arm else [upper]
@@ -207,8 +207,8 @@ def _hybrid_bound(gap: float, epsilon: float, horizon: int) -> float:
 def hybrid_ucb(run: Run) -> list[Measured]:
     """{case}
 
-    Bound the expected pulls of both variants rigorously on the grid, and simulate from below where rounds are
-    affordable.
+    Bound the expected pulls of both variants rigorously on the grid, and simulate lower bounds at affordable
+    horizons.
     """
     return [bandit.on_grid(run, bandit.hybrid_pulls, hybrid_rate), bandit.hybrid_instances(run)]
 
@@ -223,14 +223,15 @@ def hybrid_ucb(run: Run) -> list[Measured]:
 def hybrid_ucb_explicit(run: Run) -> Measured:
     """Hybrid-UCB: regret at most Σ 1024 max{log T / Δ, (log T / ε) log(256 log T / (ε Δ))} + Δ log T
 
-    Hold the rigorous bound on the pulls against the constant that the proof's d_j gives: 1024 = 4 * 256.
+    Compare the rigorous bound on the pulls with the constant that follows from the proof's d_j: 1024 = 4 *
+    256.
     """
     return bandit.on_grid(run, bandit.hybrid_pulls, _hybrid_bound)
 
 
 # Optimality
 
-#: Equal gaps, hence mean pulls of an arm = regret / (gap (K - 1)).
+#: With equal gaps, the mean number of pulls of an arm is regret / (gap (K - 1)).
 EQUAL_GAPS = {(0.5, 0.4): 0.1, (0.5, 0.3, 0.3): 0.2, (1.0, 0.0): 1.0}
 
 
@@ -254,7 +255,7 @@ def pulls_of_an_arm(name: str, means: Sequence[float], epsilon: Fraction) -> Exp
     """Every private algorithm pulls a suboptimal arm ln T / (100 ε Δ) times
 
     Simulate Anytime-Lazy-UCB and DP-SE at T = 10^7, Hybrid-UCB at 512 rounds (full profile: 2^14), on
-    instances with equal gaps. Simulation never verifies a lower bound; an upper bound below 1 would refute
+    instances with equal gaps. Simulation never verifies a lower bound. An upper bound below 1 would refute
     it.
 
     Note: that Theorem 3's rate Σ 1/min{Δ, ε} is this lower bound's, Σ 1/Δ + K/ε, up to a constant needs no
@@ -283,7 +284,7 @@ rows.not_checkable(
     "HHM-OPT/basu",
     reason=(
         "the paper says that Theorem 4 contradicts a minimax lower bound of an unpublished manuscript (Basu "
-        "et al. 2019, Theorem 3) without printing it; HHM-T4 holds Theorem 4 itself against all gaps"
+        "et al. 2019, Theorem 3) without printing it. HHM-T4 checks Theorem 4 itself for all gaps"
     ),
 )
 
@@ -310,7 +311,7 @@ def tossou(run: Run) -> Measured:
 
     Evaluate both printed expressions on the grid.
 
-    Note: for εΔ > log T the printed logarithm is negative; 1/Δ still dominates
+    Note: for εΔ > log T the printed logarithm is negative. The term 1/Δ still dominates
     """
     ratios = []
     for point, k in itertools.product(GRID.at(run), (2, 5, 100)):
@@ -335,7 +336,7 @@ rows.not_checkable(
     "HHM-LAZY",
     reason=(
         "'otherwise, the regret bound will pay an extra factor of loglog T' is about a bound for an "
-        "algorithm that the paper does not define; a larger upper bound says nothing of the regret. "
+        "algorithm that the paper does not define; a larger upper bound does not imply a larger regret. "
         "The printed rates need no computation: Theorem 5's is at most log log T + log(1/(εΔ)) times "
         "Theorem 3's, for εΔ <= 1 and T >= 4"
     ),

@@ -1,9 +1,8 @@
 """Regret of FTNL, of naive FTNL, and the rates claimed for them (HHM-T7, C8i, C8ii, C9, NAIVE-R, OLD).
 
-Nothing is simulated here: the expected regret of an epoch schedule is computed exactly
-(``leader_distribution``), for
-every horizon at once, because it only grows with the horizon. Verdicts hold on the named instances. The proof
-of Theorem 7 step by step, and its two printed forms, are in ``theorem_7``.
+Nothing is simulated here. The expected regret of an epoch schedule is computed exactly
+(``leader_distribution``), for every horizon at once, because it only grows with the horizon. Verdicts hold on
+the named instances. ``theorem_7`` has the proof of Theorem 7 step by step, and its two printed forms.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def explicit_sum(run: Run, noise: int) -> Measured:
     """FTNL with {case}: regret at most Σ_k 256 (1 + ln|J_k|) / min{Δ_(k), ε}
 
     Compute the exact expected regret on every instance and epsilon of the grid, at all horizons. An adversary
-    numbers the actions: epoch 0 plays a worst one.
+    numbers the actions, so epoch 0 plays a worst action.
     """
     return compare(cells(run), partial(ftnl_regret, noise=noise), explicit_bound)
 
@@ -134,7 +133,8 @@ on_instances = partial(rate, rows, where=f", {EVERY_HORIZON}")
 def repaired_form(run: Run, bound: Bound) -> Measured:
     """{case}
 
-    Compute the exact regret on the grid, among it the instances where the printed form is 0 in 1/epsilon.
+    Compute the exact regret on the grid, which includes the instances for which the printed form has no
+    1/epsilon term.
     """
     return compare(cells(run), ftnl_regret, bound)
 
@@ -148,9 +148,9 @@ C8I = ("HHM-C8i", "Corollary 8", "FTNL, all gaps at most ε", "log K/Δ_min")
 def corollary_8(run: Run, bound: Bound, keep: Premise) -> Measured:
     """{case}
 
-    Compute the exact regret on the instances that meet the premise, among them gaps equal to epsilon and to
-    2 gap_min. (A gap of exactly 2 gap_min lies in J_2, not in J_1 as the printed proof of (ii) says; the
-    claim does not mind.)
+    Compute the exact regret on the instances that meet the premise, among them gaps equal to epsilon and to 2
+    gap_min. (A gap of exactly 2 gap_min lies in J_2, not in J_1 as the printed proof of (ii) says. The claim
+    does not depend on this.)
     """
     return compare(cells(run, keep=keep), ftnl_regret, bound)
 
@@ -160,7 +160,8 @@ def naive(run: Run) -> Measured:
     """{case}
 
     Compute the exact regret with Laplace(K/epsilon) on every sum. The paper's "straightforward analysis" is
-    not printed; through (57) it would lose a factor log(1/gap_min), the regret itself does not.
+    not printed. By way of (57) it would lose a factor log(1/gap_min). The regret itself does not have this
+    factor.
     """
     return compare(cells(run, keep=_few), _naive_regret, _naive_rate)
 
@@ -176,8 +177,9 @@ def naive(run: Run) -> Measured:
 def corollary_9(run: Run) -> Measured:
     """{case}
 
-    Compute the exact regret at every epoch's end for gaps at all scales; between two ends regret and rate
-    both grow: the largest ratio over T in an epoch is at most regret at its end / rate at its start.
+    Compute the exact regret at every epoch's end for gaps at all scales. Between two ends, regret and rate
+    both grow. The largest ratio over T in an epoch is therefore at most the regret at its end divided by the
+    rate at its start.
     """
     chosen = cells(run) + _all_scales(run)
     lows: list[float] = []
@@ -231,8 +233,8 @@ def _minimax_rate(actions: Actions, epsilon: Fraction, horizon: int) -> float:
 def withdrawn(run: Run) -> Measured:
     """{case}
 
-    Compute the exact regret on doubling instances of growing depth against the old rate and against Theorem
-    7's. Theorem 7 pays log K a bracket, hence log K log(1/gap_min)/epsilon here; the regret does not. With
+    Compare the exact regret on doubling instances of growing depth with the old rate and with Theorem 7's
+    rate. Theorem 7 has log K per bracket, hence log K log(1/gap_min)/epsilon here. The regret does not. With
     more brackets the ratio to the old rate stays bounded, as the paper conjectures.
 
     Note: if noise were Gumbel and rewards constant, the regret would telescope: P(leader = j) is a softmax
@@ -255,7 +257,7 @@ def withdrawn(run: Run) -> Measured:
 
 
 def _doubling(run: Run) -> list[Cell]:
-    """Doubling instances of growing depth, up to 10^5 actions."""
+    """Return doubling instances of growing depth, up to 10^5 actions."""
     chosen: list[Cell] = []
     for depth in run.choose(quick=(1, 2, 3, 5), full=(1, 2, 3, 4, 5, 6, 7)):
         gaps = [2.0 ** (k - depth) for k in range(depth + 1)]

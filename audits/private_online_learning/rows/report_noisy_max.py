@@ -1,8 +1,8 @@
-"""Report Noisy Max by itself (claims HHM-RNM, HHM-FRESH): the step on which Theorem 6 rests.
+"""Report Noisy Max by itself (claims HHM-RNM, HHM-FRESH), the step on which Theorem 6 depends.
 
-The paper cites Claim 3.9 of Dwork and Roth for Laplace(1/ε). That claim is about counting queries when a
-record is added or removed: all scores move the same way. Here one reward *vector* is replaced, and one score
-may fall while its rival rises.
+The paper cites Claim 3.9 of Dwork and Roth for Laplace(1/ε). This claim is about counting queries under
+add/remove adjacency, so all scores move in the same direction. Here one reward *vector* is replaced, and one
+score may fall while its rival rises.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ rows = Group("Report Noisy Max")
 EPSILON = Fraction(1)
 SOURCE = "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)"
 CLAIM = PureDP(epsilon=EPSILON, domain=str(REWARDS))
-#: How many actions there are.
+#: Numbers of actions.
 WIDTHS = over(n_actions=(2, 3, 5))
 RATIOS = over(
     epsilon="0.1 0.25 0.5 1 2 8",
@@ -52,8 +52,8 @@ def _leader(noise: Laplace) -> Program:
 
 
 def _corner_pairs(n_actions: int, rows: int) -> list[Neighbours]:
-    """Action 1 is ahead by ``rows``; one vector is replaced so that it falls while all others, or one other,
-    rise."""
+    """Return a pair in which action 1 leads by ``rows``. One vector is replaced, so action 1 falls while all
+    others, or one other, rise."""
     data = np.zeros((rows, n_actions))
     data[:, 0] = 1.0
     vectors = {
@@ -75,7 +75,7 @@ def _pictures(run: Run, variant: RnmVariant, n_actions: int) -> list[Plot]:
 
 
 def _vectors(n_actions: int, **others: object) -> Records:
-    """Any number of reward vectors."""
+    """Return the data: any number of reward vectors."""
     return Records(declared.Interval(0, 1), width=n_actions)
 
 
@@ -105,7 +105,7 @@ def _vectors(n_actions: int, **others: object) -> Records:
 def replaced_vectors(variant: RnmVariant, n_actions: int) -> PrivacyAudit:
     """Report Noisy Max ({variant}) is ε-DP for replaced vectors
 
-    Exact losses of corner pairs; then the largest log-ratio on a grid of ε, K and n, by the exact
+    Compute exact losses of corner pairs, then the largest log-ratio on a grid of ε, K and n from the exact
     distribution of the winner.
     """
     noise = rnm_noise(epsilon=EPSILON, variant=variant)
@@ -120,7 +120,7 @@ def replaced_vectors(variant: RnmVariant, n_actions: int) -> PrivacyAudit:
 
 
 def _ratio_table(run: Run, variant: RnmVariant, n_actions: int) -> Plot:
-    """ε, K and n = 2^s against largest log-ratio / ε."""
+    """Return the largest log-ratio / ε for each ε, K and n = 2^s."""
     entries = []
     for point in RATIOS.at(run):
         epsilon, n = point["epsilon"], 2 ** point["s"]
@@ -135,9 +135,9 @@ def _ratio_table(run: Run, variant: RnmVariant, n_actions: int) -> Plot:
 
 
 def _delta_plot(noise: Laplace) -> Plot:
-    """delta(epsilon): from below exact; from above, what the certified pure bound E = 2/scale implies, (e^E -
-    e^epsilon)/(1 + e^E) (binary randomised response dominates every E-DP pair, Kairouz, Oh and Viswanath
-    2015)."""
+    """Plot delta(epsilon). The lower curve is exact. The upper curve follows from the certified pure bound E
+    = 2/scale: (e^E - e^epsilon)/(1 + e^E), because binary randomised response dominates every E-DP pair
+    (Kairouz, Oh and Viswanath 2015)."""
     pure, leads = 2 / float(noise.scale), range(-1, 13)
     grid = np.linspace(0.0, 1.1 * pure, 45)
     return delta_curve(
@@ -163,7 +163,7 @@ def _delta_plot(noise: Laplace) -> Plot:
 def added_vector(n_actions: int) -> PrivacyAudit:
     """Report Noisy Max with Laplace(1/ε) is ε-DP when a vector is added or removed
 
-    The setting of the cited claim: all scores move the same way, and Laplace(1/ε) is enough.
+    Under the adjacency of the cited claim, all scores move in the same direction and Laplace(1/ε) is enough.
     """
     noise = rnm_noise(epsilon=EPSILON, variant="printed")
     return PrivacyAudit(
@@ -194,7 +194,7 @@ def _one_more(n_actions: int, rows: int) -> Neighbours:
 def reused_observations() -> PrivacyAudit:
     """FTNL on all observations so far (not only the last epoch's) is ε-DP
 
-    Epochs that share observations add up, as the paper itself says: there is no proof.
+    Epochs that share observations add up, as the paper itself says, so there is no proof.
     """
     noise = rnm_noise(epsilon=EPSILON, variant="repaired")
 
@@ -211,7 +211,7 @@ def reused_observations() -> PrivacyAudit:
     level, *others = vector_pairs(n_actions=2, epochs=7)
     first = level.left.copy()
     first[0] = [0.0, 1.0]
-    turned = Neighbours("first vector turned round", level.left, first)
+    turned = Neighbours("first vector reversed", level.left, first)
     return PrivacyAudit(
         claim=CLAIM,
         domain=REWARDS,

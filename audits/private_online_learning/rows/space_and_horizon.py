@@ -1,7 +1,7 @@
-"""Space and horizon (HHM-SPACE, HHM-ANY): the tuples of appendix A, and who needs to know T.
+"""Space and horizon (HHM-SPACE, HHM-ANY): the tuples of appendix A, and the algorithms that need to know T.
 
-Decisions are compared round by round on the same rewards and with the same noise. What DP-SE loses when it is
-made anytime by restarts is measured.
+Decisions are compared round by round on the same rewards and with the same noise. The regret that restarts
+add to DP-SE, to make it anytime, is measured.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EPSILONS = ("1/10", "1", "1000000")
 
 
 def _differences(left: Decisions, right: Decisions) -> int:
-    """Rounds, among those that both played, with different arms."""
+    """Count the rounds that both played in which the arms differ."""
     both = ([arm for arm, count in decisions for _ in range(count)] for decisions in (left, right))
     return sum(a != b for a, b in zip(*both, strict=False))
 
@@ -63,15 +63,16 @@ MEMORIES = over(n_arms=(1, 2, 5), epsilon=EPSILONS, horizon=(1, 2, 3, 5, 64, 100
             "with the same rewards and noise, tuples (N, S, λ) and arrays of all observations pull the same "
             "arm in every round, and an arm keeps at most two tuples, whatever the horizon"
         ),
-        quantity_name="rounds that differ, and numbers kept beyond two tuples an arm",
+        quantity_name="rounds that differ, and numbers kept beyond two tuples per arm",
         claimed=0,
     ),
 )
 def tuples_for_arrays(run: Run) -> Measured:
-    """Appendix A: two tuples an arm make the decisions of the arrays
+    """Appendix A: two tuples per arm make the same decisions as the arrays
 
-    Play the two memories side by side and count the rounds that differ; count what each memory keeps. The
-    arrays of the same runs hold every observation, so that their size grows with T: the count can fail.
+    Run the algorithm with both memories, count the rounds that differ, and count the numbers that each memory
+    keeps. The arrays of the same runs keep every observation, so their size grows with T. The count can
+    therefore exceed its bound.
     """
     rng, repeats = run.rng("data"), run.choose(quick=3, full=30)
     wrong, largest, points = 0, 0, list(MEMORIES.at(run))
@@ -81,7 +82,8 @@ def tuples_for_arrays(run: Run) -> Measured:
         noise = int(rng.integers(2**32))
         left, tuples = _remembered(lazy_ucb.Tuples, epsilon, noise, data)
         right, arrays = _remembered(lazy_ucb.Arrays, epsilon, noise, data)
-        # Beside the tuple being filled the algorithm keeps the released mean and size of the last one.
+        # In addition to the tuple being filled, the algorithm keeps the released mean and size of the last
+        # tuple.
         excess = sum(max(0, len(vars(kept)) - 3) for kept in tuples) + abs(len(tuples) - n_arms)
         wrong += _differences(left, right) + excess
         observations = sum(len(values) for kept in arrays for array in kept.arrays for values in array)
@@ -90,14 +92,14 @@ def tuples_for_arrays(run: Run) -> Measured:
         wrong,
         runs=repeats * len(points),
         scope=f"random rewards, {repeats} runs each: {MEMORIES.scope}",
-        note=f"tuples: 3 numbers an arm at every horizon; arrays: up to {largest} observations",
+        note=f"tuples: 3 numbers per arm at every horizon; arrays: up to {largest} observations",
     )
 
 
 def _remembered(
     memory: Callable[[], Any], epsilon: str, noise: int, data: Any
 ) -> tuple[Decisions, list[Any]]:
-    """The decisions, and the memories that the program made."""
+    """Return the decisions, and the memories that the program made."""
     kept: list[Any] = []
 
     def keep() -> Any:
@@ -191,8 +193,8 @@ def restarts(run: Run) -> Measured:
     Simulate DP-SE with and without knowledge of T, also just after a restart, and bet on the paired
     differences.
 
-    Note: a bound proportional to log T loses (2 + 4 + ... + 2^i) / 2^(i-1) < 4 at most, in the first round of
-    phase i
+    Note: a bound proportional to log T loses a factor (2 + 4 + ... + 2^i) / 2^(i-1) < 4 at most, in the first
+    round of phase i
     """
     runs, points = run.choose(quick=130, full=400), list(RESTARTS.at(run))
     found = [_compared(run, alpha=run.alpha / len(points), runs=runs, **point) for point in points]
@@ -221,7 +223,7 @@ def restarts(run: Run) -> Measured:
 def _compared(
     run: Run, *, alpha: float, runs: int, means: tuple[float, ...], epsilon: str, horizon: int
 ) -> tuple[tuple[float, float], float, float]:
-    """Bounds on E restarted - 8 E known from paired runs, and both means."""
+    """Return bounds on E restarted - 8 E known from paired runs, and both means."""
     seeds = run.seed_sequence(f"{means} {epsilon} {horizon}").spawn(2)
     options = {"epsilon": epsilon, "horizon": horizon, "runs": runs, "checkpoints": [horizon]}
     pair = RESTARTED, VARIANTS["dp_se"]

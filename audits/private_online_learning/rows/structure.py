@@ -1,5 +1,5 @@
-"""Structure behind the privacy claims: how many tree nodes hold one record (HHM-TREE), and noise in floats
-(HHM-FLOAT)."""
+"""Structure behind the privacy claims: the number of tree nodes that contain one record (HHM-TREE), and noise
+in floats (HHM-FLOAT)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ rows = Group("Structure: trees and floats")
 EPSILON = Fraction(1)
 rows.not_checkable(
     "HHM-D1",
-    reason="a definition, which every privacy row of this paper uses: no row could come out otherwise",
+    reason="a definition, which every privacy row of this paper uses: no computation could refute it",
 )
 
 #: Trees up to this height are built node by node.
@@ -63,12 +63,12 @@ def releases() -> list[Step]:
 def touches(r: int) -> Chain:
     """A record of the tree on 2^r leaves lies under at most r nodes that are used
 
-    The paper counts the nodes of a release; what ε/2 for a tree with nodes of scale r/(ε/2) needs is a count
-    of those above a record. Count used nodes above each leaf by formula, and again by collecting the nodes of
-    every prefix.
+    The paper counts the nodes of a release. A tree with nodes of scale r/(ε/2) is ε/2-DP only if at most r
+    nodes lie above a record. Count used nodes above each leaf by formula, and again by collecting the nodes
+    of every prefix.
 
-    Refuted: the first leaf lies under r + 1 used nodes: those that end the prefixes 1, 2, 4, ..., 2^r; the
-    ratio is largest, 2, for r = 1
+    Refuted: the first leaf lies under r + 1 used nodes, the nodes that end the prefixes 1, 2, 4, ..., 2^r.
+    The ratio is largest, 2, for r = 1
     """
     above = np.zeros(2**r, dtype=np.int64)
     for level, position in {node for i in range(1, 2**r + 1) for node in psum_nodes(i)}:
@@ -81,10 +81,10 @@ def touches(r: int) -> Chain:
 
 
 def reached(value: float, *, offset: float) -> bool:
-    """Whether offset + z == value for some float z, rounded to nearest as IEEE 754 says.
+    """Return whether offset + z == value for some float z, rounded to nearest under IEEE 754.
 
-    Rounding is monotone: where one float z gives less than the value and the next one more, no float gives
-    it.
+    Rounding is monotone. If one float z gives less than the value and the next float gives more, no float
+    gives the value.
     """
     z = value - offset
     while offset + z < value:
@@ -105,12 +105,12 @@ def reached(value: float, *, offset: float) -> bool:
 def noisy_sums(run: Run) -> Measured:
     """A noisy sum drawn in floats is ε-DP as run
 
-    Release a sum of 0 with numpy's Laplace draws, and look for a value that no draw at all gives for the sum
-    1. For |v| < 1 the float 1 + z is a multiple of 2^-53, whatever z; the float 0 + z is that only by chance.
-    One such value has infinite loss.
+    Release a sum of 0 with numpy's Laplace draws, and search for a value that no draw gives for the sum 1.
+    For |v| < 1 the float 1 + z is a multiple of 2^-53 for every z. The float 0 + z is such a multiple only by
+    chance. One such value has infinite loss.
 
-    Note: the server's noisy sums are at stake here; the decisions compare them and show no low-order bits
-    (HHM-FLOAT/decisions)
+    Note: this row is about the server's noisy sums. The decisions only compare these sums and do not output
+    low-order bits (HHM-FLOAT/decisions)
     """
     n = run.choose(quick=2_000, full=20_000)
     values = run.rng("floats").laplace(scale=1.0, size=n).tolist()
@@ -141,8 +141,8 @@ def decisions(run: Run) -> Measured:
 
     Note: exact loss of this event with real-number noise: ln(2e/3) = 0.5945
 
-    Note: no rigorous bound for float arithmetic is at hand: an exact sampler, or a proof for rounded
-    comparisons, would decide
+    Note: there is no rigorous bound for float arithmetic here. An exact sampler, or a proof for rounded
+    comparisons, would decide the claim
     """
     n, rng = run.choose(quick=4_000, full=40_000), run.rng("decisions")
     process = PairBetting(epsilon_grid(float(EPSILON)))

@@ -1,9 +1,9 @@
-"""Theorem 7: its proof step by step (appendix G), from (56) to the explicit sums (57), and its two printed
-forms (without constants) against FTNL's exact regret.
+"""Theorem 7: its proof step by step (appendix G), from (56) to the explicit sums (57), and a comparison of
+its two printed forms (without constants) with FTNL's exact regret.
 
-Brackets: J_k holds the actions with 2^(k-1) Δ_min <= gap < 2^k Δ_min; gap is the smallest possible one of a
-bracket, m = gap min{gap, ε}. Both forms lose what (57) keeps: a bracket with a single action, and the bracket
-that is there even if the smallest gap is 1.
+Brackets: J_k holds the actions with 2^(k-1) Δ_min <= gap < 2^k Δ_min; gap is the smallest possible gap of a
+bracket, and m = gap min{gap, ε}. Both forms lose two terms that (57) keeps: a bracket with a single action,
+and the bracket that exists even if the smallest gap is 1.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ rows = Group("Theorem 7: FTNL's regret")
 
 
 def tail_series(r0: int, alpha: Fraction) -> Any:
-    """The sum over r >= r0 of 2^r exp(-2^r alpha), enclosed: terms until 2^r alpha > 200, and twice the
-    next one."""
+    """Enclose the sum over r >= r0 of 2^r exp(-2^r alpha): the terms until 2^r alpha > 200, and twice the
+    next term."""
     total, r = arb(0), r0
     while 2**r * alpha <= 200:
         total += 2**r * (-ball(2**r * alpha)).exp()
@@ -59,8 +59,8 @@ def _fact(x: Fraction) -> Sides:
 def geometric_series() -> list[Step]:
     """The series of (56) is at most 4 exp(−2^(r0−1) α)/α
 
-    Add up the series with a bound on its rest and hold it against each line of the display after (56). The
-    display splits 2^r into two halves of 2^(r-1) terms, which needs r >= 1; the inequality itself holds from
+    Add up the series with a bound on its rest and compare it with each line of the display after (56). The
+    display splits 2^r into two halves of 2^(r-1) terms, which needs r >= 1. The inequality itself holds from
     r0 = 0 on, as the grid shows.
     """
     return [_display_after_56, _fact]
@@ -71,13 +71,13 @@ def geometric_series() -> list[Step]:
 CHOICE = "App. G, the displays before (57)"
 SEVERAL = over(size=(2, 3, 4, 10, 50, 51, 64, 255, 1000, 10**6), gap=GAPS, epsilon=EPSILONS)
 SINGLE = over(size=1, gap=GAPS, epsilon=EPSILONS)
-#: The smallest bracket that fails: 51 actions, with 8 ln 51/m just above a power of two.
+#: The smallest bracket that fails has 51 actions, with 8 ln 51/m just above a power of two.
 UNLUCKY = listed("size gap epsilon", (51, 1, "4914/10000"))
 
 
 def _chosen(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides:
-    """The bound at r0 = ceil(log(8 ln|J_k|/m)) + 1, or 0 where |J_k| = 1 makes that logarithm minus infinity;
-    and the printed result."""
+    """Return the bound at r0 and the printed result. r0 = ceil(log(8 ln|J_k|/m)) + 1, or 0 if |J_k| = 1,
+    which makes the logarithm minus infinity."""
     m = gap * min(gap, epsilon)
     r0 = 0 if size == 1 else max(0, ceil_log2(8 * ln(size) / ball(m)) + 1)
     left = ball(2 ** (r0 + 1)) + 128 * size * (-ball(Fraction(2**r0, 16) * m)).exp() / ball(m)
@@ -88,12 +88,12 @@ def _chosen(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides
 def chosen_epoch(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides:
     """2^(r0+1) + 128|J_k| e^(−2^(r0−1) m/8)/m ≤ ({constant} ln|J_k| + 128)/m at the chosen r0
 
-    Put r0 = ceil(log(8 ln|J_k|/m)) + 1 into the bound that holds for every r0, and hold it against the
+    Put r0 = ceil(log(8 ln|J_k|/m)) + 1 into the bound that holds for every r0, and compare it with the
     printed result, for brackets of two actions or more.
 
     Refuted: 2^(r0+1) is 32 ln|J_k|/m only without the ceiling, and up to twice that with it. The second
-    summand gives back at most 128/m, so that the printed 32 fails for brackets of 51 actions or more, at
-    unlucky m
+    summand compensates for at most 128/m, so the printed 32 fails for brackets of 51 actions or more, at
+    unfavourable m
     """
     return _chosen(size, gap, epsilon, constant)
 
@@ -102,8 +102,8 @@ def chosen_epoch(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> 
 def chosen_epoch_repaired(size: int, gap: Fraction, epsilon: Fraction) -> Chain:
     """The chosen r0 costs at most (64 ln|J_k| + 128)/m
 
-    With 64 in the place of 32, and with r0 = 0 where |J_k| = 1 (the printed r0 is minus infinity there), the
-    step holds, and so does the end of the proof: 2 gap (64 ln|J_k| + 128)/m <= 256 (1 + ln|J_k|)/min{gap, ε}.
+    With 64 in place of 32, and with r0 = 0 if |J_k| = 1 (the printed r0 is then minus infinity), the step
+    holds, and so does the end of the proof: 2 gap (64 ln|J_k| + 128)/m <= 256 (1 + ln|J_k|)/min{gap, ε}.
     """
     return {
         "2^(r0+1) + 128|J_k| e^(−2^(r0−1) m/8)/m ≤ (64 ln|J_k| + 128)/m": _chosen(size, gap, epsilon, 64),
@@ -133,7 +133,7 @@ def _sum(values: Iterable[Any]) -> Any:
 def explicit_sums(first: Fraction, brackets: int, size: int, rest: int, epsilon: Fraction) -> Chain:
     """The explicit sums at the end of Theorem 7's proof
 
-    Compute the sums of (57) on bracket structures. Every bracket counts once, also where it holds a single
+    Compute the sums of (57) on bracket structures. Every bracket counts once, also a bracket with a single
     action: 1 + ln|J_k| = 1.
     """
     pieces = [(2**k * first, 256 * (1 + ln(rest if k else size))) for k in range(brackets)]
@@ -156,7 +156,8 @@ def explicit_sums(first: Fraction, brackets: int, size: int, rest: int, epsilon:
 
 
 def point_mass_regret(*, epsilon: Fraction, gap: Fraction, epochs: int, noise: int = 1) -> Any:
-    """FTNL's exact regret on two actions that always pay 1 and 1 - gap, action 1 the better one, as a ball.
+    """Return FTNL's exact regret, as a ball, on two actions with constant rewards 1 and 1 - gap, action 1
+    being the better one.
 
     After an epoch of n = 2^r rounds the worse action leads with probability (2 + x) exp(-x)/4, x = n gap
     epsilon/noise; ``epochs`` epochs, 2^epochs - 1 rounds.
@@ -168,7 +169,7 @@ def point_mass_regret(*, epsilon: Fraction, gap: Fraction, epochs: int, noise: i
     return total
 
 
-#: The hidden constant of Theorem 7's two printed forms, as named here, and the instance.
+#: The constant that we choose for Theorem 7's two printed forms, and the instance.
 CONSTANT, EPSILON, EPOCHS = 10**6, Fraction(1, 10**8), 40
 
 
@@ -203,12 +204,12 @@ def _form(text: str) -> RegretBound:
 def printed_form(run: Run, form: str, fails: str) -> Measured:
     """Theorem 7's {form} printed form bounds FTNL's regret at Δ_min = 1, one rival
 
-    Compute FTNL's exact regret on two actions that always pay 1 and 0, and hold it against the printed form
-    with a named constant. There K = 2, Δ_min = 1, one bracket with one action: log|J_1| = 0 and log(1/Δ_min)
-    = 0, so that both printed forms are C, whatever ε. Theorem 10 itself demands 0.0098 ln 2/ε. The proof's
-    own sum (57) keeps 1 + ln|J_k|.
+    Compute FTNL's exact regret on two actions that always pay 1 and 0, and compare it with the printed form
+    with a named constant. Here K = 2, Δ_min = 1, and there is one bracket with one action: log|J_1| = 0 and
+    log(1/Δ_min) = 0, so both printed forms are C for every ε. Theorem 10 itself demands 0.0098 ln 2/ε. The
+    proof's own sum (57) keeps 1 + ln|J_k|.
 
-    Note: refuted for every constant: the regret grows like 2.2/ε, both printed forms stay at C; {fails}
+    Note: refuted for every constant: the regret grows like 2.2/ε, while both printed forms stay at C; {fails}
     """
     with precision(160):
         exact = point_mass_regret(epsilon=EPSILON, gap=Fraction(1), epochs=EPOCHS) / CONSTANT
@@ -249,9 +250,9 @@ def _single_bracket(gap: Fraction, epsilon: Fraction, noise: int) -> Sides:
 def single_brackets() -> list[Step]:
     """The proof's own sum bounds FTNL's regret on one bracket of one action
 
-    Compute FTNL's exact regret on two actions that always pay 1 and 1 - gap, over 2^64 - 1 rounds, and hold
-    it against the sum that the proof ends with. The instance on which both printed forms fail is among the
-    points. Twice the noise is what replaced vectors need for ε-DP.
+    Compute FTNL's exact regret on two actions that always pay 1 and 1 - gap, over 2^64 - 1 rounds, and
+    compare it with the sum at the end of the proof. The points include the instance on which both printed
+    forms fail. Replaced vectors need twice the noise for ε-DP.
     """
     return [
         Step(
@@ -277,7 +278,7 @@ FIRST = over(first="1 3/4 1/2 3/10 1/4 1/10 1/1000 1/1024")
 def bracket_count(first: Fraction, extra: int) -> Sides:
     """⌊log(1/Δ_min)⌋ + 1 ≤ log(1/Δ_min) + {extra}: the number of non-empty brackets
 
-    Count the brackets that gaps up to 1 can fill, and hold the count against log(1/Δ_min) + {extra}. Bracket
-    k fits if 2^(k-1) Δ_min <= 1. Without the 1 the second printed form of Theorem 7 fails at Δ_min = 1.
+    Count the brackets that gaps up to 1 can fill, and compare the count with log(1/Δ_min) + {extra}. Bracket
+    k fits if 2^(k-1) Δ_min <= 1. Without the 1, the second printed form of Theorem 7 fails at Δ_min = 1.
     """
     return (1 // first).bit_length(), log2(1 / first) + extra
