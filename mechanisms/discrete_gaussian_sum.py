@@ -24,7 +24,7 @@ from dpaudit.core.exact import ExactLike, positive
 
 __all__ = ["DiscreteGaussianSum"]
 
-#: Half the width of a table in standard deviations, and the most entries that it may have.
+#: Half the width of a table in standard deviations, and the largest number of entries.
 _REACH, _LARGEST = 13, 2**26
 
 
@@ -42,7 +42,7 @@ class DiscreteGaussianSum:
 
     @property
     def reach(self) -> int:
-        """w, the largest outcome of the table."""
+        """Return w, the largest outcome of the table."""
         return len(self.probabilities) // 2
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
