@@ -130,7 +130,9 @@ def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeDistri
 
 
 def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
-    """Use local noise of shape 1/n for each message, as if the messages were summed before anybody sees them."""
+    """Use local noise of shape 1/n for each message, as if the messages were summed before anybody sees
+    them.
+    """
     return lambda sheet: PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
 
 
@@ -249,7 +251,9 @@ def half_the_budget_twice(coins: Coins, rewards: Sequence[Any], inner: BatchProt
 
 
 def announced(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
-    """Branch on raw data: the users report a batch without any reward to the server, and send nothing else."""
+    """Branch on raw data: the users report a batch without any reward to the server, and send nothing
+    else.
+    """
     empty = coins.reveal(not any(rewards), site="empty", to=SERVER)
     return 0.0 if empty else inner(coins, rewards)
 

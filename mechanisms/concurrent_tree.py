@@ -80,7 +80,9 @@ class Tree:
 
     @property
     def n_shufflers(self) -> int:
-        """Return the number of shufflers, one per height, which also bounds the number of batches of a user."""
+        """Return the number of shufflers, one per height, which also bounds the number of batches of a
+        user.
+        """
         return len(self.sizes)
 
     @property

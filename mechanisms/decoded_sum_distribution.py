@@ -24,7 +24,7 @@ def enumerated_sum(
 ) -> tuple[dict[Any, Any], float]:
     """Return the exact distribution of g times the decoded sum for these ``rewards``, and the mass left out.
 
-    The distribution is a dict of balls. The enumeration omits tails of hidden draws (it cuts each draw at
+    The distribution is a dict of balls. The enumeration omits tails of hidden draws (``tail`` is
     1/20). A sum that is not a multiple of 1/g has a separate key.
     """
 
