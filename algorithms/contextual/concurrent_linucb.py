@@ -144,9 +144,7 @@ def step(
 def _noise(
     policy: ConcurrentPolicy, state: ConcurrentState, height: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Add a new node of the highest full ``height``, which keeps its siblings and replaces every node
-    below it.
-    """
+    """Add a node of the highest full ``height`` to its siblings, and drop the nodes below it."""
     vec, mat = state.vec.copy(), state.mat.copy()
     vec[:height], mat[:height] = 0.0, 0.0
     if policy.vec_noise:

@@ -34,7 +34,7 @@ class GlmBudget:
         return math.ceil(math.log2(self.horizon) + 1)
 
     def ridge(self) -> float:
-        """Return gamma of (19)."""
+        """Return the ridge of (19)."""
         root, tail = 4 * math.sqrt(self.dim) + 1, math.log(16 * self.horizon / self.failure_prob)
         logs = math.log(32 / self.delta) * math.log(self.horizon)
         return 64 * root * logs * (tail + math.sqrt(self.dim)) / (self.epsilon * self.kappa_star)
@@ -45,13 +45,13 @@ class GlmBudget:
         return self.ridge() * root / (root + 1), self.ridge() * (root + 2) / (root + 1)
 
     def beta(self, constant: float = 1.0) -> float:
-        """Return (20)."""
+        """Return beta of (20)."""
         logs = math.log(self.horizon / self.failure_prob) * math.log(1 / self.delta)
         scale = self.reward_bound * self.param_norm * math.sqrt(self.dim)
         return constant * scale * logs / math.sqrt(self.epsilon * self.kappa_star)
 
     def gamma(self, constant: float = 1.0, *, kappa_power: int = 2) -> float:
-        """Return (21); the proof of I.8 has ``kappa_power`` 1."""
+        """Return gamma of (21); the proof of I.8 has ``kappa_power`` 1."""
         logs = math.log(self.horizon * self.dim / self.failure_prob) ** 2 * math.log(32 / self.delta)
         scale = self.reward_bound**5 * self.param_norm**4 * self.dim
         return constant * scale * logs / (min(self.epsilon, 1.0) * self.kappa_star**kappa_power)

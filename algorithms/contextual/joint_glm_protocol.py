@@ -87,7 +87,7 @@ class JointGlmProtocol:
                 self._explore_fit(coins, state)
 
     def _choose(self, coins: Coins, state: _State, t: int, features: Any) -> tuple[bool, int]:
-        """Apply criterion I and return the played arm; criterion II fits theta_tau before."""
+        """Return whether criterion I holds, and the played arm; criterion II fits theta_tau before."""
         released = np.sum([state.nodes[key] for key in cover(t)], axis=0) if t else np.zeros(2)
         V = max(self.ridge + float(released[0]), 1e-12)
         H = max(self.ridge + float(released[1]) / self.kappa_star, 1e-12)

@@ -41,9 +41,7 @@ class LinearRuns:
     state: PolicyState | None = None
 
     def part(self, index: int, size: int) -> LinearRuns:
-        """Return the runs ``index * size`` to ``(index + 1) * size``, if cells were simulated as one
-        array.
-        """
+        """Return the runs of cell ``index``, if cells of ``size`` runs were simulated as one array."""
         own = slice(index * size, (index + 1) * size)
         cut = [
             RegretRuns(runs.algorithm, runs.checkpoints, runs.curves[own])
