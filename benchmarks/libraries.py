@@ -1,10 +1,12 @@
-"""The page on public packages, from reports of their suite: ``python -m benchmarks.libraries REPORT PAGE``.
+"""Write the page on public packages: ``python -m benchmarks.libraries REPORT PAGE``.
+
+It is made from reports of the suite of packages:
 
     dpaudit run audits/libraries --quick --json libraries.json
     python -m benchmarks.libraries libraries.json docs/libraries.md
 
-Several reports may come from several environments, since not all packages install together; of a row that is
-in two of them the later report counts. What stands between the markers of the page is written anew.
+Several reports may come from several environments, since not all packages install together. If a row is in
+two of them, the later report counts. The text between the markers of the page is replaced.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
-    """What stands between the markers: each refutation with its reason, then all rows."""
+    """Return the text between the markers: each refutation with its reason, then all rows."""
     rows: dict[str, Row] = {}
     for report in reports:
         day = report["stamps"]["started"][:10]
@@ -66,7 +68,9 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _findings(rows: Iterable[Row]) -> list[str]:
-    """A paragraph for each: what is claimed, by how much it is off, why, and what would repair it."""
+    """Return a paragraph for each refutation: the claim, the size of the violation, the reason, and a
+    repair.
+    """
     return [part for row in rows for part in (f"### {escape(row['title'])}", "", _finding(row), "")]
 
 

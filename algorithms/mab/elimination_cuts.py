@@ -10,8 +10,8 @@ less than the radius allows for. Chernoff's bound with the exact distributions g
   above, or a sum left the analyzer's window [-τ, ng + τ] and wrapped, and the other sum is off as well;
 * ``stay_bounds``: an arm survives batch b although the best arm is active.
 
-Arms that have left by batch b only with negligible probability are taken into account, because the radius
-grows with the number of active arms. With many near-ties the early batches decide nothing.
+Arms that have left by batch b with only negligible probability count as active, because the radius grows
+with the number of active arms. With many near-ties the early batches decide nothing.
 
 Sums of clipped Gaussians: a clipped Gaussian is a 1-Lipschitz function of a Gaussian, hence as sub-Gaussian
 as that Gaussian; graded rewards: exact moment generating functions. Random rounding: Hoeffding's lemma,
