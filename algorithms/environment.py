@@ -65,13 +65,9 @@ class Clock:
 
     def __init__(self, n_arms: int, horizon: int) -> None:
         if n_arms < 1:
-            raise InvalidParameterError(
-                f"an environment must have at least one arm, got {n_arms}; pass the arms' means or rewards."
-            )
+            raise InvalidParameterError(f"an environment must have at least one arm, got {n_arms}.")
         if horizon < 1:
-            raise InvalidParameterError(
-                f"horizon must be 1 or more, got {horizon}; pass the number of rounds."
-            )
+            raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}.")
         self.n_arms, self.horizon = n_arms, horizon
         self._arms = range(n_arms)
         self.rounds_played = 0
@@ -88,26 +84,20 @@ class Clock:
 
     def _check_arm(self, arm: int) -> None:
         if arm not in self._arms:
-            raise InvalidParameterError(
-                f"arm must be in 0..{self.n_arms - 1}, got {arm}; pull an arm of this environment."
-            )
+            raise InvalidParameterError(f"arm must be in 0..{self.n_arms - 1}, got {arm}.")
 
 
 def _checked_means(means: Sequence[float]) -> Floats:
     array = np.array(means, dtype=np.float64)
     if array.ndim != 1 or not np.all((array >= 0) & (array <= 1)):
-        raise InvalidParameterError(
-            f"means must be a list of numbers in [0, 1], got {means!r}; they are Bernoulli means."
-        )
+        raise InvalidParameterError(f"means must be a list of numbers in [0, 1], got {means!r}.")
     return array
 
 
 def _checked_rewards(rewards: NDArray[Any]) -> Floats:
     array = np.array(rewards, dtype=np.float64)
     if array.ndim != 2 or not np.all((array >= 0) & (array <= 1)):
-        raise InvalidParameterError(
-            f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}; pass one row per round."
-        )
+        raise InvalidParameterError(f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}.")
     return array
 
 

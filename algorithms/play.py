@@ -55,7 +55,7 @@ def play(strategy: Strategy, coins: Coins, environment: Environment) -> Decision
             arm, count = pulls.send(batch)
     except StopIteration as stop:
         raise MechanismError(
-            f"a strategy must play until the horizon, got an end with {left} rounds left; let it loop."
+            f"a strategy must play until the horizon, got an end with {left} rounds left."
         ) from stop
     finally:
         pulls.close()

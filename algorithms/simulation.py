@@ -149,8 +149,7 @@ def simulate_many(
     if len(instances) != len(epsilons) or not instances or runs < 1:
         raise InvalidParameterError(
             f"instances and epsilons must pair up and runs be 1 or more, got {len(instances)}, "
-            f"{len(epsilons)} and {runs}; "
-            f"repeat the instance for every epsilon."
+            f"{len(epsilons)} and {runs}."
         )
     exact_epsilons = [positive(epsilon, name="epsilon") for epsilon in epsilons]
     grid = checked_grid(horizon, checkpoints)
@@ -212,13 +211,9 @@ def _by_rounds(
     seed: np.random.SeedSequence,
 ) -> list[RegretRuns]:
     if algorithm.policy is None:
-        raise InvalidParameterError(
-            f"the engine 'rounds' needs a policy, {algorithm.name} has none; use the engine 'runs'."
-        )
+        raise InvalidParameterError(f"the engine 'rounds' needs a policy, {algorithm.name} has none.")
     if len({len(means) for means in instances}) != 1:
-        raise InvalidParameterError(
-            "instances of one call must have equally many arms; simulate them one by one."
-        )
+        raise InvalidParameterError("instances of one call must have equally many arms.")
     means = np.repeat(np.asarray(instances, dtype=np.float64), runs, axis=0)
     budgets = np.repeat([float(exact(epsilon)) for epsilon in epsilons], runs)
     rewards, noise = map(np.random.default_rng, seed.spawn(2))

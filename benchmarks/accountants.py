@@ -231,11 +231,9 @@ def _report(case: Case, k: int, step: Fraction) -> str:
     times = "".join(f", {name} {spent:.2f} s (x{seconds / spent:.0f})" for name, (_, spent) in theirs.items())
     lines = [f"{case.name}, k = {k}, grid {float(step):g}: certified {seconds:.2f} s{times}"]
     for i, (n, (low, high)) in enumerate(zip(DELTAS, truth(case, k, step), strict=True)):
-        line = (
-            f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {_beside(float(ours[i]), low, high)}"
-        )
+        line = f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {_with_ratio(float(ours[i]), low, high)}"
         for name, (values, _) in theirs.items():
-            line += f"  {name} {_beside(values[i], low, high)}"
+            line += f"  {name} {_with_ratio(values[i], low, high)}"
         lines.append(line)
     return "\n".join(lines)
 
@@ -244,7 +242,7 @@ def _interval(low: Fraction, high: Fraction) -> str:
     return f"{float(low):.6f}" if low == high else f"[{float(low):.6f}, {float(high):.6f}]"
 
 
-def _beside(value: float, low: Fraction, high: Fraction) -> str:
+def _with_ratio(value: float, low: Fraction, high: Fraction) -> str:
     """Format a value with its ratio to the upper end of the true value, flagged if it is below the lower
     end.
     """

@@ -222,12 +222,12 @@ def compared(
     *,
     runs: int,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
     made: Callable[[dict[str, list[Line]]], None] = lambda found: None,
 ) -> dict[str, list[Line]]:
     """Compute everything: caption -> lines.
 
-    All costs come first, so that an error in one is found before anything is played. ``tell`` gets a line of
+    All costs come first, so that an error in one is found before anything is played. ``progress`` gets a line of
     text for each protocol's cost and for its runs. ``made`` gets all lines so far, after the costs and after
     each protocol's runs.
     """
@@ -239,14 +239,14 @@ def compared(
             line, seconds = _timed(partial(costed, protocol))
             found[caption].append(line)
             shown = "not private" if line.cost is None else f"true ε {line.cost}"
-            tell(f"cost {place}/{count}  {protocol.name}: {shown}  {seconds:.1f} s")
+            progress(f"cost {place}/{count}  {protocol.name}: {shown}  {seconds:.1f} s")
     made(found)
     place = 0
     for lines in found.values():
         for i, line in enumerate(lines):
             place += 1
             lines[i], seconds = _timed(partial(played, line, runs=runs, seed=seed))
-            tell(f"runs {place}/{count}  {line.protocol.name}  {seconds:.1f} s")
+            progress(f"runs {place}/{count}  {line.protocol.name}  {seconds:.1f} s")
             made(found)
     return found
 
@@ -256,7 +256,7 @@ def _timed(work: Callable[[], Line]) -> tuple[Line, float]:
     return work(), time.monotonic() - began
 
 
-def _tell(text: str) -> None:
+def _progress(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         protocols_of(sizes),
         runs=options.runs or sizes.runs,
         seed=options.seed,
-        tell=_tell,
+        progress=_progress,
         made=partial(write, options.out),
     )
     if options.page is not None:

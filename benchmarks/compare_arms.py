@@ -211,7 +211,7 @@ def batch_cost(name: str, epsilon: Fraction, horizon: int) -> float:
     if name == "dist_cdp_se":
         return _concentrated_cost(epsilon, horizon)
     if name != "dist_rdp_se":
-        raise InvalidParameterError(f"name must be dist_rdp_se or dist_cdp_se, got {name!r}; choose one.")
+        raise InvalidParameterError(f"name must be dist_rdp_se or dist_cdp_se, got {name!r}.")
     chosen = Competitor(name, SCALE).variant(epsilon=epsilon, failure_prob=Fraction(1, horizon))
     return max(_skellam_cost(chosen.sheet(n)) for n in _lengths(horizon))
 

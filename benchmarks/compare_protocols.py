@@ -124,11 +124,11 @@ class Protocol:
     def __post_init__(self) -> None:
         if (self.printed is None or self.equal is None) and self.claim and not self.note:
             raise InvalidParameterError(
-                f"{self.name}: a protocol without one of its two plays must say why, got no note; write it."
+                f"{self.name}: a protocol without one of its two plays must have a note that explains it, got none."
             )
         if bool(self.claim) != (self.cost is not None):
             raise InvalidParameterError(
-                f"{self.name}: a claim must have a cost, and only a claim, got {self.claim!r}; add the other."
+                f"{self.name}: a claim must have a cost, and only a claim, got {self.claim!r}."
             )
 
 
@@ -256,9 +256,7 @@ def _finding(paper: str, row_id: str) -> tuple[dict[str, Any], float]:
     suite = importlib.import_module(f"audits.{paper}.suite").suite
     rows = {row.id: row for row in suite.rows}
     if row_id not in rows:
-        raise InvalidParameterError(
-            f"the suite {paper} must have the row {row_id}, it has none; name the row that holds its claim."
-        )
+        raise InvalidParameterError(f"the suite {paper} must have the row {row_id}, it has none.")
     row, alpha = rows[row_id], 0.05
     found = finding_of(row.claim, row.evaluate(Run("quick", alpha, 0, row_id)), alpha=alpha)
     return found, float(row.claim.bound)
@@ -269,7 +267,7 @@ def row_cost(paper: str, row_id: str) -> Cost:
     found, claimed = _finding(paper, row_id)
     low, high = found["lower"], found["upper"]
     if high is None and low is None:
-        raise CertificateError(f"the row {row_id} must bound its claim, it does not; name another row.")
+        raise CertificateError(f"the row {row_id} must bound its claim, it does not.")
     return Cost((low or 0.0) / claimed, math.inf if high is None else high / claimed)
 
 

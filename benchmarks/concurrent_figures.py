@@ -63,12 +63,11 @@ def regenerate_concurrent(
     unknown = [name for name in names if name not in CONCURRENT_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(CONCURRENT_FIGURES)}, got {unknown or 'none'}; choose one "
-            "of them."
+            f"figures must be among {', '.join(CONCURRENT_FIGURES)}, got {unknown or 'none'}."
         )
     last = (2**16 if horizon is None else horizon).bit_length() - 1
     if last < 8:
-        raise InvalidParameterError(f"horizon must be 256 or more, got {horizon}; raise it.")
+        raise InvalidParameterError(f"horizon must be 256 or more, got {horizon}.")
     frame, numbers = _simulated(range(8, last + 1, 2), 50 if runs is None else runs, seed)
     return {name: _figure(name, numbers) for name in names}, frame, numbers
 

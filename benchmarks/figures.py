@@ -113,9 +113,7 @@ def regenerate(
     """
     unknown = [name for name in names if name not in FIGURES]
     if unknown or not names:
-        raise InvalidParameterError(
-            f"figures must be among {', '.join(FIGURES)}, got {unknown or 'none'}; choose one of them."
-        )
+        raise InvalidParameterError(f"figures must be among {', '.join(FIGURES)}, got {unknown or 'none'}.")
     # The significance level has no effect: figures have standard errors, verdicts are the audit's.
     run = Run(profile="paper", alpha=0.05, seed=seed, row_id="figures")
     longest = {name: horizon if name in ("lazy_ucb", "dp_se") else rounds for name in COMPARED}
@@ -164,8 +162,7 @@ def regenerate_distributed(
     unknown = [name for name in names if name not in DISTRIBUTED_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(DISTRIBUTED_FIGURES)}, got {unknown or 'none'}; choose one of "
-            "them."
+            f"figures must be among {', '.join(DISTRIBUTED_FIGURES)}, got {unknown or 'none'}."
         )
     wanted = sorted({DISTRIBUTED_FIGURES[name][0] for name in names})
     found = {

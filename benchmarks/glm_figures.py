@@ -44,7 +44,7 @@ def regenerate_glm(
     unknown = [name for name in names if name not in GLM_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}; choose one of them."
+            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}."
         )
     figures: dict[str, Plot] = {}
     cells, numbers = [], []

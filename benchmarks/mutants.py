@@ -53,7 +53,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "statistics": (("dpaudit/blackbox/statistics",), ("tests/blackbox/statistics",)),
     "coins": (("dpaudit/coins",), ("tests/coins",)),
-    "laws": (("dpaudit/distributions",), ("tests/distributions",)),
+    "distributions": (("dpaudit/distributions",), ("tests/distributions",)),
     "kernel": (("dpaudit/kernel",), ("tests/kernel", "tests/certify")),
     "replays": (("dpaudit/replay",), ("tests/replay",)),
 }

@@ -73,7 +73,7 @@ class Result:
     name: str
     audits: int
     refuted: int
-    accused: int
+    dependent: int
 
 
 def gaussian_delta(epsilon: float, shift: float) -> float:
@@ -260,8 +260,8 @@ def measure(audits: int, *, seed: int, jobs: int) -> list[Result]:
     results = []
     for place, null in enumerate(NULLS):
         own = [outcome for where, outcome in zip(places, found, strict=True) if where == place]
-        refuted, accused = (sum(outcome[k] for outcome in own) for k in (0, 1))
-        results.append(Result(null.name, len(own), refuted, accused))
+        refuted, dependent = (sum(outcome[k] for outcome in own) for k in (0, 1))
+        results.append(Result(null.name, len(own), refuted, dependent))
     return results
 
 
@@ -276,10 +276,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     results = measure(options.audits, seed=options.seed, jobs=options.jobs)
     lines = [
-        f"{item.name:28}{item.audits:5} audits{item.refuted:4} refuted{item.accused:4} accused"
+        f"{item.name:28}{item.audits:5} audits{item.refuted:4} refuted{item.dependent:4} dependent"
         for item in results
     ]
-    refuted, accused = sum(item.refuted for item in results), sum(item.accused for item in results)
+    refuted, dependent = sum(item.refuted for item in results), sum(item.dependent for item in results)
     low, high = proportion_bounds(refuted, options.audits, alpha=0.05)
     p_values = [excess_p_value(item.refuted, item.audits, at_most=ALPHA) for item in results if item.audits]
     above = int(holm(p_values, alpha=0.05).sum())
@@ -287,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{options.audits} null audits at {1 - ALPHA:.0%}: {refuted} false refutations, "
         f"{refuted / options.audits:.2%} (95 % interval {low:.2%} to {high:.2%}), "
         f"{above} mechanisms above the level, "
-        f"{accused} falsely taken to remember; {time.monotonic() - start:.0f} s"
+        f"{dependent} falsely reported as dependent; {time.monotonic() - start:.0f} s"
     )
     sys.stdout.write("\n".join(lines) + "\n")
     return int(low > ALPHA or above > 0)

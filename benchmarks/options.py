@@ -15,7 +15,7 @@ def count(text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"it must be an integer of 1 or more, got {text!r}; raise it")
+        raise argparse.ArgumentTypeError(f"it must be an integer of 1 or more, got {text!r}")
     return number
 
 

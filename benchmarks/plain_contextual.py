@@ -67,21 +67,21 @@ def plain_linucb(
     theta, inverse, beta = np.zeros(dim), np.eye(dim) / ridge, radius(0)
     played: list[int] = []
     sums: list[int] = []
-    paid = 0.0
+    batch_rewards = 0.0
     for t in range(1, horizon + 1):
         index = _indices(arms, theta, inverse, beta)
         arm = index.index(max(index))
         played.append(arm)
         gram += np.outer(features[arm], features[arm])
         if pull is not None:
-            paid += pull(arm)
+            batch_rewards += pull(arm)
         if t % batch_size:
             continue
         m = t // batch_size - 1
-        total = paid if pull is not None else ones[m]
+        total = batch_rewards if pull is not None else ones[m]
         sums.append(int(total))
         vec += total * features[arm]
-        paid = 0.0
+        batch_rewards = 0.0
         noisy_vec, noisy_gram = noise[m] if noise else (0.0, 0.0)
         inverse = np.asarray(np.linalg.inv(gram + noisy_gram + ridge * np.eye(dim)), dtype=np.float64)
         theta, beta = inverse @ (vec + noisy_vec), radius(t)

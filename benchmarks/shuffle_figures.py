@@ -37,7 +37,7 @@ def regenerate_shuffled(
     unknown = [name for name in names if name not in SHUFFLED_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(SHUFFLED_FIGURES)}, got {unknown or 'none'}; choose one."
+            f"figures must be among {', '.join(SHUFFLED_FIGURES)}, got {unknown or 'none'}."
         )
     chosen = {name: SHUFFLED_FIGURES[name] for name in names}
     wanted = dict.fromkeys((PANELS[at][0], profile) for at, profile in chosen.values())

@@ -123,10 +123,7 @@ class BinarySum:
         Raises ``InvalidParameterError`` unless there are exactly ``n_users`` ``bits``.
         """
         if len(bits) != self.n_users:
-            raise InvalidParameterError(
-                f"a batch must have {self.n_users} users, got {len(bits)}; build the mechanism for this "
-                "batch."
-            )
+            raise InvalidParameterError(f"a batch must have {self.n_users} users, got {len(bits)}.")
         distributions = [self.user_distribution(bit) for bit in bits]
         return self.analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT))
 
@@ -156,7 +153,7 @@ def _parameters(n_users: int, epsilon: ExactLike, delta: ExactLike) -> tuple[Fra
     budget, slack = positive(epsilon, name="epsilon"), probability(delta, name="delta")
     if n_users < 1 or not 0 < slack < 1:
         raise InvalidParameterError(
-            f"n_users must be 1 or more and delta in (0, 1), got {n_users} and {slack}; change them."
+            f"n_users must be 1 or more and delta in (0, 1), got {n_users} and {slack}."
         )
     return budget, slack
 

@@ -64,12 +64,12 @@ class VectorSheet:
         if min(self.dim, self.batch_size, self.precision, self.trials) < 1:
             raise InvalidParameterError(
                 "dim, batch_size, precision and trials must be integers from 1 up, got "
-                f"{self.dim}, {self.batch_size}, {self.precision} and {self.trials}; raise them."
+                f"{self.dim}, {self.batch_size}, {self.precision} and {self.trials}."
             )
         if not 0 < self.chance < 1 or self.ranges not in ("printed", "doubled"):
             raise InvalidParameterError(
                 f"chance must be in (0, 1) and ranges 'printed' or 'doubled', got {self.chance} and "
-                f"{self.ranges!r}; change them."
+                f"{self.ranges!r}."
             )
 
     @cached_property
@@ -215,9 +215,7 @@ def _budget(epsilon: ExactLike, delta: ExactLike, budget: Budget) -> tuple[Fract
 def _trials(factor: Fraction, inside: Fraction) -> int:
     """Return ceil(factor log(inside)^2)."""
     if inside <= 1:
-        raise InvalidParameterError(
-            f"the logarithm must be of a number above 1, got {float(inside):.6g}; lower delta."
-        )
+        raise InvalidParameterError(f"the logarithm must be of a number above 1, got {float(inside):.6g}.")
     return max(1, ceiling(lambda: ball(factor) * ball(inside).log() ** 2))
 
 

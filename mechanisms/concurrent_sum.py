@@ -96,9 +96,7 @@ class ConcurrentSum(PrefixNoise):
         the estimates in ``RunningEstimates``.
         """
         if len(bits) != self.tree.horizon:
-            raise InvalidParameterError(
-                f"bits must be one a user, {self.tree.horizon}, got {len(bits)}; build the tree for them."
-            )
+            raise InvalidParameterError(f"bits must be one per user, {self.tree.horizon}, got {len(bits)}.")
         boxes: dict[Node, list[NDArray[np.int64]]] = {}
         server, estimates = RunningEstimates(), []
         for t, bit in enumerate(bits, start=1):

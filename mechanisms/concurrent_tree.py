@@ -68,14 +68,13 @@ class Tree:
         if not self.sizes or min(self.horizon, self.sizes[0], self.budget_parts) < 1:
             raise InvalidParameterError(
                 f"horizon, sizes and budget_parts must be 1 or more, got {self.horizon}, {self.sizes} and "
-                f"{self.budget_parts}; name at least one height."
+                f"{self.budget_parts}."
             )
         chain = (*self.sizes, self.length)
         if self.length < self.horizon or any(large % small for small, large in itertools.pairwise(chain)):
             raise InvalidParameterError(
                 f"sizes and length must divide each other in turn and cover the horizon {self.horizon}, "
-                f"got {chain}; "
-                "round the length up."
+                f"got {chain}."
             )
 
     @property
@@ -120,9 +119,7 @@ class Tree:
     def check_time(self, t: int, *, first: int = 0) -> None:
         """Raise ``InvalidParameterError`` unless ``first`` <= t <= horizon."""
         if not first <= t <= self.horizon:
-            raise InvalidParameterError(
-                f"a time must be in {first}..{self.horizon}, got {t}; build a longer tree."
-            )
+            raise InvalidParameterError(f"a time must be in {first}..{self.horizon}, got {t}.")
 
 
 def build_tree(
@@ -136,7 +133,7 @@ def build_tree(
     """
     if horizon < 1 or n_shufflers < 1:
         raise InvalidParameterError(
-            f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}; raise them."
+            f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}."
         )
     d = max(2, round(horizon ** (2 / (2 * n_shufflers + 1)))) if degree is None else degree
     low = -(-horizon // d**n_shufflers) if leaf_degree is None and d >= 2 else leaf_degree or 0
@@ -144,7 +141,7 @@ def build_tree(
         raise InvalidParameterError(
             f"degrees must be 2 or more inside, 1 or more at the leaves, with degree^{n_shufflers} * "
             "leaf_degree >= "
-            f"{horizon}, got {d} and {low}; leave one of them out."
+            f"{horizon}, got {d} and {low}."
         )
     sizes = tuple(low * d**i for i in range(n_shufflers))
     return Tree(horizon=horizon, sizes=sizes, length=low * d**n_shufflers, budget_parts=n_shufflers)

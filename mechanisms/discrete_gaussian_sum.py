@@ -36,7 +36,7 @@ class DiscreteGaussianSum:
 
     def __init__(self, *, sigma2: ExactLike, terms: int) -> None:
         if terms < 1:
-            raise InvalidParameterError(f"terms must be 1 or more, got {terms}; count the users.")
+            raise InvalidParameterError(f"terms must be 1 or more, got {terms}.")
         self.sigma2, self.terms = positive(sigma2, name="sigma2"), terms
         self.probabilities = _table(self.sigma2, terms)
 

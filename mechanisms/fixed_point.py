@@ -28,7 +28,7 @@ def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
     """
     scaled = dyadic(reward) * precision
     if not 0 <= scaled <= precision:
-        raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}; rescale the rewards.")
+        raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}.")
     whole = scaled.numerator // scaled.denominator
     return whole, scaled - whole
 

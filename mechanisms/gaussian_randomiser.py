@@ -62,8 +62,7 @@ def squared_sensitivity(*, feature_norm_squared: ExactLike = 1, reward_bound: Ex
     reward = positive(reward_bound, name="reward_bound")
     if reward**2 > 2 * square:
         raise InvalidParameterError(
-            f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}; scale the "
-            "rewards down."
+            f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}."
         )
     return 2 * square * reward**2 + 2 * square**2 + reward**4 / 2
 
@@ -81,10 +80,10 @@ def _checked(features: Floats, reward: float, feature_norm: float, reward_bound:
     if vector.ndim != 1 or not length <= feature_norm * (1 + 1e-12):
         raise InvalidParameterError(
             f"features must be a vector of norm at most {feature_norm}, got shape {vector.shape} and norm "
-            f"{length}; scale them down."
+            f"{length}."
         )
     if not abs(reward) <= reward_bound:
-        raise InvalidParameterError(f"|reward| must be at most {reward_bound}, got {reward}; scale it down.")
+        raise InvalidParameterError(f"|reward| must be at most {reward_bound}, got {reward}.")
     return vector
 
 

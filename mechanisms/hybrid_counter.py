@@ -37,9 +37,7 @@ VARIANTS: tuple[HybridVariant, ...] = ("printed", "repaired", "promoted")
 def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fraction:
     """Return the scale of a node's Laplace noise in the tree on 2^level leaves, ``level`` >= 1."""
     if variant not in VARIANTS:
-        raise InvalidParameterError(
-            f"variant must be one of {VARIANTS}, got {variant!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"variant must be one of {VARIANTS}, got {variant!r}.")
     return 2 * (level + (variant == "repaired")) / positive(epsilon, name="epsilon")
 
 

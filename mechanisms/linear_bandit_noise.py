@@ -39,14 +39,14 @@ Curve = Literal["LDP", "JDP", "SDP-Amp"]
 
 def _count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {value!r}; count them.")
+        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {value!r}.")
     return value
 
 
 def _budget(epsilon: ExactLike, delta: ExactLike) -> tuple[Fraction, Fraction]:
     e, d = positive(epsilon, name="epsilon"), positive(delta, name="delta")
     if d > 1:
-        raise InvalidParameterError(f"delta must be in (0, 1], got {d}; pass a probability.")
+        raise InvalidParameterError(f"delta must be in (0, 1], got {d}.")
     return e, d
 
 
@@ -141,7 +141,7 @@ def authors_code(
     if curve == "SDP-Amp":
         users = _count(batch_size, "batch_size")
         return ln(Fraction(5, 2) * users / d).sqrt() / (ball(e) * ball(users).sqrt())
-    raise InvalidParameterError(f"curve must be LDP, JDP or SDP-Amp, got {curve!r}; name one of them.")
+    raise InvalidParameterError(f"curve must be LDP, JDP or SDP-Amp, got {curve!r}.")
 
 
 def variance_below(noise_std: arb) -> Fraction:

@@ -72,7 +72,7 @@ def total_noise(share: LatticeDistribution, *, users: int) -> LatticeDistributio
 
 def _whole(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {number!r}; count them.")
+        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {number!r}.")
     return number
 
 

@@ -33,7 +33,7 @@ Symmetrise = Literal["half", "root"]
 def levels(horizon: int, *, base: Literal["2", "e"] = "2") -> int:
     """Return m = ⌈log T + 1⌉: nodes above a leaf for base 2; the print names no base."""
     if horizon < 1:
-        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; count the rounds.")
+        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}.")
     if base == "2":
         return ceil_log2(horizon) + 1
     return 1 if horizon == 1 else integer(ln(horizon).ceil()) + 1

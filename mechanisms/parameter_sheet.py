@@ -87,7 +87,7 @@ class Sheet:
 def rounded_up_root(factor: ExactLike, users: int) -> int:
     """Return ceil(factor sqrt(users)), computed in integers: the precision g for factor = s ε. At least 1."""
     if isinstance(users, bool) or not isinstance(users, int) or users < 1:
-        raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}; count them.")
+        raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}.")
     square = positive(factor, name="factor") ** 2 * users
     least = math.isqrt(square.numerator // square.denominator)
     return least if least * least >= square else least + 1
@@ -107,8 +107,7 @@ def ceiling(compute: Callable[[], Any]) -> int:
             return int(whole)
         bits *= 2
     raise UndecidedError(
-        f"a ceiling must be decided within {MAX_PRECISION} bits, got a number too near to an integer; "
-        f"change the parameters."
+        f"a ceiling must be decided within {MAX_PRECISION} bits, got a number too near to an integer."
     )
 
 
@@ -128,9 +127,7 @@ def shuffle_sheet(
     the proof's chain then costs 3ε/2. ``repaired`` draws with ε', and the chain costs ε.
     """
     if variant not in ("printed", "repaired"):
-        raise InvalidParameterError(
-            f"variant must be 'printed' or 'repaired', got {variant!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"variant must be 'printed' or 'repaired', got {variant!r}.")
     budget = positive(epsilon, name="epsilon")
     return _polya(users, budget / 2, budget if variant == "printed" else None, _tail(tail_prob) / 2)
 

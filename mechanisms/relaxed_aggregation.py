@@ -271,7 +271,7 @@ def _coefficients(polynomial: arb_poly, length: int) -> list[arb]:
 def _one_run(coins: Coins) -> None:
     if coins.replicates is not None:
         raise InvalidParameterError(
-            f"a relaxed aggregation runs once at a time, got {coins.replicates} replicates; loop over runs."
+            f"a relaxed aggregation runs once at a time, got {coins.replicates} replicates."
         )
 
 

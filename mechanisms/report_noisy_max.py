@@ -28,9 +28,7 @@ def rnm_noise(*, epsilon: ExactLike, variant: RnmVariant) -> Laplace:
     """Return the noise of one score: Laplace(1/epsilon) as printed, Laplace(2/epsilon) repaired."""
     scales = {"printed": 1, "repaired": 2}
     if variant not in scales:
-        raise InvalidParameterError(
-            f"variant must be one of {sorted(scales)}, got {variant!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"variant must be one of {sorted(scales)}, got {variant!r}.")
     return Laplace(scale=scales[variant] / positive(epsilon, name="epsilon"))
 
 

@@ -88,13 +88,13 @@ class ShuffledGradientDescent:
         if self.steps < 1 or not self.rate > 0 or not self.radius > 0:
             raise InvalidParameterError(
                 "steps must be 1 or more, rate and radius greater than 0, got "
-                f"{self.steps}, {self.rate} and {self.radius}; raise them."
+                f"{self.steps}, {self.rate} and {self.radius}."
             )
 
     def __call__(self, coins: Coins, users: Any) -> Floats:
         given = np.asarray(users, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] < 2:
-            raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}; one row each.")
+            raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}.")
         theta = np.zeros(given.shape[1] - 1)
         total = np.zeros_like(theta)
         for step in range(self.steps):

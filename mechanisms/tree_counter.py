@@ -46,9 +46,7 @@ def touched_nodes(leaf: int, *, levels: int) -> tuple[Node, ...]:
     leaf. The first leaf lies under ``levels + 1`` of them.
     """
     if not 1 <= leaf <= 1 << levels:
-        raise InvalidParameterError(
-            f"leaf must be in 1..{1 << levels} for {levels} levels, got {leaf}; pass a leaf of this tree."
-        )
+        raise InvalidParameterError(f"leaf must be in 1..{1 << levels} for {levels} levels, got {leaf}.")
     path = ((level, (leaf - 1) >> level) for level in range(levels + 1))
     return tuple((level, position) for level, position in path if position % 2 == 0)
 
@@ -78,9 +76,7 @@ class TreeCounter:
     def add(self, value: Any) -> Any:
         """Insert ``value`` into the left-most empty leaf and return the noisy sum of all leaves so far."""
         if self.full:
-            raise InvalidParameterError(
-                f"a tree must have at most {self.leaves} leaves, got one more; open the next tree."
-            )
+            raise InvalidParameterError(f"a tree must have at most {self.leaves} leaves, got one more.")
         self.leaves += 1
         level = (self.leaves & -self.leaves).bit_length() - 1
         block = value + sum(self._sums[:level])

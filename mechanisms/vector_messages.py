@@ -60,7 +60,7 @@ def user_messages(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> 
     ones = ones + rng.binomial(sheet.trials, float(sheet.chance), size=ones.shape)
     if ones.max() > sheet.bits:
         raise InvalidParameterError(
-            f"an entry must have at most g + b = {sheet.bits} ones, got {ones.max()}; use more trials."
+            f"an entry must have at most g + b = {sheet.bits} ones, got {ones.max()}."
         )
     sent = []
     for label, count in zip(labels(sheet.dim), ones.tolist(), strict=True):
@@ -130,7 +130,5 @@ def release(
 def _checked(values: Any) -> Floats:
     given = np.asarray(values, dtype=np.float64)
     if not np.all(np.abs(given) <= 1):
-        raise InvalidParameterError(
-            f"entries must be in [-1, 1], got one of {np.abs(given).max():.6g}; scale features and rewards."
-        )
+        raise InvalidParameterError(f"entries must be in [-1, 1], got one of {np.abs(given).max():.6g}.")
     return given

@@ -16,7 +16,7 @@ __all__ = ["bits_per_residue", "integer_bits", "pack_residues", "read_integers",
 def bits_per_residue(modulus: int) -> int:
     """Return ceil(log2 m): the length of one message in Z_m."""
     if modulus < 1:
-        raise InvalidParameterError(f"modulus must be 1 or more, got {modulus}; pass the sheet's.")
+        raise InvalidParameterError(f"modulus must be 1 or more, got {modulus}.")
     return (modulus - 1).bit_length()
 
 
@@ -62,7 +62,7 @@ def read_integers(bits: str) -> list[int]:
         if zeros < 0 or end > len(bits):
             raise InvalidParameterError(
                 f"a word must have as many bits after its first 1 as zeros before it, got the rest "
-                f"{bits[position:][:40]!r}; pass whole words."
+                f"{bits[position:][:40]!r}."
             )
         number = int(bits[position + zeros : end], 2)
         found.append((number - 1) // 2 if number % 2 else -(number // 2))

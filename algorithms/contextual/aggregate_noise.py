@@ -77,7 +77,7 @@ def _require_gaussians(
     checks.whole(n_batches, name="n_batches")
     if symmetry not in get_args(Symmetry):
         raise InvalidParameterError(
-            f"symmetry must be one of {', '.join(get_args(Symmetry))}, got {symmetry!r}; name one of them."
+            f"symmetry must be one of {', '.join(get_args(Symmetry))}, got {symmetry!r}."
         )
 
 
@@ -183,7 +183,7 @@ class BinomialNoise:
         if self.trials * int(users.max()) > _LARGEST_TRIALS:
             raise InvalidParameterError(
                 f"trials of a batch must be at most 2^62, got {self.trials * int(users.max()):.3g}; take "
-                "GaussianNoise of the same standard deviation, and say so."
+                "GaussianNoise of the same standard deviation instead."
             )
         bits = rng.binomial(np.broadcast_to(self.trials * users, shape), self.prob)
         subtracted = self.trials if self.debias_trials is None else self.debias_trials
@@ -253,7 +253,7 @@ class WishartTreeNoise:
     def init(self, replicates: int, dim: int) -> NoiseState:
         if self.freedom < dim + 1:
             raise InvalidParameterError(
-                f"degrees of freedom must be d + 1 = {dim + 1} or more, got {self.freedom}; raise them."
+                f"degrees of freedom must be d + 1 = {dim + 1} or more, got {self.freedom}."
             )
         return TreeNoise(std_vec=0, std_mat=0, n_batches=self.n_batches).init(replicates, dim)
 

@@ -55,7 +55,7 @@ class ConcurrentPolicy:
         if not self.ridge > 0 or {len(self.vec_noise), len(self.mat_noise)} - {0, heights}:
             raise InvalidParameterError(
                 f"ridge must be greater than 0 and noises one for each of {heights} heights, or none, got "
-                f"{self.ridge}, {len(self.vec_noise)} and {len(self.mat_noise)}; correct them."
+                f"{self.ridge}, {len(self.vec_noise)} and {len(self.mat_noise)}."
             )
 
 
@@ -179,13 +179,13 @@ def simulate(
     grid = checked_grid(horizon, checkpoints)
     rewards, noise = map(np.random.default_rng, root_of(seed).spawn(2))
     replicates, _, dim = environment.shape
-    state, paid = init(policy, replicates, dim), np.zeros(replicates)
+    state, regret_so_far = init(policy, replicates, dim), np.zeros(replicates)
     curves = np.zeros((replicates, len(grid)))
     for t in range(1, horizon + 1):
         batch = environment.play(partial(choose, policy, state), 1, rewards)
-        paid += batch.regret
+        regret_so_far += batch.regret
         state = step(policy, state, batch, noise)
         if watch is not None:
             watch(state)
-        curves[:, grid == t] = paid[:, None]
+        curves[:, grid == t] = regret_so_far[:, None]
     return ConcurrentRuns(RegretRuns(name, grid, curves), state.indefinite)

@@ -65,7 +65,7 @@ class ConcurrentLinUCB:
     def __post_init__(self) -> None:
         if self.dim < 1 or not self.ridge > 0:
             raise InvalidParameterError(
-                f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}; raise."
+                f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> None:

@@ -46,7 +46,7 @@ def growth(term: Monomial, printed: Sequence[Monomial], *, caps: Sequence[Monomi
     neither answer survives the check in fractions.
     """
     if not printed:
-        raise InvalidParameterError("a rate must have a term to compare with, got none; name one.")
+        raise InvalidParameterError("a rate must have a term to compare with, got none.")
     symbols = sorted({s for row in (term, *caps, *printed) for s in row.symbols})
     gaps = [[one.exponent(s) - row.exponent(s) for s in symbols] for one in (term, *caps) for row in printed]
     ray = _ray(gaps)

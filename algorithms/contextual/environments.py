@@ -76,7 +76,7 @@ class FixedArms:
         if self.features.ndim != 3 or self.theta.shape != self.features.shape[::2]:
             raise InvalidParameterError(
                 "features must have shape (R, K, d) and theta (R, d), got "
-                f"{self.features.shape} and {self.theta.shape}; give one theta a replicate."
+                f"{self.features.shape} and {self.theta.shape}."
             )
         _require_arms(self.shape)
         _checked_means(self.means)
@@ -130,7 +130,7 @@ class FreshContexts:
     def __post_init__(self) -> None:
         if self.theta.ndim != 2 or self.theta.shape[1] < 2:
             raise InvalidParameterError(
-                f"theta must have shape (R, d) with d of 2 or more, got {self.theta.shape}; reshape it."
+                f"theta must have shape (R, d) with d of 2 or more, got {self.theta.shape}."
             )
         _require_arms(self.shape)
         length = np.linalg.norm(self.theta[:, :-1], axis=1)
@@ -171,7 +171,7 @@ def _checked_means(means: Floats) -> None:
     checks.finite(means, name="mean rewards")
     if means.min() < -1e-12 or means.max() > 1 + 1e-12:
         raise InvalidParameterError(
-            f"mean rewards must be in [0, 1], got {means.min():.4g} to {means.max():.4g}; scale the arms."
+            f"mean rewards must be in [0, 1], got {means.min():.4g} to {means.max():.4g}."
         )
 
 

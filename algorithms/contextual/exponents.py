@@ -64,9 +64,7 @@ def monomial(text: str) -> Monomial:
     for part in text.split():
         symbol, _, power = part.partition("^")
         if symbol in found:
-            raise InvalidParameterError(
-                f"a symbol must stand once, got {symbol!r} twice in {text!r}; join them."
-            )
+            raise InvalidParameterError(f"a symbol must occur once, got {symbol!r} twice in {text!r}.")
         found[symbol] = Fraction(power or 1)
     return _of(found)
 

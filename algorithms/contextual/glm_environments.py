@@ -39,15 +39,15 @@ class GlmEnvironment:
         if self.arms.ndim != 3 or self.theta.shape != self.arms.shape[2:]:
             raise InvalidParameterError(
                 f"arms must have shape (T, K, d) and theta (d,), got {self.arms.shape} and "
-                f"{self.theta.shape}; give every round its arms."
+                f"{self.theta.shape}."
             )
         longest = float(np.linalg.norm(self.arms, axis=2).max())
         if longest > 1 + 1e-12:
-            raise InvalidParameterError(f"arms must have norm 1 at most, got {longest:.6g}; scale them.")
+            raise InvalidParameterError(f"arms must have norm 1 at most, got {longest:.6g}.")
         if self.means.min() < 0 or self.means.max() > self.reward_bound * (1 + 1e-12):
             raise InvalidParameterError(
                 f"means must be in [0, {self.reward_bound:g}], got {self.means.min():.4g} to "
-                f"{self.means.max():.4g}; choose another link or parameter."
+                f"{self.means.max():.4g}."
             )
 
     @property

@@ -79,7 +79,7 @@ def ball_loss(
     replicates, _, dim = points.shape
     heights = np.broadcast_to(np.asarray(ridge, dtype=float), (replicates,))
     if not np.all(heights > 0):
-        raise InvalidParameterError(f"the ridge must be positive, got {heights.min()}; raise it.")
+        raise InvalidParameterError(f"the ridge must be positive, got {heights.min()}.")
     used = np.ones_like(rewards) if weights is None else weights
     quad = heights[:, None, None] * np.eye(dim)
     return GlmLoss(link, points, rewards, used, quad, np.zeros((replicates, dim)))

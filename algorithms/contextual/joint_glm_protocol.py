@@ -64,15 +64,13 @@ class JointGlmProtocol:
     def __post_init__(self) -> None:
         if not self.clip > 0 or not self.ridge > 0:
             raise InvalidParameterError(
-                f"clip and ridge must be greater than 0, got {self.clip} and {self.ridge}; raise them."
+                f"clip and ridge must be greater than 0, got {self.clip} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: Any) -> None:
         given = np.asarray(users, dtype=float)
         if given.ndim != 3 or given.shape[2] != 2:
-            raise InvalidParameterError(
-                f"users must have shape (n, K, 2), got {given.shape}; one pair an arm."
-            )
+            raise InvalidParameterError(f"users must have shape (n, K, 2), got {given.shape}.")
         state = _State(self.ridge)
         for t, arms in enumerate(given):
             explores, action = self._choose(coins, state, t, arms[:, 0])

@@ -94,11 +94,11 @@ class FiniteFamily:
         increasing = list(self.support) == sorted(set(self.support))
         if len(self.support) < 2 or not increasing or self.support[0] < 0:
             raise InvalidParameterError(
-                f"support must be two or more increasing rewards, none below 0, got {self.support}; sort it."
+                f"support must be two or more increasing rewards, none below 0, got {self.support}."
             )
         if len(self.weights) != len(self.support) or min(self.weights) <= 0:
             raise InvalidParameterError(
-                f"weights must be one positive number a reward, got {self.weights}; drop rewards of weight 0."
+                f"weights must be one positive number per reward, got {self.weights}."
             )
 
     @property

@@ -36,7 +36,7 @@ def matrix_prefix_noise(
     """
     if horizon < 1 or node_std < 0:
         raise InvalidParameterError(
-            f"horizon must be 1 or more and node_std 0 or more, got {horizon} and {node_std}; correct them."
+            f"horizon must be 1 or more and node_std 0 or more, got {horizon} and {node_std}."
         )
     total = np.zeros((runs, horizon + 1, dim, dim))
     if node_std == 0:

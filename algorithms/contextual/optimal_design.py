@@ -45,7 +45,7 @@ def g_optimal_design(arms: Floats, *, ridge: float, factor: float = 1.01, most_s
     if arms.ndim != 2 or arms.size == 0 or not ridge > 0 or factor < 1:
         raise InvalidParameterError(
             f"a design needs arms [K, d], a ridge above 0 and a factor of 1 or more, got shape {arms.shape}, "
-            f"{ridge} and {factor}; mend them."
+            f"{ridge} and {factor}."
         )
     count, dim = arms.shape
     weights = np.full(count, 1 / count)

@@ -56,7 +56,7 @@ def noise_bound(
     if not (total_std >= 0 and 0 < failure_prob <= 1 and n_batches >= 1):
         raise InvalidParameterError(
             "total_std must be 0 or more, failure_prob in (0, 1] and n_batches 1 or more, got "
-            f"{total_std}, {failure_prob} and {n_batches}; correct them."
+            f"{total_std}, {failure_prob} and {n_batches}."
         )
     return (
         concentration_const * total_std * (math.sqrt(dim) + math.sqrt(math.log(2 * n_batches / failure_prob)))

@@ -114,7 +114,7 @@ def checked_users(users: NDArray[Any], *, dim: int, number: int | None = None) -
     if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
         raise InvalidParameterError(
             f"features must have length at most 1 and rewards be in [-1, 1], got lengths up to "
-            f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}; scale them."
+            f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}."
         )
 
 
@@ -142,7 +142,7 @@ class BatchedLinUCB:
         if min(self.batch_size, self.dim) < 1 or not self.ridge > 0:
             raise InvalidParameterError(
                 "batch_size and dim must be 1 or more and ridge greater than 0, got "
-                f"{self.batch_size}, {self.dim} and {self.ridge}; raise them."
+                f"{self.batch_size}, {self.dim} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> int:

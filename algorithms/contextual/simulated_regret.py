@@ -120,9 +120,9 @@ def simulate_linucb(
             uniforms = list(rng.random((_CHUNK, 2, replicates)))
         own, other = uniforms.pop()
         cells = rank_one.best_arms(state, radius(t)) + rows
-        paid = flat[cells]
-        ones = (own < paid).astype(np.float64)
-        totals[0] += best - paid
+        played = flat[cells]
+        ones = (own < played).astype(np.float64)
+        totals[0] += best - played
         totals[1] += np.where(cells == best_cells, ones, other < best) - ones
         state = rank_one.step_scores(state, cells, ones)
         if t + 1 == grid[position]:

@@ -166,5 +166,5 @@ def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
 def _growth(value: ExactLike) -> Fraction:
     growth = exact(value, name="growth")
     if growth <= 1:
-        raise InvalidParameterError(f"growth must be greater than 1, got {growth}; batches have to grow.")
+        raise InvalidParameterError(f"growth must be greater than 1, got {growth}.")
     return growth

@@ -31,7 +31,7 @@ __all__ = [
 
 #: Why batches compose in parallel: the declaration in the certificates.
 PARTITION = (
-    "a user takes part in one batch of one arm, which the public rule reads off the outcomes shown before; a "
+    "a user takes part in one batch of one arm, which the public rule determines from the earlier outputs; a "
     "batch that the horizon cuts is not aggregated"
 )
 

@@ -229,7 +229,7 @@ def variant(
     budget, p = positive(epsilon, name="epsilon"), probability(failure_prob, name="failure_prob")
     s, c = exact(scale_factor, name="scale_factor"), exact(laplace_sum_constant, name="laplace_sum_constant")
     if name not in DESIGNS:
-        raise InvalidParameterError(f"name must be one of {NAMES}, got {name!r}; choose one of them.")
+        raise InvalidParameterError(f"name must be one of {NAMES}, got {name!r}.")
     design = DESIGNS[name]
 
     def sheet(users: int) -> Sheet:

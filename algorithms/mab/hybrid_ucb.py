@@ -90,9 +90,7 @@ class HybridPolicy:
         self, shape: tuple[int, int], *, epsilons: Floats, horizon: int, variant: HybridVariant
     ) -> None:
         if len(epsilons) != shape[0] or not np.all(epsilons > 0):
-            raise InvalidParameterError(
-                f"epsilons must be {shape[0]} positive numbers, got {epsilons}; one per run."
-            )
+            raise InvalidParameterError(f"epsilons must be {shape[0]} positive numbers, got {epsilons}.")
         self._promoted = variant == "promoted"
         self._epsilons = np.array(epsilons, dtype=np.float64)
         self._levels = int(horizon).bit_length() + 1

@@ -61,14 +61,14 @@ def lazy_runs_many(
     if len({len(means) for means in instances}) != 1 or len(instances) != len(epsilons) or runs < 1:
         raise InvalidParameterError(
             "instances must have equally many arms, one epsilon each and runs be 1 or more, got "
-            f"{len(instances)} instances, {len(epsilons)} epsilons and {runs} runs; split the call."
+            f"{len(instances)} instances, {len(epsilons)} epsilons and {runs} runs."
         )
     if not 1 <= horizon <= LONGEST:
-        raise InvalidParameterError(f"horizon must be from 1 to 10^15, got {horizon}; shorten it.")
+        raise InvalidParameterError(f"horizon must be from 1 to 10^15, got {horizon}.")
     grid = checked_grid(horizon, checkpoints)
     means = np.repeat(np.asarray(instances, dtype=np.float64), runs, axis=0)
     if not np.all((means >= 0) & (means <= 1)):
-        raise InvalidParameterError(f"means must be in [0, 1], got {instances}; they are Bernoulli means.")
+        raise InvalidParameterError(f"means must be in [0, 1], got {instances}.")
     budgets = np.repeat([float(positive(epsilon, name="epsilon")) for epsilon in epsilons], runs)
     root = root_of(seed)
     curves = _Race(means, budgets, horizon, *map(np.random.default_rng, root.spawn(2))).curves(grid)

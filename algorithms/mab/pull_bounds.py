@@ -54,7 +54,7 @@ def _check(gap: float, epsilon: float, horizon: float) -> None:
     if not 0 < gap <= 1 or not epsilon > 0 or not 2 <= horizon < 1e18:
         raise InvalidParameterError(
             "gap must be in (0, 1], epsilon positive and horizon from 2 to 10^18, got "
-            f"{gap}, {epsilon} and {horizon}; correct the instance."
+            f"{gap}, {epsilon} and {horizon}."
         )
 
 

@@ -72,7 +72,7 @@ class ClippedGaussians(RewardModel):
         if self.locations.ndim != 2 or not deviation > 0:
             raise InvalidParameterError(
                 f"locations must have shape (R, K) and deviation be positive, got {self.locations.shape} and "
-                f"{deviation}; pass one row per instance."
+                f"{deviation}."
             )
         self.deviation = float(deviation)
         self.means = self._excess(np.zeros(1), self.locations.reshape(-1, 1), 1).reshape(self.locations.shape)
@@ -199,7 +199,7 @@ class RewardLevels(RewardModel):
         if self.chances.ndim != 3 or not np.allclose(sums, 1, rtol=0, atol=1e-9) or self.chances.min() < 0:
             raise InvalidParameterError(
                 f"chances must have shape (R, K, {len(self.levels)}) and rows that sum to 1, got "
-                f"{self.chances.shape}; normalise them."
+                f"{self.chances.shape}."
             )
         self.chances /= sums[..., None]
         self._values = np.array([float(level) for level in self.levels])

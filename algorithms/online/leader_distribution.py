@@ -67,7 +67,7 @@ class Actions:
         ):
             raise InvalidParameterError(
                 "an instance must have two or more groups with means in [0, 1], the best one first, and "
-                f"counts of 1 or more, got {self.means} and {self.counts}; correct it."
+                f"counts of 1 or more, got {self.means} and {self.counts}."
             )
 
     @classmethod
@@ -208,9 +208,7 @@ def leader_probabilities(actions: Actions, *, rounds: int, scale: float) -> Floa
     Raises ``ArithmeticError`` if the probabilities do not add up to 1 within 1e-9.
     """
     if rounds < 1 or not scale > 0:
-        raise InvalidParameterError(
-            f"rounds must be 1 or more and scale positive, got {rounds} and {scale}; correct the call."
-        )
+        raise InvalidParameterError(f"rounds must be 1 or more and scale positive, got {rounds} and {scale}.")
     scores = [_Score(rounds, mean, scale) for mean in actions.means]
     for refinement in REFINEMENTS:
         distribution = _quadrature(actions, scores, scale, refinement)
