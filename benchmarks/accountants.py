@@ -231,7 +231,8 @@ def _report(case: Case, k: int, step: Fraction) -> str:
     times = "".join(f", {name} {spent:.2f} s (x{seconds / spent:.0f})" for name, (_, spent) in theirs.items())
     lines = [f"{case.name}, k = {k}, grid {float(step):g}: certified {seconds:.2f} s{times}"]
     for i, (n, (low, high)) in enumerate(zip(DELTAS, truth(case, k, step), strict=True)):
-        line = f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {_with_ratio(float(ours[i]), low, high)}"
+        certified = _with_ratio(float(ours[i]), low, high)
+        line = f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {certified}"
         for name, (values, _) in theirs.items():
             line += f"  {name} {_with_ratio(values[i], low, high)}"
         lines.append(line)

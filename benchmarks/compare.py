@@ -70,7 +70,7 @@ class Sizes:
 
     @property
     def linear(self) -> Instance:
-        """Batches of 1024, or a sixteenth of a shorter horizon."""
+        """Return the linear family with batches of 1024, or a sixteenth of a shorter horizon."""
         horizon = 2**self.linear_exponent
         return Instance(horizon=horizon, large=min(1024, horizon // 16))
 
@@ -227,9 +227,9 @@ def compared(
 ) -> dict[str, list[Line]]:
     """Compute everything: caption -> lines.
 
-    All costs come first, so that an error in one is found before anything is played. ``progress`` gets a line of
-    text for each protocol's cost and for its runs. ``made`` gets all lines so far, after the costs and after
-    each protocol's runs.
+    All costs come first, so that an error in one is found before anything is played. ``progress`` gets a
+    line of text for each protocol's cost and for its runs. ``made`` gets all lines so far, after the costs
+    and after each protocol's runs.
     """
     count, place = sum(map(len, groups.values())), 0
     found: dict[str, list[Line]] = {caption: [] for caption in groups}

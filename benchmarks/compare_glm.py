@@ -45,7 +45,7 @@ class GlmInstance:
 
     @property
     def setting(self) -> Setting:
-        """With the baselines."""
+        """Return the setting with the baselines."""
         return Setting(
             link=logistic(),
             param_norm=self.param_norm,

@@ -162,7 +162,7 @@ def _uniform(at: Instance) -> Protocol:
 
 
 def _messages(at: Instance, size: int, std: Callable[[], float]) -> Play:
-    """Every user's entries get N(0, std²)."""
+    """Add N(0, std²) to every user's entries."""
 
     def drawn() -> Drawn:
         one = std()

@@ -124,7 +124,7 @@ class Protocol:
     def __post_init__(self) -> None:
         if (self.printed is None or self.equal is None) and self.claim and not self.note:
             raise InvalidParameterError(
-                f"{self.name}: a protocol without one of its two plays must have a note that explains it, got none."
+                f"{self.name}: a protocol without one of its two plays must have a note, got none."
             )
         if bool(self.claim) != (self.cost is not None):
             raise InvalidParameterError(

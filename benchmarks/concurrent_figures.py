@@ -73,7 +73,7 @@ def regenerate_concurrent(
 
 
 def _simulated(exponents: range, runs: int, seed: int) -> tuple[pandas.DataFrame, pandas.DataFrame]:
-    """Every run's largest error, and the exact figures of each counter."""
+    """Return every run's largest error, and the exact figures of each counter."""
     cells = [(name, i) for name in COUNTERS for i in exponents]
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     runs_of, lines = [], []

@@ -76,7 +76,7 @@ Around = Callable[[Coins, Sequence[Any], BatchProtocol], Any]
 
 
 def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
-    """The unchanged reference, which is not a mutant."""
+    """Return the unchanged reference, which is not a mutant."""
     return lambda users: BatchProtocol(sheet=sheet(users), grid=grid)
 
 
@@ -84,7 +84,7 @@ def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
 
 
 def noise(altered: Callable[[Sheet], LatticeDistribution]) -> Make:
-    """The reference with another share of noise."""
+    """Return the reference with another share of noise."""
 
     def make(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         def protocol(users: int) -> BatchProtocol:
@@ -162,7 +162,7 @@ def scale_of_half_the_batch(sheet: Callable[[int], Sheet], grid: int | None) -> 
 
 
 def with_aggregator(make: Callable[[], Aggregator]) -> Make:
-    """The reference with another secure function, built anew for every run."""
+    """Return the reference with another secure function, built anew for every run."""
 
     def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         aggregator = make()
@@ -228,7 +228,7 @@ class LastBatchToo:
 
 
 def around(make: Callable[[], Around]) -> Make:
-    """A mistake around the correct protocol, made anew for every run and equal for all mechanisms."""
+    """Wrap a mistake around the correct protocol, made anew for every run and equal for all mechanisms."""
 
     def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         step = make()

@@ -168,8 +168,9 @@ PROVED_PROGRAMS: tuple[ProvedProgram, ...] = (*SPARSE_VECTORS, *NOISY_MAXIMA, *S
 
 
 def at_eight() -> Iterator[ProvedProgram]:
-    """Each program on eight records (queries, scores, rounds), if bounds other than at its own size are
-    known.
+    """Yield each program on eight records (queries, scores, rounds).
+
+    ``grown`` holds the bounds that differ from the bound at the program's own size.
     """
     grown = {
         "SVT, second answer": "1",

@@ -56,7 +56,7 @@ class Environment(Protocol):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The shape (R, K, d)."""
+        """Return the shape (R, K, d)."""
 
     def play(self, choose: Choose, size: int, rng: np.random.Generator) -> Batch:
         """Play ``size`` rounds with one policy."""

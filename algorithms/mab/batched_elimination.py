@@ -136,7 +136,7 @@ def strategy(
     growth: ExactLike = 2,
     participation: Sequence[bool] | None = None,
 ) -> Strategy:
-    """Algorithm 1 with the protocols given, one for each batch size.
+    """Return Algorithm 1 with the protocols given, one for each batch size.
 
     ``participation[t]`` states whether the user of round t sends a message (default: all do); it is public.
     """

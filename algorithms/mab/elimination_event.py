@@ -194,7 +194,9 @@ def _skellam_bound(variance: float, k: Floats) -> Floats:
 
 
 def _laplace_sum_bound(rate: float, terms: int, k: Floats) -> Floats:
-    """The best θ solves n sinh θ + k cosh θ = k cosh a, a quadratic equation for e^θ."""
+    """Bound the tail at the best θ, which solves n sinh θ + k cosh θ = k cosh a, a quadratic equation for
+    e^θ.
+    """
     root = np.sqrt((k * math.sinh(rate)) ** 2 + float(terms) ** 2)
     theta = np.log1p((2 * k * math.sinh(rate / 2) ** 2 + root - terms) / (k + terms))
     # E exp(θN) = (1 - (sinh(θ/2)/sinh(a/2))²)^{-n}

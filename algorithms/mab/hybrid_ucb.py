@@ -33,7 +33,7 @@ CounterFactory = Callable[[Coins], HybridCounter]
 def strategy(
     *, epsilon: ExactLike, variant: HybridVariant = "repaired", counter: CounterFactory | None = None
 ) -> Strategy:
-    """Algorithm 4 with privacy parameter ``epsilon`` (exact, positive).
+    """Return Algorithm 4 with privacy parameter ``epsilon`` (exact, positive).
 
     ``counter`` makes one counter per arm (by default ``HybridCounter`` with the noise of ``variant``; sites
     ``array`` and ``node-<r>``).

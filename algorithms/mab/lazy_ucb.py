@@ -93,7 +93,7 @@ class Arrays:
 def strategy(
     *, epsilon: ExactLike, memory: Callable[[], Memory] = Tuples, noisy_sum: NoisySum | None = None
 ) -> Strategy:
-    """Algorithm 1 with privacy parameter ``epsilon`` (exact, positive).
+    """Return Algorithm 1 with privacy parameter ``epsilon`` (exact, positive).
 
     ``memory`` makes one memory per arm, ``noisy_sum`` releases a full array's sum (by default
     ``ArraySum(epsilon=epsilon)``, at site ``array``).

@@ -21,7 +21,7 @@ __all__ = ["RESTARTED", "strategy"]
 
 
 def strategy(*, epsilon: ExactLike) -> Strategy:
-    """DP-SE with privacy parameter ``epsilon``, phase after phase."""
+    """Return DP-SE with privacy parameter ``epsilon``, phase after phase."""
 
     def run(coins: Coins, n_arms: int) -> Pulls:
         for i in itertools.count(1):

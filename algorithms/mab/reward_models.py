@@ -84,7 +84,7 @@ class ClippedGaussians(RewardModel):
         return np.asarray(self._draw(rng, self.locations[cell], count)[0])
 
     def _draw(self, rng: np.random.Generator, locations: Any, count: int) -> Floats:
-        """Rewards of shape (M, count) for locations of shape (M, 1), or one number."""
+        """Draw rewards of shape (M, count) for locations of shape (M, 1), or one number."""
         values = rng.standard_normal((np.size(locations), count))
         values *= self.deviation
         values += locations

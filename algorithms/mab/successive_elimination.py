@@ -37,7 +37,7 @@ def radius(epoch: int, n_alive: int, length: int, *, epsilon: float, failure_pro
 def strategy(
     *, epsilon: ExactLike, failure_probability: ExactLike, noisy_sum: NoisySum | None = None
 ) -> Strategy:
-    """DP-SE with ``epsilon`` > 0 and ``failure_probability`` in (0, 1], both exact.
+    """Return DP-SE with ``epsilon`` > 0 and ``failure_probability`` in (0, 1], both exact.
 
     ``noisy_sum`` releases the sum of one arm's pulls of one epoch (by default ``ArraySum(epsilon=epsilon)``,
     at site ``array``).

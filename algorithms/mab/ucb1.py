@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 def strategy() -> Strategy:
-    """UCB1, which uses no randomness. ``Ucb1Policy`` simulates many runs at once."""
+    """Return UCB1, which uses no randomness. ``Ucb1Policy`` simulates many runs at once."""
     return _run
 
 
