@@ -3,7 +3,7 @@
     python -m benchmarks.compare OUT [--quick] [--page PATH]
 
 Each protocol is printed for epsilon 1 and delta 1e-6. The comparison lists its claim, its true cost at that
-delta, and its regret with the printed noise and with the noise that gives exactly (1, 1e-6), on the same
+delta, and its regret with the printed noise and with the noise that really gives (1, 1e-6), on the same
 instances within a family. Writes into the folder ``OUT``:
 
 * ``runs.csv``: a line for each run of each protocol with either noise,

@@ -34,7 +34,11 @@ Row = Mapping[str, Any]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the reports and write the page; the page must have both markers."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.libraries",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument("page", type=Path, metavar="PAGE")
     chosen = parser.parse_args(arguments)
