@@ -1,13 +1,13 @@
-"""Environments: where an algorithm's observations come from.
+"""Environments: the source of an algorithm's observations.
 
-They are not the mechanism: they own their randomness and never see the coins.
+They are not the mechanism: they own their randomness and have no access to the coins.
 
-An environment answers ``pull(arm, count)`` with a *lazy batch*: nothing is drawn until somebody asks,
-``sum()`` is one draw of the sum's distribution, and ``values()`` agrees with a sum already drawn. A stretch
-of 10^9 equal pulls costs one Binomial draw, or nothing if nobody reads it.
+An environment answers ``pull(arm, count)`` with a *lazy batch*: nothing is drawn until it is read. ``sum()``
+is one draw of the sum's distribution, and ``values()`` agrees with a sum already drawn. A stretch of 10^9
+equal pulls costs one Binomial draw, or nothing if nobody reads it.
 
 Simulated: ``BernoulliArms`` (bandit), ``BernoulliVectors`` (full information). Under audit the environment is
-data, an array (T, K) of potential outcomes so that any pull has an answer: ``PotentialOutcomes`` (bandit),
+data, an array (T, K) of potential outcomes, so that every pull has an answer: ``PotentialOutcomes`` (bandit),
 ``RewardVectors`` (full information).
 """
 
@@ -39,17 +39,17 @@ class Batch(Protocol):
 
     @property
     def rounds(self) -> range:
-        """The rounds of the batch, counted from 0."""
+        """Return the rounds of the batch, counted from 0."""
 
     def sum(self) -> Any:
-        """The sum over the batch: a float (bandit), or shape (K,) or (R, K) (full information)."""
+        """Return the sum over the batch: a float (bandit), or shape (K,) or (R, K) (full information)."""
 
     def values(self) -> Any:
-        """One row per round, in order, whose sum is ``sum()``."""
+        """Return one row per round, in order; the rows add up to ``sum()``."""
 
 
 class Environment(Protocol):
-    """``n_arms`` arms for ``horizon`` rounds. ``pull`` moves time on by ``count`` rounds."""
+    """``n_arms`` arms for ``horizon`` rounds. ``pull`` advances time by ``count`` rounds."""
 
     @property
     def n_arms(self) -> int: ...
@@ -61,18 +61,13 @@ class Environment(Protocol):
 
 
 class Clock:
-    """Base of environments: counts rounds, refuses arms that are not there and pulls that the horizon does
-    not hold."""
+    """Base of environments: counts rounds, and rejects arms out of range and pulls beyond the horizon."""
 
     def __init__(self, n_arms: int, horizon: int) -> None:
         if n_arms < 1:
-            raise InvalidParameterError(
-                f"an environment must have at least one arm, got {n_arms}; pass the arms' means or rewards."
-            )
+            raise InvalidParameterError(f"an environment must have at least one arm, got {n_arms}.")
         if horizon < 1:
-            raise InvalidParameterError(
-                f"horizon must be 1 or more, got {horizon}; pass the number of rounds."
-            )
+            raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}.")
         self.n_arms, self.horizon = n_arms, horizon
         self._arms = range(n_arms)
         self.rounds_played = 0
@@ -89,26 +84,20 @@ class Clock:
 
     def _check_arm(self, arm: int) -> None:
         if arm not in self._arms:
-            raise InvalidParameterError(
-                f"arm must be in 0..{self.n_arms - 1}, got {arm}; pull an arm of this environment."
-            )
+            raise InvalidParameterError(f"arm must be in 0..{self.n_arms - 1}, got {arm}.")
 
 
 def _checked_means(means: Sequence[float]) -> Floats:
     array = np.array(means, dtype=np.float64)
     if array.ndim != 1 or not np.all((array >= 0) & (array <= 1)):
-        raise InvalidParameterError(
-            f"means must be a list of numbers in [0, 1], got {means!r}; they are Bernoulli means."
-        )
+        raise InvalidParameterError(f"means must be a list of numbers in [0, 1], got {means!r}.")
     return array
 
 
 def _checked_rewards(rewards: NDArray[Any]) -> Floats:
     array = np.array(rewards, dtype=np.float64)
     if array.ndim != 2 or not np.all((array >= 0) & (array <= 1)):
-        raise InvalidParameterError(
-            f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}; pass one row per round."
-        )
+        raise InvalidParameterError(f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}.")
     return array
 
 
@@ -137,7 +126,7 @@ class _DrawnBatch:
 
 
 class BernoulliArms(Clock):
-    """Independent Bernoulli arms under bandit feedback. ``rng`` is the environment's own."""
+    """Independent Bernoulli arms under bandit feedback. ``rng`` belongs to the environment."""
 
     def __init__(self, means: Sequence[float], rng: np.random.Generator, *, horizon: int) -> None:
         self.means = _checked_means(means)
@@ -175,9 +164,9 @@ class _GivenRewards(_GivenBatch):
 
 
 class PotentialOutcomes(Clock):
-    """Given rewards (T, K) in [0, 1] under bandit feedback: round t of arm j pays ``rewards[t, j]``.
+    """Given rewards (T, K) in [0, 1] under bandit feedback: round t of arm j gives ``rewards[t, j]``.
 
-    Sums are exact if the rewards are dyadic with few bits, which audit data are.
+    Sums are exact if the rewards are dyadic with few bits, as audit data are.
     """
 
     def __init__(self, rewards: NDArray[Any]) -> None:
@@ -191,14 +180,14 @@ class PotentialOutcomes(Clock):
 
 
 class RewardVectors(Clock):
-    """Given reward vectors (T, K) in [0, 1]: whatever is played, the whole vector is seen."""
+    """Given reward vectors (T, K) in [0, 1]: the whole vector is seen, whatever arm is played."""
 
     def __init__(self, rewards: NDArray[Any]) -> None:
         self._rewards = _checked_rewards(rewards)
         super().__init__(self._rewards.shape[1], self._rewards.shape[0])
 
     def epoch(self, count: int) -> _GivenBatch:
-        """The next ``count`` reward vectors; ``sum()`` has shape (K,)."""
+        """Return the next ``count`` reward vectors; ``sum()`` has shape (K,)."""
         rounds = self._advance(count)
         return _GivenBatch(rounds, self._rewards[rounds.start : rounds.stop])
 
@@ -226,7 +215,7 @@ class _DrawnVectors:
         return self._sum
 
     def values(self) -> Floats:
-        """Shape (count, K), or (count, R, K)."""
+        """Return shape (count, K), or (count, R, K)."""
         if self._values is None:
             total = self.sum()
             ranks = self._rng.random((len(self.rounds), *total.shape)).argsort(axis=0).argsort(axis=0)
@@ -245,7 +234,7 @@ class BernoulliVectors(Clock):
         self._rng, self._replicates = rng, replicates
 
     def epoch(self, count: int) -> _DrawnVectors:
-        """The next ``count`` reward vectors; ``sum()`` has shape (K,), or (R, K)."""
+        """Return the next ``count`` reward vectors; ``sum()`` has shape (K,), or (R, K)."""
         return _DrawnVectors(self._advance(count), self.means, self._rng, self._replicates)
 
     def pull(self, arm: Any, count: int) -> _DrawnVectors:

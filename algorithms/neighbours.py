@@ -1,4 +1,6 @@
-"""Neighbouring tables of rewards (T, K): one user's rewards, those of one round, go from all 0 to all 1."""
+"""Neighbouring tables of rewards (T, K): the rewards of one user, who owns one round, change from all 0 to
+all 1.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ def reward_pairs(
     backgrounds: Mapping[str, Sequence[float]],
     words: str = "user {user} from 0 to 1",
 ) -> list[Neighbours]:
-    """A pair for each of ``rounds`` (from 0) on each background, by its name: a reward for every arm, the
-    same in all other rounds. ``words`` says what changes, with the round as ``{round}`` or, counted from 1,
-    as ``{user}``."""
+    """Return a pair for each of ``rounds`` (from 0) on each background, by its name.
+
+    A background is a reward for every arm, the same in all other rounds. ``words`` describes the change, with
+    the round as ``{round}`` or, counted from 1, as ``{user}``.
+    """
     found = []
     for name, rewards in backgrounds.items():
         data = np.tile(np.array(rewards, dtype=float), (horizon, 1))

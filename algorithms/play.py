@@ -1,12 +1,12 @@
-"""Playing an algorithm against an environment, and showing its decisions.
+"""Play an algorithm against an environment, and release its decisions.
 
 An algorithm is a *strategy*: a generator that yields ``(arm, count)`` and is sent the batch of those pulls.
-It knows no horizon: the player cuts the last run where the environment ends and does not resume the
+It knows no horizon: the player cuts the last run at the end of the environment and does not resume the
 generator, so that a shorter horizon gives a prefix. Nothing is released for a block that the horizon cuts,
-nor for one that it just completes.
+nor for a block that it just completes.
 
 The adversary sees one arm per round, hence no difference between a run of 5 pulls and runs of 2 and 3. The
-player therefore shows *maximal* runs of equal arms: ``coins.reveal((arm, count), site="pull", to=PUBLIC)``
+player therefore releases *maximal* runs of equal arms: ``coins.reveal((arm, count), site="pull", to=PUBLIC)``
 when the arm changes and at the end.
 """
 
@@ -38,7 +38,7 @@ def play(strategy: Strategy, coins: Coins, environment: Environment) -> Decision
     """Run ``strategy(coins, n_arms)`` until the environment's horizon and return its decisions.
 
     Raises ``MechanismError`` if the strategy stops before the horizon, ``InvalidParameterError`` if it pulls
-    what is not there.
+    an arm or count out of range.
     """
     journal = _Journal(coins) if coins.replicates is None else _ReplicatesJournal(coins)
     left = environment.horizon
@@ -55,14 +55,14 @@ def play(strategy: Strategy, coins: Coins, environment: Environment) -> Decision
             arm, count = pulls.send(batch)
     except StopIteration as stop:
         raise MechanismError(
-            f"a strategy must play until the horizon, got an end with {left} rounds left; let it loop."
+            f"a strategy must play until the horizon, got an end with {left} rounds left."
         ) from stop
     finally:
         pulls.close()
 
 
 class _Journal:
-    """Merges consecutive runs of one arm and shows each maximal run once."""
+    """Merges consecutive runs of one arm and releases each maximal run once."""
 
     def __init__(self, coins: Coins) -> None:
         self._coins = coins
@@ -87,14 +87,18 @@ class _Journal:
 
 
 class _ReplicatesJournal(_Journal):
-    """The replicates' arms change at different times: there is no run to merge."""
+    """Release each run at once: the replicates' arms change at different times, so there is no run to
+    merge.
+    """
 
     def note(self, arm: Any, count: int) -> None:
         self._show((arm, count))
 
 
 def bandit_program(strategy: Strategy) -> Program:
-    """The audit's program: ``data`` is an array (T, K) of potential outcomes, the result the decisions."""
+    """Run the audit's program: ``data`` is an array (T, K) of potential outcomes, the result the
+    decisions.
+    """
 
     def program(coins: Coins, data: NDArray[Any]) -> Decisions:
         return play(strategy, coins, PotentialOutcomes(data))
@@ -103,7 +107,7 @@ def bandit_program(strategy: Strategy) -> Program:
 
 
 def full_information_program(strategy: Strategy) -> Program:
-    """The audit's program: ``data`` is an array (T, K) of reward vectors, the result the decisions."""
+    """Run the audit's program: ``data`` is an array (T, K) of reward vectors, the result the decisions."""
 
     def program(coins: Coins, data: NDArray[Any]) -> Decisions:
         return play(strategy, coins, RewardVectors(data))

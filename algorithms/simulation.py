@@ -1,9 +1,9 @@
 """The regret engine: many seeded runs of an algorithm on Bernoulli arms, at a grid of rounds.
 
-Three engines, one distribution: ``runs`` (a run after the other, for strategies whose requests are long),
-``replicates`` (all runs as one array, for public schedules), ``rounds`` (all runs as one array, for a
-``Policy`` that decides anew in every round: a round costs the same whatever happens, and a table of
-experiments, each run with its own means and epsilon, is one call).
+Three engines have one distribution. ``runs`` plays a run after the other, for strategies whose requests are
+long. ``replicates`` plays all runs as one array, for public schedules. ``rounds`` plays all runs as one
+array, for a ``Policy`` that decides anew in every round: a round costs the same in every case, and a table of
+experiments, each run with its means and epsilon, is one call.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _CHUNK = 512
 
 
 class Draws(Protocol):
-    """Where a policy's randomness comes from: unit Laplace variables, and the environment's uniforms."""
+    """The source of a policy's randomness: unit Laplace variables, and the environment's uniforms."""
 
     def uniforms(self) -> Floats:
-        """One uniform on [0, 1) per run."""
+        """Draw one uniform on [0, 1) per run."""
 
     def laplaces(self) -> Floats:
-        """One unit Laplace variable per run."""
+        """Draw one unit Laplace variable per run."""
 
     def more_laplaces(self, count: int) -> Floats:
-        """``count`` further unit Laplace variables, for the runs that close an array."""
+        """Draw ``count`` further unit Laplace variables, for the runs that close an array."""
 
 
 class GeneratorDraws:
@@ -78,10 +78,10 @@ class Policy(Protocol):
     """The state of all runs. Cells are flat positions, run * K + arm."""
 
     def indices(self, t: int) -> Floats:
-        """Shape (runs, K); the buffer is the policy's own."""
+        """Return the indices, shape (runs, K); the buffer is the policy's."""
 
     def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
-        """One pull per run: ``cells[i]`` is run i's."""
+        """Update with one pull per run: ``cells[i]`` is run i's."""
 
 
 #: Makes a strategy: ``factory(epsilon, horizon)``. Anytime algorithms ignore the horizon.
@@ -102,7 +102,7 @@ def _uncut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm as the engine knows it. The engine ``rounds`` needs a ``policy``."""
+    """An algorithm for the engine. The engine ``rounds`` needs a ``policy``."""
 
     name: str
     _: KW_ONLY
@@ -143,12 +143,13 @@ def simulate_many(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> list[RegretRuns]:
-    """One ``RegretRuns`` per pair ``instances[i]``, ``epsilons[i]``; ``rounds`` takes them all at once."""
+    """Return one ``RegretRuns`` per pair ``instances[i]``, ``epsilons[i]``; ``rounds`` takes all pairs at
+    once.
+    """
     if len(instances) != len(epsilons) or not instances or runs < 1:
         raise InvalidParameterError(
             f"instances and epsilons must pair up and runs be 1 or more, got {len(instances)}, "
-            f"{len(epsilons)} and {runs}; "
-            f"repeat the instance for every epsilon."
+            f"{len(epsilons)} and {runs}."
         )
     exact_epsilons = [positive(epsilon, name="epsilon") for epsilon in epsilons]
     grid = checked_grid(horizon, checkpoints)
@@ -210,13 +211,9 @@ def _by_rounds(
     seed: np.random.SeedSequence,
 ) -> list[RegretRuns]:
     if algorithm.policy is None:
-        raise InvalidParameterError(
-            f"the engine 'rounds' needs a policy, {algorithm.name} has none; use the engine 'runs'."
-        )
+        raise InvalidParameterError(f"the engine 'rounds' needs a policy, {algorithm.name} has none.")
     if len({len(means) for means in instances}) != 1:
-        raise InvalidParameterError(
-            "instances of one call must have equally many arms; simulate them one by one."
-        )
+        raise InvalidParameterError("instances of one call must have equally many arms.")
     means = np.repeat(np.asarray(instances, dtype=np.float64), runs, axis=0)
     budgets = np.repeat([float(exact(epsilon)) for epsilon in epsilons], runs)
     rewards, noise = map(np.random.default_rng, seed.spawn(2))

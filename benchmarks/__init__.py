@@ -1,1 +1,1 @@
-"""Benchmarks: each simulator beside the plain per-round loop, measured in one run."""
+"""Benchmarks: each simulator and the plain per-round loop, measured in one run."""

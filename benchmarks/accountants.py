@@ -1,13 +1,13 @@
-"""Certified composition beside dp-accounting: ``python -m benchmarks.accountants``.
+"""Compare certified composition with dp-accounting: ``python -m benchmarks.accountants``.
 
-For Gaussian, Laplace, discrete Laplace and Skellam noise, k = 1, 64 and 1024 steps, and delta from 1e-3 to
-1e-14, both sides are asked for epsilon in one run, on the same grid. Each value stands beside the truth, with
-its ratio to it, and is flagged if it is below. The truth is exact where there is a closed form (Gaussian;
-discrete Laplace; one step of Laplace and Skellam); elsewhere it is bracketed by a certified lower and a
-certified upper distribution on a finer grid, and only a value below the lower end is flagged.
+The cases are Gaussian, Laplace, discrete Laplace and Skellam noise, k = 1, 64 and 1024 steps, and delta from
+1e-3 to 1e-14. Both sides compute epsilon in one run, on the same grid. Each value is printed with its ratio
+to the true value, and is flagged if it is below. The true value is exact if there is a closed form (Gaussian;
+discrete Laplace; one step of Laplace and Skellam). Otherwise a certified lower and a certified upper
+distribution on a finer grid bracket it, and only a value below the lower end is flagged.
 
 dp-accounting is optional (``pip install dpaudit[interop]``); without it only the certified side is printed.
-The noise is scaled so that all cases have total epsilon of a few units.
+The noise is scaled so that all cases have a total epsilon of a few units.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 DELTAS = (3, 6, 8, 10, 12, 13, 14)
 STEPS = (1, 64, 1024)
 
-#: The truth is bracketed on a grid finer by this factor.
+#: The true value is bracketed on a grid finer by this factor.
 FINER = 4
 
 SHIFT = 10  # sensitivity of the integer query of the Skellam case
@@ -48,9 +48,10 @@ Curve = Callable[[Fraction], Fraction]
 
 @dataclass(frozen=True)
 class Case:
-    """One mechanism at k steps: the certified distribution of a step, dp-accounting's distributions of a step
-    by name, the
-    exact delta of all steps where it is known (``None`` where it is not), and a lower distribution of a step.
+    """One mechanism at k steps.
+
+    It holds the certified distribution of a step, dp-accounting's distributions of a step by name, the exact
+    delta of all steps if it is known (otherwise ``None``), and a lower distribution of a step.
     """
 
     name: str
@@ -78,7 +79,7 @@ def _skellam_masses(variance: float) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _skellam_by_masses(pld: Any, k: int, step: float) -> Any:
-    """The public entry point for two probability mass functions: each loss is rounded up."""
+    """Use the public entry point for two probability mass functions: each loss is rounded up."""
     x, mass = _skellam_masses(_skellam_variance(k))
     lower = dict(zip(x.tolist(), np.log(mass).tolist(), strict=True))
     upper = {point + SHIFT: log for point, log in lower.items()}
@@ -100,7 +101,7 @@ def _skellam_by_dots(pld: Any, k: int, step: float) -> Any:
 
 
 def _lattice_delta(k: int, epsilon: Fraction) -> Fraction:
-    """Discrete Laplace of scale sqrt(k) and sensitivity 1, k-fold: it is randomised response of 1/sqrt(k).
+    """Return discrete Laplace of scale sqrt(k) and sensitivity 1, k-fold: randomised response of 1/sqrt(k).
 
     delta = sum over j of C(k, j) (e^((k - j)/s) - e^(epsilon + j/s))_+ / (1 + e^(1/s))^k.
     """
@@ -118,7 +119,7 @@ def _lattice_delta(k: int, epsilon: Fraction) -> Fraction:
 
 
 def _one_laplace(k: int, epsilon: Fraction) -> Fraction | None:
-    """One step at ratio 1: delta = 1 - exp((epsilon - 1)/2) below 1."""
+    """Return one step at ratio 1: delta = 1 - exp((epsilon - 1)/2) below 1."""
     if k > 1:
         return None
     return lower_exact(enclose(lambda: 1 - ball((epsilon - 1) / 2).exp())) if epsilon < 1 else Fraction(0)
@@ -173,8 +174,8 @@ CASES = [
 
 
 def smallest_epsilon(delta_at: Curve, delta: Fraction, *, high: Fraction) -> Fraction:
-    """The smallest epsilon in [0, ``high``] with ``delta_at(epsilon) <= delta``, from above to 2^-40 of
-    ``high``.
+    """Return the smallest epsilon in [0, ``high``] with ``delta_at(epsilon) <= delta``, from above to
+    2^-40 of ``high``.
     """
     low = Fraction(0)
     if delta_at(low) <= delta:
@@ -197,20 +198,20 @@ def _certified(case: Case, k: int, grid: Grid) -> tuple[list[Fraction], float]:
 
 
 def truth(case: Case, k: int, step: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """For each delta a lower and an upper bound on the true epsilon; they agree where it is known."""
+    """Return for each delta a lower and an upper bound on the true epsilon; they agree if it is known."""
     if case.exact(k, Fraction(0)) is not None:
         return [(value, value) for value in _epsilons(lambda e: case.exact(k, e) or Fraction(0))]
     if case.lower is None:
         return [(Fraction(0), Fraction(40))] * len(DELTAS)
     fine = step / FINER
     below = power(case.lower(k, Grid(step=fine, upper=False)), k)
-    margin = Fraction(40, 2**40)  # the search ends that far above the distribution's own epsilon
+    margin = Fraction(40, 2**40)  # the search ends that far above the distribution's epsilon
     lower = [max(value - margin, Fraction(0)) for value in _epsilons(lambda e: lower_exact(below.delta(e)))]
     return list(zip(lower, _certified(case, k, Grid(step=fine))[0], strict=True))
 
 
 def _others(case: Case, k: int, step: float) -> dict[str, tuple[list[float], float]]:
-    """dp-accounting's values and seconds for each of its ways to state the mechanism."""
+    """Return dp-accounting's values and seconds for each of its ways to state the mechanism."""
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld
     except ImportError:
@@ -230,11 +231,10 @@ def _report(case: Case, k: int, step: Fraction) -> str:
     times = "".join(f", {name} {spent:.2f} s (x{seconds / spent:.0f})" for name, (_, spent) in theirs.items())
     lines = [f"{case.name}, k = {k}, grid {float(step):g}: certified {seconds:.2f} s{times}"]
     for i, (n, (low, high)) in enumerate(zip(DELTAS, truth(case, k, step), strict=True)):
-        line = (
-            f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {_beside(float(ours[i]), low, high)}"
-        )
+        certified = _with_ratio(float(ours[i]), low, high)
+        line = f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {certified}"
         for name, (values, _) in theirs.items():
-            line += f"  {name} {_beside(values[i], low, high)}"
+            line += f"  {name} {_with_ratio(values[i], low, high)}"
         lines.append(line)
     return "\n".join(lines)
 
@@ -243,16 +243,19 @@ def _interval(low: Fraction, high: Fraction) -> str:
     return f"{float(low):.6f}" if low == high else f"[{float(low):.6f}, {float(high):.6f}]"
 
 
-def _beside(value: float, low: Fraction, high: Fraction) -> str:
-    """A value with its ratio to the upper end of the truth, flagged if it is below the lower end."""
+def _with_ratio(value: float, low: Fraction, high: Fraction) -> str:
+    """Format a value with its ratio to the upper end of the true value, flagged if it is below the lower
+    end.
+    """
     ratio = f"{value:.6f} (x{value / float(high):.6f})" if high else f"{value:.6f}"
     gap = value - float(low)
     return ratio + (f" BELOW THE TRUTH by {-gap:.1e}" if gap < -1e-9 else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the comparison for every case; ``--grid`` sets the step of losses, ``--only`` picks
-    mechanisms, ``--steps`` the numbers of steps.
+    """Print the comparison for every case.
+
+    ``--grid`` sets the step of losses, ``--only`` selects mechanisms, ``--steps`` the numbers of steps.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accountants", description=main.__doc__)
     parser.add_argument(

@@ -1,16 +1,17 @@
-"""Five papers' protocols at equal true privacy: ``python -m benchmarks.compare OUT [--quick] [--page PATH]``.
+"""Compare five papers' protocols at equal true privacy.
 
-For each protocol printed for epsilon 1 and delta 1e-6: what it claims, what it really costs at that delta,
-and its regret with the printed noise and with the noise that really gives (1, 1e-6), on the same instances
-within a family.
-Writes into the folder ``OUT``:
+    python -m benchmarks.compare OUT [--quick] [--page PATH]
+
+Each protocol is printed for epsilon 1 and delta 1e-6. The comparison lists its claim, its true cost at that
+delta, and its regret with the printed noise and with the noise that really gives (1, 1e-6), on the same
+instances within a family. Writes into the folder ``OUT``:
 
 * ``runs.csv``: a line for each run of each protocol with either noise,
 * ``lines.csv``: a line for each protocol, the numbers of the tables,
 * ``compare.md``: the tables, and ``compare.html`` with the figures, which needs nothing else.
 
-All costs are computed first; then each protocol is played, the files are written anew after each one, and
-standard error has a line for each step.
+All costs are computed first. Then each protocol is played. The files are written anew after each protocol,
+and standard error has a line for each step.
 
 ``--page`` also puts the tables between the markers of that Markdown page (docs/compare.md). ``--quick`` plays
 short horizons in few runs: about two minutes, most of them for the costs.
@@ -69,7 +70,7 @@ class Sizes:
 
     @property
     def linear(self) -> Instance:
-        """Batches of 1024, or a sixteenth of a shorter horizon."""
+        """Return the linear family with batches of 1024, or a sixteenth of a shorter horizon."""
         horizon = 2**self.linear_exponent
         return Instance(horizon=horizon, large=min(1024, horizon // 16))
 
@@ -81,7 +82,7 @@ class Sizes:
 FULL = Sizes(arms_exponent=16, linear_exponent=15, sums_exponent=10, glm_horizon=2000, runs=20)
 QUICK = Sizes(arms_exponent=10, linear_exponent=10, sums_exponent=8, glm_horizon=100, runs=2)
 
-#: Of a table: after the protocol's name.
+#: Columns of a table after the protocol's name.
 COLUMNS = (
     "who sees the data",
     "claimed",
@@ -93,7 +94,7 @@ COLUMNS = (
 
 
 def protocols_of(sizes: Sizes) -> dict[str, list[Protocol]]:
-    """The protocols of each family: caption of its table -> lines."""
+    """Return the protocols of each family: caption of its table -> lines."""
     at, glm = sizes.linear, sizes.glm
     return {
         f"Multi-armed bandits: Bernoulli arms with means 3/4, 5/8, ..., 1/4, T = {2**sizes.arms_exponent}": (
@@ -119,7 +120,7 @@ def protocols_of(sizes: Sizes) -> dict[str, list[Protocol]]:
 
 
 def tables(found: dict[str, list[Line]]) -> str:
-    """One Markdown table a family."""
+    """Return one Markdown table per family."""
     parts = []
     for caption, lines in found.items():
         parts += [f"**{escape(caption)}**", "", _row(("protocol", *COLUMNS)), _row(("---",) * 7)]
@@ -128,7 +129,7 @@ def tables(found: dict[str, list[Line]]) -> str:
 
 
 def cells(line: Line) -> tuple[str, ...]:
-    """The cells of a protocol's line."""
+    """Return the cells of a protocol's line."""
     what = line.protocol
     texts = (
         f"{what.name} ({what.paper})",
@@ -154,7 +155,7 @@ def _score(score: Scores | None) -> str:
 
 
 def run_frame(found: dict[str, list[Line]]) -> pandas.DataFrame:
-    """A line for each run."""
+    """Write a line for each run."""
     rows = []
     for line in (line for lines in found.values() for line in lines):
         for noise, score in (("printed", line.printed), ("equal privacy", line.equal)):
@@ -165,7 +166,7 @@ def run_frame(found: dict[str, list[Line]]) -> pandas.DataFrame:
 
 
 def line_frame(found: dict[str, list[Line]]) -> pandas.DataFrame:
-    """A line for each protocol."""
+    """Write a line for each protocol."""
     rows = []
     for line in (line for lines in found.values() for line in lines):
         what, cost, row = line.protocol, line.cost, {}
@@ -178,7 +179,7 @@ def line_frame(found: dict[str, list[Line]]) -> pandas.DataFrame:
 
 
 def figures(found: dict[str, list[Line]]) -> list[Plot]:
-    """Bars of each family with the standard errors: at equal true privacy, and the baselines."""
+    """Plot bars of each family with the standard errors: at equal true privacy, and the baselines."""
     plots = []
     for caption, lines in found.items():
         shown = [(line.protocol.name, line.equal if line.protocol.claim else line.printed) for line in lines]
@@ -208,7 +209,7 @@ def _page(found: dict[str, list[Line]]) -> str:
 
 
 def write(out: Path, found: dict[str, list[Line]]) -> None:
-    """All files into the folder ``out``."""
+    """Write all files into the folder ``out``."""
     out.mkdir(parents=True, exist_ok=True)
     run_frame(found).to_csv(out / "runs.csv", index=False)
     line_frame(found).to_csv(out / "lines.csv", index=False)
@@ -221,12 +222,15 @@ def compared(
     *,
     runs: int,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None,
     made: Callable[[dict[str, list[Line]]], None] = lambda found: None,
 ) -> dict[str, list[Line]]:
-    """Everything computed: caption -> lines. All costs come first, so that an error in one is met before
-    anything is played. ``tell`` gets a line of text for each protocol's cost and for its runs, ``made`` all
-    lines so far: after the costs, and after each protocol's runs."""
+    """Compute everything: caption -> lines.
+
+    All costs come first, so that an error in one is found before anything is played. ``progress`` gets a
+    line of text for each protocol's cost and for its runs. ``made`` gets all lines so far, after the costs
+    and after each protocol's runs.
+    """
     count, place = sum(map(len, groups.values())), 0
     found: dict[str, list[Line]] = {caption: [] for caption in groups}
     for caption, group in groups.items():
@@ -235,14 +239,14 @@ def compared(
             line, seconds = _timed(partial(costed, protocol))
             found[caption].append(line)
             shown = "not private" if line.cost is None else f"true ε {line.cost}"
-            tell(f"cost {place}/{count}  {protocol.name}: {shown}  {seconds:.1f} s")
+            progress(f"cost {place}/{count}  {protocol.name}: {shown}  {seconds:.1f} s")
     made(found)
     place = 0
     for lines in found.values():
         for i, line in enumerate(lines):
             place += 1
             lines[i], seconds = _timed(partial(played, line, runs=runs, seed=seed))
-            tell(f"runs {place}/{count}  {line.protocol.name}  {seconds:.1f} s")
+            progress(f"runs {place}/{count}  {line.protocol.name}  {seconds:.1f} s")
             made(found)
     return found
 
@@ -252,7 +256,7 @@ def _timed(work: Callable[[], Line]) -> tuple[Line, float]:
     return work(), time.monotonic() - began
 
 
-def _tell(text: str) -> None:
+def _progress(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -262,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("out", type=Path, help="folder to write into; made if it is not there")
+    parser.add_argument("out", type=Path, help="output folder (created if missing)")
     parser.add_argument("--quick", action="store_true", help="short horizons, few runs: about two minutes")
     parser.add_argument("--page", type=Path, help="Markdown page whose tables are renewed")
     parser.add_argument("--runs", type=count)
@@ -273,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         protocols_of(sizes),
         runs=options.runs or sizes.runs,
         seed=options.seed,
-        tell=_tell,
+        progress=_progress,
         made=partial(write, options.out),
     )
     if options.page is not None:

@@ -1,8 +1,8 @@
-"""Multi-armed bandits and full information for ``benchmarks.compare``: Hu, Huang and Mehta; Chowdhury and
-Zhou (ICLR 2023).
+"""Multi-armed bandits and full information for ``benchmarks.compare``.
 
-Five Bernoulli arms with means 3/4, 5/8, ..., 1/4, in a random order in each run, so that no protocol gains by
-the order. Failure probabilities are 1/T.
+The protocols are by Hu, Huang and Mehta, and by Chowdhury and Zhou (ICLR 2023). Five Bernoulli arms have
+means 3/4, 5/8, ..., 1/4, in a random order in each run, so that no protocol gains by the order. Failure
+probabilities are 1/T.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _instances(runs: int, seeds: Seeds) -> Floats:
 
 
 def _played(name: str, horizon: int, epsilon: Fraction, runs: int, seeds: Seeds) -> Floats:
-    """An algorithm of ``VARIANTS``, one run on each of ``runs`` instances."""
+    """Play an algorithm of ``VARIANTS``, one run on each of ``runs`` instances."""
     means = _instances(runs, seeds).tolist()
     epsilons = [epsilon] * runs
     settings = {"epsilons": epsilons, "horizon": horizon, "runs": 1, "seed": seeds.own}
@@ -69,7 +69,7 @@ def _played(name: str, horizon: int, epsilon: Fraction, runs: int, seeds: Seeds)
 
 
 def _eliminated(name: str, horizon: int, epsilon: Callable[[], Fraction], runs: int, seeds: Seeds) -> Floats:
-    """A competitor of Chowdhury and Zhou's on the same instances."""
+    """Play a competitor of Chowdhury and Zhou's on the same instances."""
     competitor = Competitor(name, SCALE if "rdp" in name or name == "dist_cdp_se" else 1, GROWTH)
     found = simulated_elimination(
         competitor,
@@ -83,7 +83,7 @@ def _eliminated(name: str, horizon: int, epsilon: Callable[[], Fraction], runs: 
 
 
 def arm_protocols(horizon: int) -> list[Protocol]:
-    """All protocols for multi-armed bandits, the baseline first."""
+    """Return all protocols for multi-armed bandits, the baseline first."""
     return [
         Protocol(
             family=ARMS,
@@ -109,7 +109,7 @@ def _central_protocols(horizon: int) -> list[Protocol]:
 
 
 def vector_protocols(horizon: int) -> list[Protocol]:
-    """Prediction with all rewards seen: the baseline and FTNL."""
+    """Return the protocols for prediction with all rewards seen: the baseline and FTNL."""
     baseline = Protocol(
         family=VECTORS,
         name="Follow-The-Leader",
@@ -122,7 +122,7 @@ def vector_protocols(horizon: int) -> list[Protocol]:
 
 
 def _pure(family: str, printed: str, title: str, row: str, equal: str, *, horizon: int) -> Protocol:
-    """A protocol of Hu, Huang and Mehta whose variant ``equal`` really has the claimed epsilon."""
+    """Build a protocol of Hu, Huang and Mehta whose variant ``equal`` really has the claimed epsilon."""
     return Protocol(
         family=family,
         name=title,
@@ -164,7 +164,7 @@ def _distributed_protocols(horizon: int) -> list[Protocol]:
 
 
 def _concentrated(name: str, horizon: int) -> Protocol:
-    """A variant with a Rényi or concentrated claim, held to (ε, δ)."""
+    """Build a variant with a Rényi or concentrated claim, compared at (ε, δ)."""
     words = {"dist_rdp_se": "(α, ε(α))-RDP at ε = 1", "dist_cdp_se": "1/2-zCDP and a little more"}[name]
 
     def play(at: Callable[[], Fraction]) -> Play:
@@ -184,7 +184,7 @@ def _concentrated(name: str, horizon: int) -> Protocol:
 
 
 def _lengths(horizon: int) -> list[int]:
-    """Lengths of batches up to ``horizon``."""
+    """Return the lengths of batches up to ``horizon``."""
     lengths, batch = [], 1
     while (length := batch_length(batch, growth=GROWTH)) <= horizon:
         lengths.append(length)
@@ -193,30 +193,35 @@ def _lengths(horizon: int) -> list[int]:
 
 
 def _concentrated_cost(epsilon: Fraction, terms: int) -> float:
-    """ρ + 2 sqrt(ρ log(1/δ)) (Bun and Steinke 2016, Proposition 1.3), ρ = ε²/2 + ξ, which is verified for
-    batches of at most ``terms`` users (CZ23-L4/repaired); rounded up."""
+    """Return ρ + 2 sqrt(ρ log(1/δ)) (Bun and Steinke 2016, Proposition 1.3), ρ = ε²/2 + ξ, rounded up.
+
+    ρ is verified for batches of at most ``terms`` users (CZ23-L4/repaired).
+    """
     rho = ball(epsilon**2 / 2) + xi(Fraction(SCALE**2), terms)
     return float(upper_short(rho + 2 * (rho * ln(1 / DELTA)).sqrt()))
 
 
 @lru_cache(maxsize=64)
 def batch_cost(name: str, epsilon: Fraction, horizon: int) -> float:
-    """What the costliest batch up to ``horizon`` costs at delta 1e-6, certified: users are in one batch each,
-    so that it is the cost of all of them together.
+    """Return the certified cost at delta 1e-6 of the most expensive batch up to ``horizon``.
 
-    Skellam noise by its exact distribution, sums of discrete Gaussians by their zCDP.
+    Each user is in one batch, so this is the cost of all batches. Skellam noise is composed by its exact
+    distribution, sums of discrete Gaussians by their zCDP.
     """
     if name == "dist_cdp_se":
         return _concentrated_cost(epsilon, horizon)
     if name != "dist_rdp_se":
-        raise InvalidParameterError(f"name must be dist_rdp_se or dist_cdp_se, got {name!r}; choose one.")
+        raise InvalidParameterError(f"name must be dist_rdp_se or dist_cdp_se, got {name!r}.")
     chosen = Competitor(name, SCALE).variant(epsilon=epsilon, failure_prob=Fraction(1, horizon))
     return max(_skellam_cost(chosen.sheet(n)) for n in _lengths(horizon))
 
 
 def _both_bounds(name: str, horizon: int) -> Cost:
-    """The certified cost, and from below the exact distribution of the sum of the longest batch: at 99.5 % of
-    it delta is larger, or no lower bound is stated."""
+    """Return the certified cost and a lower bound from the exact distribution of the sum of the longest
+    batch.
+
+    The lower bound is stated if delta is larger at 99.5 % of the cost, otherwise there is none.
+    """
     high = batch_cost(name, EPSILON, horizon)
     if name != "dist_rdp_se":
         return Cost(0.0, high)
@@ -237,7 +242,7 @@ def _skellam_cost(sheet: Sheet) -> float:
 
 @lru_cache(maxsize=8)
 def equal_parameter(name: str, horizon: int) -> Fraction:
-    """The largest printed epsilon, to 1/100, whose noise really is (1, 1e-6)-DP in every batch."""
+    """Return the largest printed epsilon, to 1/100, whose noise really is (1, 1e-6)-DP in every batch."""
     low, high = 0, 100
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,5 +1,7 @@
-"""Concurrent shufflers for ``benchmarks.compare``: Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023), sums
-of bits and linear bandits."""
+"""Concurrent shufflers for ``benchmarks.compare``: sums of bits and linear bandits.
+
+Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ SUMS, TKMS23 = "continual sums of bits", "Tenenbaum et al. 2023"
 
 
 def sum_protocols(exponent: int) -> list[Protocol]:
-    """Algorithms 2 and 3 with calibrated bits for 2^``exponent`` users."""
+    """Return Algorithms 2 and 3 with calibrated bits for 2^``exponent`` users."""
     trees = {f"Algorithm 3, k = {k}": build_tree(horizon=2**exponent, n_shufflers=k) for k in (1, 2, 3)}
     trees["Algorithm 2, k = log n - 1"] = binary_tree(2**exponent)
     return [_sum_protocol(name, tree) for name, tree in trees.items()]
@@ -76,7 +78,7 @@ def _counter(tree: Tree, epsilon: Fraction) -> ConcurrentSum:
 
 @cache
 def _budget(tree: Tree) -> Fraction:
-    """The largest epsilon, to 1/50, whose equal shares really compose to (1, 1e-6)."""
+    """Return the largest epsilon, to 1/50, whose equal shares really compose to (1, 1e-6)."""
     claim = stated(EPSILON, DELTA)
     low, high = 50, 500
     while high - low > 1:
@@ -92,36 +94,36 @@ def _budget(tree: Tree) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Sheets:
-    """Algorithm 4 over a tree: the parameters of a node by height, for vector and matrix together."""
+    """Algorithm 4 over a tree: the parameters of a node by height, for vector and matrix jointly."""
 
     tree: Tree
     sheets: tuple[VectorSheet, ...]
 
     def proof(self) -> Proof:
-        """All nodes above one user."""
+        """Return all nodes above one user."""
         return compose_sequential([s.statistic().proof(epsilon=EPSILON, delta=DELTA) for s in self.sheets])
 
     def cost(self) -> Cost:
-        """From below one entry of the costliest node."""
+        """Return a lower bound from one entry of the most expensive node."""
         entries = [one_entry(sheet) for sheet in self.sheets]
         low = max((float(e.largest_epsilon(float(DELTA))) for e in entries if e is not None), default=0.0)
         return Cost(low, least_epsilon(self.proof()))
 
     def fewer(self, share: Fraction) -> Sheets:
-        """With this share of the trials."""
+        """Return the same with this share of the trials."""
         return Sheets(
             self.tree, tuple(replace(s, trials=max(1, math.ceil(share * s.trials))) for s in self.sheets)
         )
 
     @cached_property
     def nodes(self) -> tuple[VectorEntryNoise, ...]:
-        """The noise of an entry by height."""
+        """Return the noise of an entry by height."""
         return tuple(
             VectorEntryNoise(n_users=s.batch_size, precision=s.precision, bits=s.trials) for s in self.sheets
         )
 
     def calibrated(self) -> Sheets:
-        """With the least share of the trials, to a thousandth, that is certified."""
+        """Return the same with the least share of the trials, to a thousandth, that is certified."""
         found = calibrate(
             stated(EPSILON, DELTA), lambda share: self.fewer(share).proof(), start=Fraction(1, 1000)
         )
@@ -129,7 +131,7 @@ class Sheets:
 
 
 def concurrent_protocols(at: Instance, shufflers: Sequence[int] = (1, 2)) -> list[Protocol]:
-    """Algorithm 4 with so many shufflers, its budget halved between vector and matrix."""
+    """Build Algorithm 4 with this number of shufflers, its budget halved between vector and matrix."""
     return [_bandit(at, k) for k in shufflers]
 
 
@@ -156,7 +158,7 @@ def _bandit(at: Instance, k: int) -> Protocol:
 
 
 def _regret(at: Instance, sheets: Callable[[], Sheets], runs: int, seeds: Seeds) -> Floats:
-    """Theorem C.3's ridge and radius for the noise of the nodes."""
+    """Return Theorem C.3's ridge and radius for the noise of the nodes."""
     made = sheets()
     proxy = TreeNoise(made.tree, made.nodes).noise_proxy().max()
     bound = entry_error_bound(proxy * 1.000001, horizon=at.horizon, dim=at.dim, blind=made.tree.sizes[0] - 1)

@@ -1,5 +1,7 @@
-"""Generalized linear bandits for ``benchmarks.compare``: Sarmasarkar (2026) on one logistic instance, rewards
-of their own in each run."""
+"""Generalized linear bandits for ``benchmarks.compare``: Sarmasarkar (2026) on one logistic instance.
+
+Rewards are independent in each run.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ BATCHES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class GlmInstance:
-    """Size of the family: the arms are those of the paper's experiments for this S and d."""
+    """The size of the family: the arms are the arms of the paper's experiments for this S and d."""
 
     horizon: int
     dim: int = 3
@@ -43,7 +45,7 @@ class GlmInstance:
 
     @property
     def setting(self) -> Setting:
-        """With the baselines."""
+        """Return the setting with the baselines."""
         return Setting(
             link=logistic(),
             param_norm=self.param_norm,
@@ -54,12 +56,12 @@ class GlmInstance:
 
     @property
     def environment(self) -> GlmEnvironment:
-        """Arms of every round, and theta."""
+        """Return the arms of every round, and theta."""
         return environment(self.setting)
 
     @property
     def budget(self) -> GlmBudget:
-        """ε = 1, δ = 1e-6 and ζ = δ/2, since the privacy proof wants ζ below δ."""
+        """Use ε = 1, δ = 1e-6 and ζ = δ/2, since the privacy proof requires ζ below δ."""
         arms = self.environment
         return GlmBudget(
             horizon=self.horizon,
@@ -74,7 +76,7 @@ class GlmInstance:
 
 
 def glm_protocols(at: GlmInstance) -> list[Protocol]:
-    """The baselines, Algorithm 2 with either constants, and Algorithm 1."""
+    """Return the baselines, Algorithm 2 with either constants, and Algorithm 1."""
     baselines = [
         Protocol(
             family=GLM,
@@ -94,8 +96,10 @@ def _baseline(at: GlmInstance, name: str, runs: int, seeds: Seeds) -> Floats:
 
 
 def beyond(row_id: str, kappa_star: float) -> str:
-    """Where the claim is refuted, in words. Raises ``CertificateError`` where that is at this ``kappa_star``:
-    then the line has a cost."""
+    """Describe where the claim is refuted.
+
+    Raises ``CertificateError`` if it is refuted at this ``kappa_star``: then the line has a cost.
+    """
     least = least_refuted("glm_bandits", row_id, "kappa*")
     if not kappa_star < least:
         raise CertificateError(
@@ -115,7 +119,10 @@ def _simulated(at: GlmInstance, constants: JointConstants, fit: object, runs: in
 
 
 def _joint_printed(at: GlmInstance) -> Protocol:
-    """Its estimates are never used where every round explores, so none is computed; checked in each run."""
+    """Return Algorithm 2 with printed constants. Every round explores, so no estimate is computed.
+
+    Each run checks that every round explored.
+    """
 
     def no_estimate(call: FitCall, rng: np.random.Generator) -> Floats:
         return np.zeros_like(call.centre)

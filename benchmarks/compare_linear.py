@@ -1,9 +1,8 @@
-"""Linear contextual bandits for ``benchmarks.compare``: Chowdhury and Zhou (ICML 2022) and Tenenbaum et al.
-(ICML 2023) on the same arms.
+"""Linear contextual bandits for ``benchmarks.compare``.
 
-Arms and theta on the sphere (``sphere_arms``), fixed over time. Ridge and radius are those of each paper's
-theorem for the noise that is drawn (Lemma A.4 with its constant 2, Theorem C.3), so that less noise also
-explores less.
+Chowdhury and Zhou (ICML 2022) and Tenenbaum et al. (ICML 2023) on the same arms. Arms and theta are on the
+sphere (``sphere_arms``), fixed over time. Ridge and radius are those of each paper's theorem for the noise
+that is drawn (Lemma A.4 with its constant 2, Theorem C.3), so less noise also explores less.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ CLAIM = "(1, 1e-6)"
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """Size of the family: rounds, arms, dimension, and the two sizes of batches that divide the horizon."""
+    """The size of the family: rounds, arms, dimension, and the two batch sizes that divide the horizon."""
 
     horizon: int
     n_arms: int = 20
@@ -75,14 +74,14 @@ class Instance:
     large: int = 1024
 
     def arms(self, runs: int, seed: np.random.SeedSequence) -> FixedArms:
-        """One instance a run."""
+        """Return one instance per run."""
         rng = np.random.default_rng(seed)
         return sphere_arms(replicates=runs, n_arms=self.n_arms, dim=self.dim, rng=rng)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A protocol's noise in batches of ``size``, with what its theorem makes of it."""
+    """A protocol's noise in batches of ``size``, with the ridge and radius of its theorem."""
 
     size: int
     noise: AggregateNoise
@@ -116,7 +115,7 @@ def _regular(at: Instance, total_std: float, size: int) -> Regularity:
 
 
 def linear_protocols(at: Instance) -> list[Protocol]:
-    """The baseline and the protocols of "Shuffle Private Linear Contextual Bandits"."""
+    """Return the baseline and the protocols of "Shuffle Private Linear Contextual Bandits"."""
     amplified = [_amplified(at, size) for size in (at.small, at.large)]
     binomial = [_binomial(at, size) for size in (at.small, at.large)]
     returning = [_returning_amplified(at), _returning_binomial(at)]
@@ -143,7 +142,7 @@ def _baseline(at: Instance) -> Protocol:
 
 
 def _uniform(at: Instance) -> Protocol:
-    """Arms at random: its expected regret on each instance, exactly."""
+    """Play arms at random: its expected regret on each instance, exactly."""
 
     def play(runs: int, seeds: Seeds) -> Floats:
         means = at.arms(runs, seeds.instances).means
@@ -163,7 +162,7 @@ def _uniform(at: Instance) -> Protocol:
 
 
 def _messages(at: Instance, size: int, std: Callable[[], float]) -> Play:
-    """Every user's entries get N(0, std²)."""
+    """Add N(0, std²) to every user's entries."""
 
     def drawn() -> Drawn:
         one = std()
@@ -174,13 +173,13 @@ def _messages(at: Instance, size: int, std: Callable[[], float]) -> Play:
 
 
 def _squared(std: float) -> Fraction:
-    """The variance as an exact number, not above the square."""
+    """Return the variance as an exact number, not above the square."""
     return Fraction(math.floor(std**2 * 10**9), 10**9)
 
 
 def _local(at: Instance) -> Protocol:
     std = noise_levels.local_std(epsilon=1, delta=float(DELTA))
-    # The message's own curve is exact: both bounds agree.
+    # The message's privacy profile is exact: both bounds agree.
     own = gaussian_cost(SQUARED / _squared(std))
     return Protocol(
         family=LINEAR,
@@ -218,7 +217,7 @@ def _amplified(at: Instance, size: int) -> Protocol:
 
 @cache
 def _amplified_std(users: int) -> float:
-    """The least standard deviation, to a hundredth, for which a shuffled batch is certified."""
+    """Return the least standard deviation, to a hundredth, for which a shuffled batch is certified."""
     claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=BATCH_VIEW)
     found = calibrate(
         claim,
@@ -244,7 +243,9 @@ def _bits(at: Instance, sheet: Callable[[], VectorSheet]) -> Play:
 
 @cache
 def _fewest(sheet: VectorSheet, batches: int) -> VectorSheet:
-    """The sheet with the fewest trials, to a thousandth, that is certified over ``batches`` batches."""
+    """Return the sheet with the fewest trials, to a thousandth, that is certified over ``batches``
+    batches.
+    """
 
     def with_trials(trials: Fraction) -> VectorSheet:
         return replace(sheet, trials=math.ceil(trials))
@@ -306,8 +307,10 @@ def _returning_amplified(at: Instance) -> Protocol:
 
 @cache
 def _returning_std(size: int, batches: int) -> float:
-    """A standard deviation that is certified for a user in all of ``batches`` batches: the least of those
-    that halve the user's own share again and again, within a tenth."""
+    """Return a standard deviation that is certified for a user in all of ``batches`` batches.
+
+    It is the least of those that halve the user's share repeatedly, within a tenth.
+    """
     claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=BATCH_VIEW)
 
     def proof(std: Fraction) -> object:
@@ -336,7 +339,7 @@ def _central(at: Instance) -> Protocol:
         epsilon=1, delta=float(DELTA), horizon=leaves, dim=at.dim, failure_prob=1 / at.horizon
     )[0]
     levels = tree_levels(leaves)
-    # A leaf moves by sqrt 8 at most, where noise of variance 2σ² counts half: 4/σ² a level.
+    # A leaf changes by sqrt 8 at most, and noise of variance 2σ² counts half: 4/σ² per level.
     needed = gaussian_std(4.0 * levels)
 
     def tree(std: float) -> Drawn:

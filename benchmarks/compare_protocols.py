@@ -1,5 +1,6 @@
-"""What ``benchmarks.compare`` compares: protocols with what they claim, what they really cost, and two ways
-to play them."""
+"""The protocols that ``benchmarks.compare`` compares: their claims, their true costs, and two ways to play
+them.
+"""
 
 from __future__ import annotations
 
@@ -43,16 +44,17 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-#: What every protocol is printed for, and recalibrated to.
+#: The budget for which every protocol is printed, and to which it is recalibrated.
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
-#: From a number of runs and a seed to one number a run: regret at the horizon, or the largest error.
+#: From a number of runs and a seed to one number per run: regret at the horizon, or the largest error.
 Play = Callable[[int, "Seeds"], Floats]
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """``instances``: of the family, so that run r of every protocol plays the same instance; ``own``: of the
-    protocol's rewards and noise."""
+    """Seeds. ``instances`` is the family's, so that run r of every protocol plays the same instance;
+    ``own`` is the protocol's, for rewards and noise.
+    """
 
     instances: np.random.SeedSequence
     own: np.random.SeedSequence
@@ -60,8 +62,10 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Cost:
-    """The least epsilon at the claimed delta is between ``low`` (shown) and ``high`` (certified; infinite
-    where nothing is)."""
+    """Bounds on the least epsilon at the claimed delta.
+
+    ``low`` has a witness. ``high`` is certified, and infinite if nothing is certified.
+    """
 
     low: float
     high: float
@@ -80,7 +84,9 @@ OPEN = Cost(0.0, math.inf)
 
 
 def _rounded(value: float, way: Callable[[float], float]) -> str:
-    """Three digits, ``way`` being floor or ceil; what is within 1e-6 of such a number is that number."""
+    """Return three digits, with ``way`` as floor or ceil; a number within 1e-6 of a three-digit number is
+    that number.
+    """
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     nearest = round(value / unit)
     digits = nearest if abs(value / unit - nearest) < 1e-6 * nearest else way(value / unit)
@@ -101,8 +107,8 @@ class Protocol:
 
     ``trust``: who sees the data in the clear. ``claim``: as printed, for epsilon 1 and delta 1e-6 (empty: not
     private). ``cost``: the true epsilon at the claimed delta, with the printed noise. ``printed`` and
-    ``equal`` play it with the printed noise and with noise that really gives (1, 1e-6); where one is missing
-    ``note`` says why.
+    ``equal`` play it with the printed noise and with noise that really gives (1, 1e-6). If one is missing,
+    ``note`` states why.
     """
 
     family: str
@@ -118,17 +124,17 @@ class Protocol:
     def __post_init__(self) -> None:
         if (self.printed is None or self.equal is None) and self.claim and not self.note:
             raise InvalidParameterError(
-                f"{self.name}: a protocol without one of its two plays must say why, got no note; write it."
+                f"{self.name}: a protocol without one of its two plays must have a note, got none."
             )
         if bool(self.claim) != (self.cost is not None):
             raise InvalidParameterError(
-                f"{self.name}: a claim must have a cost, and only a claim, got {self.claim!r}; add the other."
+                f"{self.name}: a claim must have a cost, and only a claim, got {self.claim!r}."
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One number a run."""
+    """One number per run."""
 
     values: Floats
 
@@ -138,7 +144,7 @@ class Scores:
 
     @property
     def error(self) -> float:
-        """The standard error; NaN for a single run."""
+        """Return the standard error; NaN for a single run."""
         return (
             float(self.values.std(ddof=1) / math.sqrt(len(self.values))) if len(self.values) > 1 else math.nan
         )
@@ -146,7 +152,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Line:
-    """A protocol with what was computed of it."""
+    """A protocol and its computed results."""
 
     protocol: Protocol
     cost: Cost | None
@@ -155,18 +161,21 @@ class Line:
 
 
 def measured(protocols: Sequence[Protocol], *, runs: int, seed: int) -> list[Line]:
-    """Each protocol's cost, and ``runs`` runs with either noise, the same runs where the noise is the same;
-    a protocol's seeds do not depend on which others are there."""
+    """Compute each protocol's cost, and ``runs`` runs with either noise, the same runs if the noise is the
+    same.
+
+    A protocol's seeds do not depend on the other protocols.
+    """
     return [played(costed(protocol), runs=runs, seed=seed) for protocol in protocols]
 
 
 def costed(protocol: Protocol) -> Line:
-    """The protocol with its cost, and nothing played yet."""
+    """Return the protocol with its cost, and nothing played yet."""
     return Line(protocol, protocol.cost() if protocol.cost else None, None, None)
 
 
 def played(line: Line, *, runs: int, seed: int) -> Line:
-    """The line with ``runs`` runs of its protocol with either noise."""
+    """Return the line with ``runs`` runs of its protocol with either noise."""
     protocol = line.protocol
 
     def scores(play: Play | None) -> Scores | None:
@@ -182,12 +191,14 @@ def _seed(seed: int, words: str) -> np.random.SeedSequence:
     return np.random.SeedSequence([seed, *words.encode()])
 
 
-# What noise costs
+# The cost of noise
 
 
 def least_epsilon(proof: Proof, delta: Fraction = DELTA) -> float:
-    """The least epsilon, to a thousandth and from above, at which the kernel confirms ``proof`` with
-    ``delta``; infinite beyond 1000."""
+    """Return the least epsilon at which the kernel confirms ``proof`` with ``delta``.
+
+    It is rounded up to a thousandth, and infinite beyond 1000.
+    """
     derived = check.derive(proof.to_json(), ApproxDP(epsilon=1, delta=1))
 
     def holds(epsilon: float) -> bool:
@@ -210,14 +221,17 @@ def _least(holds: Callable[[float], bool]) -> float:
 
 
 def gaussian_cost(mu_squared: Fraction, delta: Fraction = DELTA) -> float:
-    """The least epsilon of the Gaussian mechanism whose change is ``mu_squared`` squared standard deviations,
-    to a thousandth, from above."""
+    """Return the least epsilon of the Gaussian mechanism for a change of ``mu_squared`` squared standard
+    deviations.
+
+    It is rounded up to a thousandth.
+    """
     return _least(lambda epsilon: gaussian_delta(mu_squared, Fraction(epsilon)) <= delta)
 
 
 @lru_cache(maxsize=1)
 def _gaussian_limit() -> Fraction:
-    """The largest squared change, in squared standard deviations and to 1e-4, that is (1, 1e-6)-DP."""
+    """Return the largest squared change, in squared standard deviations and to 1e-4, that is (1, 1e-6)-DP."""
     low, high = Fraction(0), Fraction(1)
     while high - low > Fraction(1, 20_000) * high:
         middle = (low + high) / 2
@@ -226,39 +240,39 @@ def _gaussian_limit() -> Fraction:
 
 
 def gaussian_std(squared_change: float) -> float:
-    """The least standard deviation, to 1e-4 and from above, that makes a change of this squared length
-    (1, 1e-6)-DP."""
+    """Return the least standard deviation that makes a change of this squared length (1, 1e-6)-DP.
+
+    It is rounded up to 1e-4.
+    """
     return math.sqrt(squared_change / float(_gaussian_limit()))
 
 
-# What the suites found
+# Findings of the suites
 
 
 @lru_cache(maxsize=64)
 def _finding(paper: str, row_id: str) -> tuple[dict[str, Any], float]:
-    """What a row found, evaluated in the quick profile, and the bound that it claims."""
+    """Return a row's finding, evaluated in the quick profile, and the bound that it claims."""
     suite = importlib.import_module(f"audits.{paper}.suite").suite
     rows = {row.id: row for row in suite.rows}
     if row_id not in rows:
-        raise InvalidParameterError(
-            f"the suite {paper} must have the row {row_id}, it has none; name the row that holds its claim."
-        )
+        raise InvalidParameterError(f"the suite {paper} must have the row {row_id}, it has none.")
     row, alpha = rows[row_id], 0.05
     found = finding_of(row.claim, row.evaluate(Run("quick", alpha, 0, row_id)), alpha=alpha)
     return found, float(row.claim.bound)
 
 
 def row_cost(paper: str, row_id: str) -> Cost:
-    """What a row of a suite about a pure claim found, in units of the claimed epsilon."""
+    """Return the finding of a row about a pure claim, in units of the claimed epsilon."""
     found, claimed = _finding(paper, row_id)
     low, high = found["lower"], found["upper"]
     if high is None and low is None:
-        raise CertificateError(f"the row {row_id} must bound its claim, it does not; name another row.")
+        raise CertificateError(f"the row {row_id} must bound its claim, it does not.")
     return Cost((low or 0.0) / claimed, math.inf if high is None else high / claimed)
 
 
 def least_refuted(paper: str, row_id: str, detail: str) -> float:
-    """The smallest ``detail`` among the settings that refute a row; all of them must say it."""
+    """Return the smallest ``detail`` among the settings that refute a row; all of them must have it."""
     found, _ = _finding(paper, row_id)
     refuting = [cell["evidence"] for cell in found["cells"] if cell["verdict"] == "refuted"]
     values = [item["details"][detail] for evidence in refuting for item in evidence]

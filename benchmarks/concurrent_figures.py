@@ -1,10 +1,9 @@
 """Errors of concurrent private sums against the number of users, for ``benchmarks.figures``.
 
-The paper has no experiments; these pictures show what its rates come to with calibrated bits at (1/2, 1e-6):
+The paper has no experiments. These pictures evaluate its rates with calibrated bits at (1/2, 1e-6):
 
 * ``error``: the largest error over all times on all ones, mean of the runs, and the bound that holds for
-  every input
-  in nine runs of ten (dashed);
+  every input in nine runs of ten (dashed);
 * ``noise``: the largest exact standard deviation of an estimate's noise;
 * ``blind``: how many users are in no complete batch, at most.
 """
@@ -31,7 +30,7 @@ SOURCE = "arXiv 2301.12535"
 
 EPSILON, DELTA, BETA = Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 10)
 
-#: What stands on the y axis of each figure.
+#: The y axis of each figure.
 CONCURRENT_FIGURES: Mapping[str, str] = {
     "error": "largest error over all times",
     "noise": "largest standard deviation of the noise",
@@ -40,7 +39,7 @@ CONCURRENT_FIGURES: Mapping[str, str] = {
 
 
 def _counter(shufflers: int, exponent: int) -> ConcurrentSum:
-    """Algorithm 3 with so many shufflers, Algorithm 2 for 0."""
+    """Return Algorithm 3 with this number of shufflers, or Algorithm 2 for 0."""
     n = 2**exponent
     tree = build_tree(horizon=n, n_shufflers=shufflers) if shufflers else binary_tree(n)
     return ConcurrentSum(tree, binary_sum_mechanism, EPSILON, DELTA)
@@ -56,7 +55,7 @@ COUNTERS: Mapping[str, Callable[[int], ConcurrentSum]] = {
 def regenerate_concurrent(
     names: Sequence[str], *, horizon: int | None, runs: int | None, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame, pandas.DataFrame]:
-    """The named figures, all runs behind them, and one line of numbers for each counter and n.
+    """Return the named figures, all runs behind them, and one line of numbers for each counter and n.
 
     n = 2^8, 2^10, ... up to ``horizon`` (2^16 unless given); ``runs`` are 50. Raises
     ``InvalidParameterError`` for an unknown figure, and for a horizon below 2^8.
@@ -64,18 +63,17 @@ def regenerate_concurrent(
     unknown = [name for name in names if name not in CONCURRENT_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(CONCURRENT_FIGURES)}, got {unknown or 'none'}; choose one "
-            "of them."
+            f"figures must be among {', '.join(CONCURRENT_FIGURES)}, got {unknown or 'none'}."
         )
     last = (2**16 if horizon is None else horizon).bit_length() - 1
     if last < 8:
-        raise InvalidParameterError(f"horizon must be 256 or more, got {horizon}; raise it.")
+        raise InvalidParameterError(f"horizon must be 256 or more, got {horizon}.")
     frame, numbers = _simulated(range(8, last + 1, 2), 50 if runs is None else runs, seed)
     return {name: _figure(name, numbers) for name in names}, frame, numbers
 
 
 def _simulated(exponents: range, runs: int, seed: int) -> tuple[pandas.DataFrame, pandas.DataFrame]:
-    """Every run's largest error, and what is exact of each counter."""
+    """Return every run's largest error, and the exact figures of each counter."""
     cells = [(name, i) for name in COUNTERS for i in exponents]
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     runs_of, lines = [], []
@@ -100,7 +98,7 @@ def _simulated(exponents: range, runs: int, seed: int) -> tuple[pandas.DataFrame
 
 
 def _figure(name: str, numbers: pandas.DataFrame) -> Plot:
-    """One curve a number of shufflers; of the errors also the bounds."""
+    """Plot one curve per number of shufflers, and for the errors also the bounds."""
     lines = []
     for shufflers, part in numbers.groupby("shufflers", sort=False):
         lines.append(series(name=str(shufflers), x=part["n"].tolist(), y=part[name].tolist()))

@@ -1,9 +1,10 @@
-"""LinUCB beside plain per-round loops, side by side in one run: ``python -m benchmarks.contextual``.
+"""Compare LinUCB with plain per-round loops in one run: ``python -m benchmarks.contextual``.
 
 50 replicates of 20000 rounds, d = 5, 100 arms (Section 6 of Chowdhury and Zhou 2022). The simulator plays all
 of it. The plain loops play one replicate for ``--plain`` rounds and are scaled up; their cost per round does
-not grow. ``plain``: the pseudo-code, one arm after the other. ``arrays``: a loop in rounds too, with all arms
-of a round in one array and V inverted by numpy. Then LinUCB-SDP with P_Amp, a step a batch, beside ``plain``.
+not grow. ``plain`` is the pseudo-code, one arm after the other. ``arrays`` is also a loop over rounds, with
+all arms of a round in one array and V inverted by numpy. LinUCB-SDP with P_Amp, one step per batch, is then
+compared with ``plain``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _plain(arms: FixedArms, rounds: int) -> tuple[float, float]:
-    """Seconds for ``rounds`` rounds of one replicate: the pseudo-code, and the loop over arrays."""
+    """Return seconds for ``rounds`` rounds of one replicate: the pseudo-code, and the loop over arrays."""
     means = arms.means[0]
     uniforms = np.random.default_rng(1).random(rounds)
     position = iter(uniforms.tolist())

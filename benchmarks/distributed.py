@@ -1,8 +1,9 @@
-"""Figures of the distributed paper beside the plain per-user loop: ``python -m benchmarks.distributed``.
+"""Compare figures of the distributed paper with the plain per-user loop: ``python -m
+benchmarks.distributed``.
 
-Prints, for every figure, Reg(T)/T of each curve with its standard error and the seconds that the figure took;
-then one curve against the plain loop of ``plain_distributed``, which plays at most ``--plain`` rounds and is
-scaled up: its cost per round does not fall, so the ratio is on the low side.
+Prints, for every figure, Reg(T)/T of each curve with its standard error and the seconds that the figure took.
+Then it compares one curve with the plain loop of ``plain_distributed``, which plays at most ``--plain``
+rounds and is scaled up. The cost per round of the plain loop does not fall, so the ratio is on the low side.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ EPSILON = "0.5"
 
 
 def simulated_seconds(*, horizon: int, runs: int) -> float:
-    """Seconds for the Dist-DP-SE curve of ``runs`` easy instances."""
+    """Return seconds for the Dist-DP-SE curve of ``runs`` easy instances."""
     model, chosen = (
         instances("easy", runs=runs),
         variant("dist_dp_se", epsilon=EPSILON, failure_prob=FAILURE_PROB),
@@ -43,7 +44,7 @@ def simulated_seconds(*, horizon: int, runs: int) -> float:
 
 
 def plain_seconds(*, rounds: int) -> float:
-    """Seconds for ``rounds`` rounds of one plain run of the same."""
+    """Return seconds for ``rounds`` rounds of one plain run of the same curve."""
     rng = np.random.default_rng(1)
     means: list[float] = instances("easy", runs=1).means[0].tolist()
     gaussians: Iterator[float] = iter(rng.normal(scale=0.1, size=rounds).tolist())

@@ -1,4 +1,4 @@
-"""The papers' figures, regenerated: ``python -m benchmarks.figures OUT [--paper NAME]``.
+"""Regenerate the papers' figures: ``python -m benchmarks.figures OUT [--paper NAME]``.
 
 Writes into the folder ``OUT``:
 
@@ -7,31 +7,32 @@ Writes into the folder ``OUT``:
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
 * ``curves.csv``: the regret of every run at every checkpoint, one line each,
 * ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the mean regret of every curve at the horizon and the
-  slope of its logarithm in log T, with standard errors (or what the paper's paragraph below says).
+  slope of its logarithm in log T, with standard errors (or the numbers described for the paper below).
 
 ``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
 All algorithms play ``--horizon`` rounds, by default the paper's 2 * 2^21. Hybrid-UCB and UCB1 are played
 round by round, which takes minutes: ``--rounds`` gives them fewer. Figures over epsilon compare all
-algorithms at one horizon, the shorter of the two, which their title names; those over time say which curves
-end earlier. The curves are means of ``--runs`` runs (15, as in the paper).
+algorithms at one horizon, the shorter of the two, which their title names. Figures over time mark the curves
+that end earlier. The curves are means of ``--runs`` runs (15, as in the paper).
 
 ``--paper distributed_mab``: Chowdhury and Zhou (ICLR 2023), Figures 1 to 5, at the paper's horizons unless
-``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
-and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passed on. A few seconds.
+``--horizon`` is given, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
+and 5. Figures 1d and 5 are on graded diamonds, because the paper's data cannot be passed on. A few seconds.
 
 ``--paper shuffle_linear_bandits``: Chowdhury and Zhou (ICML 2022), Figures 1a to 1c, 2a and 2b, pseudo-regret
-of 50 instances at T = 20000, each as the authors' code has it (``1a``) and as the theorems do
-(``1a-theorem``). Some minutes: two of the algorithms update in every round.
+of 50 instances at T = 20000, each as in the authors' code (``1a``) and as in the theorems (``1a-theorem``).
+Some minutes: two of the algorithms update in every round.
+
 ``--paper glm_bandits``: Sarmasarkar (2026), Table 2 (``table2``) and Figures 1a and 1b at the paper's sizes,
-``--runs`` runs (10, as in the paper) of every algorithm with the experiments' constants, in Table 2 of the
-private one with the constants of its analysis as well; every line says which. Medians stand beside means, and
-how often each branch ran. Some five minutes, Figure 1a half of them.
+``--runs`` runs (10, as in the paper) of every algorithm with the experiments' constants. Table 2 also has
+the private algorithm with the constants of its analysis. Every line names its constants. It has means and
+medians, and how often each branch ran. Some five minutes, Figure 1a half of them.
+
+``--paper concurrent_shuffle``: Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023) print no experiment.
+Figures ``error``, ``noise`` and ``blind`` show the error of their sums against n for 1, 2, 3 and log n - 1
+shufflers, up to ``--horizon`` (2^16), means of ``--runs`` runs (50). Some seconds.
 
 Choose figures by name, ``--figures 1 5 12a``.
-
-``--paper concurrent_shuffle``: Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023) print no experiment;
-figures ``error``, ``noise`` and ``blind`` show the error of their sums against n for 1, 2, 3 and log n - 1
-shufflers, up to ``--horizon`` (2^16), means of ``--runs`` runs (50). Some seconds.
 """
 
 from __future__ import annotations
@@ -105,17 +106,15 @@ FIGURES: Mapping[str, Cell | int] = {
 def regenerate(
     names: Sequence[str], *, horizon: int, rounds: int, runs: int, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
-    """The named figures as plot data, and the runs behind them.
+    """Return the named figures as plot data, and the runs behind them.
 
     ``rounds`` is the horizon of Hybrid-UCB and UCB1. Figures over epsilon have every algorithm at the shorter
-    of ``horizon`` and ``rounds``. A cell is simulated with the same seeds whichever figures are asked for.
+    of ``horizon`` and ``rounds``. The seeds of a cell do not depend on which figures are requested.
     """
     unknown = [name for name in names if name not in FIGURES]
     if unknown or not names:
-        raise InvalidParameterError(
-            f"figures must be among {', '.join(FIGURES)}, got {unknown or 'none'}; choose one of them."
-        )
-    # The error level plays no part: figures have standard errors, verdicts are the audit's.
+        raise InvalidParameterError(f"figures must be among {', '.join(FIGURES)}, got {unknown or 'none'}.")
+    # The significance level has no effect: figures have standard errors, verdicts are the audit's.
     run = Run(profile="paper", alpha=0.05, seed=seed, row_id="figures")
     longest = {name: horizon if name in ("lazy_ucb", "dp_se") else rounds for name in COMPARED}
     common = min(horizon, rounds)
@@ -156,15 +155,14 @@ DISTRIBUTED_FIGURES: Mapping[str, tuple[int, str | None]] = {
 def regenerate_distributed(
     names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
-    """The named figures of the distributed paper as plot data, and the runs behind them.
+    """Return the named figures of the distributed paper as plot data, and the runs behind them.
 
-    ``horizon`` replaces the paper's. A cell is simulated with the same seeds whichever figures are asked for.
+    ``horizon`` replaces the paper's. The seeds of a cell do not depend on which figures are requested.
     """
     unknown = [name for name in names if name not in DISTRIBUTED_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(DISTRIBUTED_FIGURES)}, got {unknown or 'none'}; choose one of "
-            "them."
+            f"figures must be among {', '.join(DISTRIBUTED_FIGURES)}, got {unknown or 'none'}."
         )
     wanted = sorted({DISTRIBUTED_FIGURES[name][0] for name in names})
     found = {
@@ -188,7 +186,7 @@ def regenerate_distributed(
 
 
 def _distributed_frame(found: Mapping[int, distributed_figures.Table]) -> pandas.DataFrame:
-    """The runs of the figures ``found``."""
+    """Return the runs of the figures ``found``."""
     cells = []
     for figure, table in found.items():
         shown = experiment_settings.FIGURES[figure]
@@ -204,7 +202,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("out", type=Path, help="folder to write into; made if it is not there")
+    parser.add_argument("out", type=Path, help="output folder (created if missing)")
     parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
     parser.add_argument("--horizon", type=count)
@@ -246,7 +244,7 @@ def main(arguments: list[str] | None = None) -> None:
     sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
-#: Papers whose figures have numbers of their own: their regenerate, their figures.
+#: Papers whose figures have special numbers: their regenerate, their figures.
 _WITH_NUMBERS = {
     "concurrent_shuffle": (regenerate_concurrent, tuple(CONCURRENT_FIGURES)),
     "glm_bandits": (regenerate_glm, GLM_FIGURES),
@@ -254,7 +252,7 @@ _WITH_NUMBERS = {
 
 
 def _with_numbers(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Errors, or medians and branches, in the place of the summary of regret."""
+    """Write errors, or medians and branches, instead of the summary of regret."""
     regenerated, every = _WITH_NUMBERS[options.paper]
     names = every if options.figures is None else options.figures
     try:
@@ -267,7 +265,7 @@ def _with_numbers(options: argparse.Namespace, parser: argparse.ArgumentParser) 
     sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
-#: Papers, and where they are to be found.
+#: Papers and their sources.
 _SOURCES = {
     "private_online_learning": "arXiv 2102.07929",
     "distributed_mab": "arXiv 2206.05772",
@@ -285,8 +283,10 @@ def _write_all(
     source: str,
     numbers: pandas.DataFrame | None = None,
 ) -> int:
-    """Pictures, page and numbers into the folder ``out``; how many figures these are. ``numbers`` are a
-    summary of the runs, that of regret unless given."""
+    """Write pictures, page and numbers into the folder ``out``; return how many figures there are.
+
+    ``numbers`` summarises the runs, by default their regret.
+    """
     out.mkdir(parents=True, exist_ok=True)
     curves = {name: plot for name, plot in figures.items() if plot["kind"] == "curves"}
     _write(out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
@@ -324,7 +324,9 @@ def _page(figures: Mapping[str, Plot], source: str) -> str:
 
 
 def _picture(plot: Plot) -> str:
-    """The report's picture as a file of its own: its style sheet inside, title above and legend below."""
+    """Return the report's picture as a separate file: its style sheet inside, title above and legend
+    below.
+    """
     drawn = str(draw_plot(plot))
     start = drawn.index("<svg")
     inner = drawn[drawn.index(">", start) + 1 : drawn.index("</svg>", start)]

@@ -1,8 +1,8 @@
-"""The gallery as black boxes, beside the exact truth: ``python -m benchmarks.gallery --json FILE``.
+"""Check the gallery as black boxes against the exact values: ``python -m benchmarks.gallery --json FILE``.
 
-Each entry is checked at several seeds; shown are the exact epsilon, the median lower bound, how often the
-claim was refuted, and the runs that it took, with published figures beside ours. The exit code is 1 where
-more lower bounds lie above the truth than alpha explains.
+Each entry is checked at several seeds. The output has the exact epsilon, the median lower bound, how often
+the claim was refuted, and the runs that it took, with published figures for comparison. The exit code is 1 if
+more lower bounds are above the true value than alpha explains.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ UNIT = [(0.0, 1.0)]
 
 @dataclass(frozen=True)
 class Entry:
-    """A mechanism with its claim. ``truth``: the least epsilon that holds for all neighbours and any number
-    of queries, infinite where none does; ``reached``: for the pairs tried, where that is less and no
-    ``distribution`` gives it; with ``at_most`` only an upper bound. ``published``: lower bounds of DP-Sniper
-    (regression; 6e8 runs or more) and of StatDP (its first run) at 90 %. ``distribution``: arguments of the
-    distribution that sums the outputs out.
+    """A mechanism with its claim.
+
+    ``truth`` is the least epsilon that holds for all neighbours and any number of queries, or infinite if
+    none holds. ``reached`` is the least epsilon for the pairs tried, if it is less and no ``distribution``
+    gives it. With ``at_most`` it is only an upper bound. ``published`` are lower bounds of DP-Sniper
+    (regression; 6e8 runs or more) and of StatDP (its first run) at 90 %. ``distribution`` are the arguments
+    of the distribution that sums the outputs out.
     """
 
     name: str
@@ -130,7 +132,7 @@ def _sparse_vector_entries() -> list[Entry]:
 
 
 def _other_sparse_vector_entries() -> list[Entry]:
-    """Those that show values, or have no noise on the answers."""
+    """Return the programs that release values, or have no noise on the answers."""
     ten = components(10)
     # The third costs 10 answers / 40 at most, the fourth (1 + 6 * 2) / 40 (Lyu, Su and Li 2017).
     both = two_sparse_vectors(
@@ -186,8 +188,9 @@ GALLERY = _entries()
 
 @cache
 def truth_on_pairs(place: int) -> float:
-    """The least epsilon of the entry at ``place`` on the pairs tried: summed out where its outputs are
-    finite, else the closed form of the entry.
+    """Return the least epsilon of the entry at ``place`` on the pairs tried.
+
+    Finite outputs are summed out; otherwise the entry has a closed form.
     """
     entry = GALLERY[place]
     if not entry.distribution:
@@ -227,9 +230,10 @@ def _checks(
 def measure(
     place: int, *, seeds: int, max_samples: int, alpha: float, stop_early: bool = True
 ) -> dict[str, Any]:
-    """The entry at ``place`` checked at seeds 0 to ``seeds`` - 1, as one result of the JSON file.
-    ``runs_median`` and ``runs_90``: runs to a refutation, ``None`` where fewer than half, or nine tenths,
-    of the seeds refuted; without ``stop_early`` all runs are spent on the bound.
+    """Check the entry at ``place`` at seeds 0 to ``seeds`` - 1, as one result of the JSON file.
+
+    ``runs_median`` and ``runs_90`` are the runs to a refutation, or ``None`` if fewer than half, or nine
+    tenths, of the seeds refuted. Without ``stop_early`` all runs are spent on the bound.
     """
     entry, start = GALLERY[place], time.monotonic()
     results = _checks(entry, seeds=seeds, max_samples=max_samples, alpha=alpha, stop_early=stop_early)
@@ -265,7 +269,7 @@ def _finite(value: float) -> int | None:
 
 
 def _table(results: Sequence[dict[str, Any]]) -> str:
-    """The results as Markdown."""
+    """Return the results as Markdown."""
 
     def shown(value: object) -> str:
         if value is None:
@@ -302,14 +306,14 @@ def _table(results: Sequence[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gallery", description=__doc__)
-    parser.add_argument("--json", type=Path, required=True, help="where the results go")
-    parser.add_argument("--page", type=Path, help="a Markdown page whose table between markers is refreshed")
+    parser.add_argument("--json", type=Path, required=True, help="write the results to this file")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table between markers is replaced")
     parser.add_argument("--quick", action="store_true", help="3 seeds, at most 40,000 runs each")
     parser.add_argument("--seeds", type=count, help="seeds for each entry (default 20)")
     parser.add_argument("--max-samples", type=count, help="runs for each check (default 1,000,000)")
-    parser.add_argument("--alpha", type=float, default=0.05, help="error level (default 0.05)")
-    parser.add_argument("--spend-all", action="store_true", help="go on after a refutation, for the bound")
-    parser.add_argument("-k", default="", help="only entries whose name holds this text")
+    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default 0.05)")
+    parser.add_argument("--spend-all", action="store_true", help="continue after a refutation, for the bound")
+    parser.add_argument("-k", default="", help="only entries whose name contains this text")
     options = parser.parse_args(arguments)
     seeds = options.seeds or (3 if options.quick else 20)
     max_samples = options.max_samples or (40_000 if options.quick else 1_000_000)

@@ -1,7 +1,7 @@
 """The gallery: textbook mechanisms and their known mistakes, each as ``(data, rng, size) -> outputs``.
 
-Noise scales are those of the mechanisms' definitions (Ding et al. 2018; Lyu, Su and Li 2017; Bichsel
-et al. 2021). ``data`` holds the answers of queries, each of which moves by at most 1 between neighbours.
+Noise scales follow the mechanisms' definitions (Ding et al. 2018; Lyu, Su and Li 2017; Bichsel et al. 2021).
+``data`` holds the answers of queries, each of which changes by at most 1 between neighbours.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ __all__ = [
 Floats = NDArray[np.float64]
 Mechanism = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 
-#: What stands for "below the threshold" among noisy values, and for a query that was never asked.
+#: Markers among noisy values: "below the threshold", and a query that was never answered.
 BELOW, ABORTED = -1000.0, -2000.0
 
 
 def laplace(scale: float) -> Mechanism:
-    """Laplace noise of ``scale`` on every number of the data."""
+    """Add Laplace noise of ``scale`` to every number of the data."""
     return lambda data, rng, size: np.asarray(data + rng.laplace(0, scale, (size, *np.shape(data))))
 
 
 def naive_laplace(scale: float) -> Mechanism:
-    """Laplace noise as the textbook inverts a float of 53 bits; its low-order bits show the data
+    """Draw Laplace noise as textbooks invert a float of 53 bits; its low-order bits reveal the data
     (Mironov 2012).
     """
 
@@ -56,7 +56,7 @@ def naive_laplace(scale: float) -> Mechanism:
 
 
 def clamped_geometric(epsilon: float, *, top: int) -> Mechanism:
-    """A count between 0 and ``top`` with two-sided geometric noise, clamped to the same range."""
+    """Release a count between 0 and ``top`` with two-sided geometric noise, clamped to the same range."""
     stop = 1 - math.exp(-epsilon)
 
     def run(data: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
@@ -72,22 +72,22 @@ def _noisy(data: Any, rng: np.random.Generator, size: int, *, scale: float, expo
 
 
 def noisy_argmax(scale: float, *, exponential: bool = False) -> Mechanism:
-    """The index of the largest noisy answer: Laplace noise, or one-sided exponential noise."""
+    """Return the index of the largest noisy answer: Laplace noise, or one-sided exponential noise."""
     return lambda data, rng, size: _noisy(data, rng, size, scale=scale, exponential=exponential).argmax(1)
 
 
 def noisy_max(scale: float, *, exponential: bool = False) -> Mechanism:
-    """The largest noisy answer itself, where only its index may be shown."""
+    """Release the largest noisy answer itself, although only its index may be released."""
     return lambda data, rng, size: _noisy(data, rng, size, scale=scale, exponential=exponential).max(1)
 
 
 def prefix_sums(scale: float) -> Mechanism:
-    """Partial sums of the noisy answers."""
+    """Release partial sums of the noisy answers."""
     return lambda data, rng, size: np.cumsum(data + rng.laplace(0, scale, (size, len(data))), axis=1)
 
 
 def _aborted(above: NDArray[np.bool_], stop_after: int | None) -> NDArray[np.bool_]:
-    """Queries that come after the last answer "above" that is allowed."""
+    """Mark queries after the last allowed answer "above"."""
     before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
     return np.zeros_like(above) if stop_after is None else np.asarray(before >= stop_after)
 
@@ -95,9 +95,10 @@ def _aborted(above: NDArray[np.bool_], stop_after: int | None) -> NDArray[np.boo
 def sparse_vector(
     threshold: float, *, rho: float, nu: float | None, stop_after: int | None, again: bool = False
 ) -> Mechanism:
-    """Which answers lie above a noisy threshold (1, 0; -1 after the end). ``rho``, ``nu``: scales of the
-    noise of threshold and answers, ``None`` for no noise. ``again``: the threshold's noise is drawn again
-    after each answer "above".
+    """Return which answers lie above a noisy threshold (1, 0; -1 after the end).
+
+    ``rho`` and ``nu`` are the scales of the noise of threshold and answers, ``None`` for no noise. With
+    ``again`` the threshold's noise is drawn again after each answer "above".
     """
 
     def run(data: Any, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
@@ -118,7 +119,7 @@ def sparse_vector(
 
 
 def sparse_vector_showing(threshold: float, *, rho: float, nu: float, stop_after: int) -> Mechanism:
-    """Shows the noisy value that was compared, where it lies above the threshold."""
+    """Release the noisy value that was compared, if it lies above the threshold."""
 
     def run(data: Any, rng: np.random.Generator, size: int) -> Floats:
         noisy = data + rng.laplace(0, nu, (size, len(data)))
@@ -129,7 +130,7 @@ def sparse_vector_showing(threshold: float, *, rho: float, nu: float, stop_after
 
 
 def numerical_sparse_vector(threshold: float, *, rho: float, nu: float, value: float) -> Mechanism:
-    """Shows a value with fresh noise of scale ``value`` for the first two answers above the threshold."""
+    """Release a value with fresh noise of scale ``value`` for the first two answers above the threshold."""
 
     def run(data: Any, rng: np.random.Generator, size: int) -> Floats:
         above = data + rng.laplace(0, nu, (size, len(data))) >= threshold + rng.laplace(0, rho, (size, 1))
@@ -140,13 +141,15 @@ def numerical_sparse_vector(threshold: float, *, rho: float, nu: float, value: f
 
 
 def two_sparse_vectors(first: Mechanism, second: Mechanism) -> Mechanism:
-    """Both outputs on the same data, side by side."""
+    """Release both outputs on the same data, side by side."""
     return lambda data, rng, size: np.concatenate([first(data, rng, size), second(data, rng, size)], axis=1)
 
 
 def rappor(*, flip: float, low: float = 0.0, high: float = 1.0) -> Mechanism:
-    """Randomised response on the bits of a Bloom filter, first kept with probability 1 - ``flip``, else
-    a fair coin; then a 1 is reported with probability ``high``, a 0 with ``low`` (Erlingsson et al. 2014).
+    """Apply randomised response to the bits of a Bloom filter (Erlingsson et al. 2014).
+
+    Each bit is first kept with probability 1 - ``flip``, else replaced by a fair coin. Then a 1 is reported
+    with probability ``high``, a 0 with ``low``.
     """
 
     def run(data: Any, rng: np.random.Generator, size: int) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
-"""What the mechanisms of the gallery really cost: exact losses without a single sample.
+"""The true costs of the gallery's mechanisms: exact losses without a single sample.
 
-Finite outputs are summed out by Gauss-Legendre quadrature between the kinks of the noise; where the loss is a
-closed form the gallery has it. The distributions of ``dpaudit`` are the second route: the tests compare both.
+Finite outputs are summed out by Gauss-Legendre quadrature between the kinks of the noise. If the loss is a
+closed form, the gallery has it. The distributions of ``dpaudit`` are the second route: the tests compare
+both.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from numpy.typing import NDArray
 __all__ = ["argmax_distribution", "components", "flags_distribution", "largest_loss", "one_query"]
 
 Floats = NDArray[np.float64]
-#: Panels end where the noise of a threshold or a score has mass below e^-60.
+#: Panels end at points beyond which the noise of a threshold or a score has mass below e^-60.
 FAR = 60.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def one_query(size: int) -> list[tuple[Floats, Floats]]:
-    """Pairs of answers of which one query moves by 1."""
+    """Return pairs of answers in which one query changes by 1."""
     ones = np.ones(size)
     return [(ones, np.r_[first, ones[1:]]) for first in (2.0, 0.0)]
 
 
 def components(size: int) -> list[tuple[Floats, Floats]]:
-    """Pairs of answers all of which may move by 1: the patterns of Ding et al. (2018)."""
+    """Return pairs of answers all of which may change by 1: the patterns of Ding et al. (2018)."""
     ones, half = np.ones(size), size // 2
     moved = [
         np.r_[2.0, np.zeros(size - 1)],
@@ -42,8 +43,9 @@ def components(size: int) -> list[tuple[Floats, Floats]]:
 
 
 def _grid(kinks: Sequence[float], fine: float, wide: float) -> tuple[Floats, Floats]:
-    """Nodes and weights of a quadrature on panels of at most half of ``fine`` between the kinks and out to
-    ``FAR`` times ``wide`` from them.
+    """Return nodes and weights of a quadrature on panels between the kinks.
+
+    Panels are at most half of ``fine`` wide and reach ``FAR`` times ``wide`` beyond the kinks.
     """
     ends = np.unique(np.r_[min(kinks) - FAR * wide, list(kinks), max(kinks) + FAR * wide])
     cuts = [
@@ -62,7 +64,7 @@ def _density(x: Floats, scale: float, exponential: bool) -> Floats:
 
 
 def _below(x: Floats, scale: float, exponential: bool) -> Floats:
-    """P(noise <= x)."""
+    """Return P(noise <= x)."""
     if exponential:
         return np.asarray(-np.expm1(-np.maximum(x, 0) / scale))
     tail = np.exp(-np.abs(x) / scale) / 2
@@ -70,7 +72,7 @@ def _below(x: Floats, scale: float, exponential: bool) -> Floats:
 
 
 def argmax_distribution(scores: Floats, *, scale: float, exponential: bool = False) -> Floats:
-    """P(index i wins), shape (K,), of ``scores`` with Laplace or exponential noise of ``scale``."""
+    """Return P(index i wins), shape (K,), of ``scores`` with Laplace or exponential noise of ``scale``."""
     nodes, weights = _grid(scores.tolist(), scale, scale)
     gaps = nodes[:, None] - scores
     below = _below(gaps, scale, exponential)
@@ -81,9 +83,10 @@ def argmax_distribution(scores: Floats, *, scale: float, exponential: bool = Fal
 def flags_distribution(
     answers: Floats, *, threshold: float, rho: float, nu: float, stop_after_one: bool
 ) -> dict[tuple[int, ...], float]:
-    """The distribution of a sparse vector's flags: with ``stop_after_one`` up to the first answer above the
-    threshold,
-    otherwise for all of them. ``rho``, ``nu``: scales of the Laplace noise of threshold and answers.
+    """Return the distribution of a sparse vector's flags.
+
+    With ``stop_after_one`` up to the first answer above the threshold, otherwise for all of them. ``rho`` and
+    ``nu`` are the scales of the Laplace noise of threshold and answers.
     """
     nodes, weights = _grid([0.0, *(answers - threshold).tolist()], min(rho, nu), max(rho, nu))
     base = weights * _density(nodes, rho, False)
@@ -105,5 +108,7 @@ def flags_distribution(
 
 
 def largest_loss(one: Floats, two: Floats) -> float:
-    """The largest log-ratio, either way, of two distributions on the same finite set with positive masses."""
+    """Return the largest log-ratio, either way, of two distributions on the same finite set with positive
+    masses.
+    """
     return float(np.abs(np.log(one) - np.log(two)).max())

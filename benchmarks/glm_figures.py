@@ -1,8 +1,7 @@
 """Table 2 and Figure 1 on generalized linear bandits for ``benchmarks.figures``.
 
-Every line of numbers says which constants it comes from: the experiments', as the printed table does, or
-those of the analysis; means, medians with an exact interval, the printed mean of 10, and how often each
-branch ran.
+Every line of numbers names its constants: those of the experiments, as the printed table has, or those of the
+analysis. It has means, medians with an exact interval, the printed mean of 10, and how often each branch ran.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["GLM_FIGURES", "regenerate_glm"]
 
 #: Names of the figures on generalized linear bandits, Table 2 first.
 GLM_FIGURES = ("table2", "1a", "1b")
-#: Error level of each table's median intervals together.
+#: Joint significance level of each table's median intervals.
 ALPHA = 0.05
 
 _SETTINGS: Mapping[str, Setting] = {
@@ -36,15 +35,16 @@ _SETTINGS: Mapping[str, Setting] = {
 def regenerate_glm(
     names: Sequence[str], *, horizon: int | None, runs: int | None, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame, pandas.DataFrame]:
-    """Table 2 and Figure 1 as plot data, the runs behind them, and one line of numbers for each algorithm.
+    """Return Table 2 and Figure 1 as plot data, the runs behind them, and one line of numbers for each
+    algorithm.
 
-    ``horizon`` and ``runs`` replace the paper's. A setting is simulated with the same seeds whichever others
-    are asked for. Raises ``InvalidParameterError`` for an unknown figure.
+    ``horizon`` and ``runs`` replace the paper's. The seeds of a setting do not depend on which others are
+    requested. Raises ``InvalidParameterError`` for an unknown figure.
     """
     unknown = [name for name in names if name not in GLM_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}; choose one of them."
+            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}."
         )
     figures: dict[str, Plot] = {}
     cells, numbers = [], []
@@ -56,7 +56,9 @@ def regenerate_glm(
             seed=np.random.SeedSequence([seed, place]),
             runs=RUNS if runs is None else runs,
         )
-        key = label.rpartition("= ")[2] if horizon is None else ""  # the print is for its own horizon
+        key = (
+            label.rpartition("= ")[2] if horizon is None else ""
+        )  # the printed value is for its horizon only
         figures[f"{label} (table)"] = rerun_table(found, setting=key, alpha=ALPHA)
         figures[label] = over_time(
             {algorithm: result.pseudo for algorithm, result in found.items()}, title=f"Setting {label}"

@@ -31,15 +31,19 @@ Row = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the reports and write the page, which must have both markers."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
+    """Read the reports and write the page; the page must have both markers."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.libraries",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument("page", type=Path, metavar="PAGE")
     chosen = parser.parse_args(arguments)
     text = chosen.page.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise InvalidParameterError(
-            f"the page must hold {BEGIN} and after it {END}, once each, got {chosen.page}; add the two lines."
+            f"the page must hold {BEGIN} and after it {END}, once each, got {chosen.page}."
         )
     made = page_of([read_report(path) for path in chosen.reports])
     write_text(chosen.page, f"{text[: text.index(BEGIN)]}{BEGIN}\n{made}{text[text.index(END) :]}")
@@ -52,9 +56,7 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
         day = report["stamps"]["started"][:10]
         rows |= {row["id"]: {**row, "day": day} for row in report["results"] if row["paper"] == PAPER}
     if not rows:
-        raise InvalidParameterError(
-            f"the reports must hold rows of the suite {PAPER!r}, got none; run audits/libraries."
-        )
+        raise InvalidParameterError(f"the reports must hold rows of the suite {PAPER!r}, got none.")
     ordered = sorted(rows.values(), key=lambda row: row["id"])
     refuted = [row for row in ordered if row["verdict"] == "refuted"]
     printed = [row for row in refuted if row["role"] == "printed"]

@@ -1,9 +1,9 @@
-"""Mutants of the core: which changed lines do the tests not notice? ``python -m benchmarks.mutants judge``.
+"""Find changed lines of the core that no test detects: ``python -m benchmarks.mutants judge``.
 
 Takes a seeded sample of small changes (a comparison flipped, an integer one off, min for max, and for or,
-plus for minus, a ``not`` or a statement left out) and runs the tests on each, in a copy of the repository.
-A change that no test notices is printed: it is a missing test, or it changes nothing that anybody promised.
-Slow (a second or more a mutant), and not a part of the tests.
+plus for minus, a ``not`` or a statement left out) and runs the tests on each, in a copy of the repository. A
+change that no test detects is printed: either a test is missing, or the change affects no promised behaviour.
+Slow (a second or more per mutant), and not a part of the tests.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ COPIED = (
     "README.md",
 )
 
-#: Tests that noticed other changes of a file are tried first, at most so many.
+#: Tests that detected other changes of a file are tried first, at most this many.
 KNOWN = 12
 
-#: What is changed, and the tests that must notice, from the repository's root.
+#: The changed files, and the tests that must detect changes, from the repository's root.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "judge": (
         (
@@ -53,7 +53,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "statistics": (("dpaudit/blackbox/statistics",), ("tests/blackbox/statistics",)),
     "coins": (("dpaudit/coins",), ("tests/coins",)),
-    "laws": (("dpaudit/distributions",), ("tests/distributions",)),
+    "distributions": (("dpaudit/distributions",), ("tests/distributions",)),
     "kernel": (("dpaudit/kernel",), ("tests/kernel", "tests/certify")),
     "replays": (("dpaudit/replay",), ("tests/replay",)),
 }
@@ -78,12 +78,12 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }
 _SWAPPED = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all", "floor": "ceil"}
 _SWAPPED |= {other: name for name, other in _SWAPPED.items()}
-#: Not looked into, like annotations: the words of an error.
+#: Skipped, like annotations: the text of an error.
 _SKIPPED = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
 def mutations(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Every node that can be changed, with a node to put in its place, in the order of the text."""
+    """Yield every node that can be changed, with a replacement, in the order of the text."""
     yield from ((tree, other) for other in _others(tree))
     if isinstance(tree, ast.FunctionDef):
         inside: list[ast.AST] = [*tree.body]
@@ -121,7 +121,7 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _sample(files: Sequence[Path], *, seed: int, limit: int) -> list[tuple[Path, str, str]]:
-    """At most ``limit`` mutants: a file, what was changed in words, and the whole changed text."""
+    """Return at most ``limit`` mutants: a file, a description of the change, and the whole changed text."""
     counts = {file: sum(1 for _ in mutations(_parsed(file))) for file in files}
     places = [(file, place) for file, count in counts.items() for place in range(count)]
     chosen = sorted(random.Random(seed).sample(places, min(limit, len(places))))
@@ -141,7 +141,7 @@ def _parsed(file: Path) -> ast.Module:
 
 
 class _Swap(ast.NodeTransformer):
-    """Puts ``new`` in the place of ``old``."""
+    """Replaces ``old`` by ``new``."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self.old, self.new = old, new
@@ -163,12 +163,14 @@ class _Named:
 
 
 def _failing(tests: Sequence[str], *, seconds: int, names: Path) -> str | None:
-    """The test that fails first in a child process, empty where the child did not say or took longer, and
-    ``None`` if all pass."""
+    """Return the test that fails first in a child process, or ``None`` if all pass.
+
+    The result is empty if the child did not name a test or took longer.
+    """
     names.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        signal.alarm(seconds)  # a mutant that loops at import is noticed, and one that loops in a test:
+        signal.alarm(seconds)  # a mutant that loops at import is detected, and a mutant that loops in a test:
         limit = ["-p", "no:cacheprovider", "--timeout", str(seconds)]
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
@@ -180,7 +182,9 @@ def _failing(tests: Sequence[str], *, seconds: int, names: Path) -> str | None:
 
 
 def _noticed(tests: Sequence[str], known: list[str], *, seconds: int, names: Path) -> bool:
-    """Whether a test fails: first the ``known`` ones, which noticed other changes of the same file."""
+    """Check whether a test fails: first the ``known`` tests, which detected other changes of the same
+    file.
+    """
     if known and _failing(known[-KNOWN:], seconds=seconds, names=names) is not None:
         return True
     failed = _failing(tests, seconds=seconds, names=names)
@@ -195,8 +199,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, default=50, help="mutants to try")
-    parser.add_argument("--only", default="", help="files whose path holds this")
-    parser.add_argument("--tests", nargs="+", help="tests that must notice, instead of the part's own")
+    parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument(
+        "--tests", nargs="+", help="tests that must detect changes, instead of the part's tests"
+    )
     options = parser.parse_args(arguments)
     sources, tests = PARTS[options.part]
     tests = options.tests or tests
@@ -217,7 +223,7 @@ def _try_out(folder: Path, sources: Sequence[str], tests: Sequence[str], options
     start = time.perf_counter()
     names = folder / "failing"
     if _failing(tests, seconds=3600, names=names) is not None:
-        sys.stdout.write("the tests must pass before anything is changed; run them.\n")
+        sys.stdout.write("the tests must pass before anything is changed.\n")
         return 2
     seconds = 10 + int(2 * (time.perf_counter() - start))
     chosen = [path for path in sorted(files) if options.only in str(path)]

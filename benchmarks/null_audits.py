@@ -1,9 +1,9 @@
-"""How often ``check`` refutes what is right: ``python -m benchmarks.null_audits``.
+"""Measure how often ``check`` refutes correct mechanisms: ``python -m benchmarks.null_audits``.
 
 Each audit runs ``check`` at its default confidence on a mechanism that is private exactly at its claim (or,
-where no closed form is known, as its proof says), with a seed of its own. The rate of false refutations, with
-its exact (Clopper-Pearson) interval, must not lie above the nominal 5 %, and no single mechanism's rate may,
-by exact tests with Holm's correction. The command exits with 1 if one does.
+if no closed form is known, at the claim that its proof gives), with a different seed. The rate of false
+refutations, with its exact (Clopper-Pearson) interval, must not be above the nominal 5 %, and no single
+mechanism's rate may, by exact tests with Holm's correction. The command exits with 1 if a rate is above.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ ALPHA = 0.05
 MAX_SAMPLES = 1200
 #: Claims are rounded up by this share, so that the printed number is not below the true one.
 ROUNDED_UP = 1 + 1e-9
-#: How often one of the mechanisms raises.
+#: The probability that one of the mechanisms raises.
 RAISING = 0.2
 
 
 @dataclass(frozen=True)
 class Null:
-    """A private mechanism with its claim: ``delta`` 0 for pure privacy, or what ``stated`` makes of
-    ``epsilon``."""
+    """A private mechanism with its claim.
+
+    ``delta`` is 0 for pure privacy. Otherwise ``stated`` builds the claim from ``epsilon``.
+    """
 
     name: str
     mechanism: Callable[[Any, np.random.Generator], Any]
@@ -51,7 +53,7 @@ class Null:
     stated: Callable[[str], PrivacyClaim] | None = None
 
     def claim(self, share: float = 1.0) -> PrivacyClaim:
-        """The claim with its epsilon multiplied by ``share`` (below 1 it is false)."""
+        """Return the claim with its epsilon multiplied by ``share`` (below 1 it is false)."""
         epsilon = f"{self.epsilon * share * ROUNDED_UP:.15g}"
         if self.stated:
             return self.stated(epsilon)
@@ -62,24 +64,30 @@ class Null:
 
 @dataclass(frozen=True)
 class Result:
-    """Audits of one mechanism, how many of them refuted it, and how many ended with something else than a
-    verdict on it (calls taken to depend on each other).
+    """The audits of one mechanism.
+
+    It counts audits, refutations, and audits that reported a dependence between calls instead of a verdict on
+    the claim.
     """
 
     name: str
     audits: int
     refuted: int
-    accused: int
+    dependent: int
 
 
 def gaussian_delta(epsilon: float, shift: float) -> float:
-    """The exact delta of Gaussian noise whose mean moves by ``shift`` deviations (Balle & Wang 2018)."""
+    """Return the exact delta of Gaussian noise whose mean changes by ``shift`` deviations (Balle & Wang
+    2018).
+    """
     below = stats.norm.cdf(shift / 2 - epsilon / shift)
     return float(below - math.exp(epsilon) * stats.norm.cdf(-shift / 2 - epsilon / shift))
 
 
 def laplace_profile(epsilon: str) -> Profile:
-    """The exact profile of Laplace noise of scale 1/``epsilon`` on a sum that moves by 1, at four points."""
+    """Return the exact profile of Laplace noise of scale 1/``epsilon`` on a sum that changes by 1, at four
+    points.
+    """
     whole = float(epsilon)
     shares = (0.0, 0.3, 0.6, 0.9)
     deltas = [-math.expm1((share - 1) * whole / 2) * ROUNDED_UP for share in shares]
@@ -87,19 +95,21 @@ def laplace_profile(epsilon: str) -> Profile:
 
 
 def as_run(epsilon: str) -> PureDP:
-    """Pure privacy of the program as it runs: every bit of a float counts."""
+    """Claim pure privacy of the program as it runs: every bit of a float counts."""
     return PureDP(epsilon=epsilon, model=AS_RUN)
 
 
 def choice_epsilon(scores: tuple[Sequence[float], Sequence[float]], epsilon: float) -> float:
-    """The exact privacy loss of the exponential mechanism between two vectors of scores."""
+    """Return the exact privacy loss of the exponential mechanism between two vectors of scores."""
     one, two = (np.asarray(side, dtype=float) * epsilon / 2 for side in scores)
     logs = [side - np.log(np.exp(side).sum()) for side in (one, two)]
     return float(np.abs(logs[0] - logs[1]).max())
 
 
 def noisy_pair_epsilon(gaps: tuple[float, float], scale: float) -> float:
-    """The exact loss of the larger of two scores with Laplace noise each, whose gap changes as given."""
+    """Return the exact loss of the larger of two scores with Laplace noise each, whose gap changes as
+    given.
+    """
 
     def first_wins(gap: float) -> float:
         lost = 0.5 * math.exp(-abs(gap) / scale) * (1 + abs(gap) / (2 * scale))
@@ -110,13 +120,13 @@ def noisy_pair_epsilon(gaps: tuple[float, float], scale: float) -> float:
 
 
 def geometric(epsilon: float) -> Callable[[Any, np.random.Generator], int]:
-    """The sum with two-sided geometric noise, exactly ``epsilon``-DP."""
+    """Release the sum with two-sided geometric noise, exactly ``epsilon``-DP."""
     stop = 1 - math.exp(-epsilon)
     return lambda data, rng: int(sum(data) + rng.geometric(stop) - rng.geometric(stop))
 
 
 def response(epsilon: float, answers: int) -> Callable[[Any, np.random.Generator], int]:
-    """Randomised response among several answers, exactly ``epsilon``-DP."""
+    """Apply randomised response among several answers, exactly ``epsilon``-DP."""
     truth = math.exp(epsilon) / (math.exp(epsilon) + answers - 1)
 
     def run(data: int, rng: np.random.Generator) -> int:
@@ -126,12 +136,12 @@ def response(epsilon: float, answers: int) -> Callable[[Any, np.random.Generator
 
 
 def choice(epsilon: float) -> Callable[[Any, np.random.Generator], int]:
-    """The exponential mechanism on a vector of scores of sensitivity 1."""
+    """Run the exponential mechanism on a vector of scores of sensitivity 1."""
     return lambda scores, rng: int(np.argmax(np.asarray(scores) * epsilon / 2 + rng.gumbel(size=len(scores))))
 
 
 def sparse_vector(scores: Sequence[float], rng: np.random.Generator) -> list[bool]:
-    """Above-threshold with one positive answer at epsilon 1 (Lyu, Su & Li 2017, algorithm 1)."""
+    """Run above-threshold with one positive answer at epsilon 1 (Lyu, Su & Li 2017, algorithm 1)."""
     level, flags = 1.0 + rng.laplace(0, 2), []
     for score in scores:
         flags.append(bool(score + rng.laplace(0, 4) >= level))
@@ -141,12 +151,14 @@ def sparse_vector(scores: Sequence[float], rng: np.random.Generator) -> list[boo
 
 
 def normal(data: float, rng: np.random.Generator) -> float:
-    """Gaussian noise of deviation 1: 1-GDP, 1/2-zCDP, and of Rényi divergence a/2 at every order a."""
+    """Add Gaussian noise of deviation 1: 1-GDP, 1/2-zCDP, and of Rényi divergence a/2 at every order a."""
     return float(data + rng.normal())
 
 
 def sometimes_raises(data: int, rng: np.random.Generator) -> float:
-    """Raises with probability 0.2 or, on the other input, 0.2 e^(1/2); otherwise Laplace noise of scale 2."""
+    """Raise with probability 0.2 or, on the other input, 0.2 e^(1/2); otherwise add Laplace noise of scale
+    2.
+    """
     if rng.random() < RAISING * math.exp(data / 2):
         raise ValueError("not enough data")
     return float(data + rng.laplace(0, 2))
@@ -225,8 +237,9 @@ NULLS = _nulls()
 
 
 def audit(place: int, seed: int, *, share: float = 1.0, max_samples: int = MAX_SAMPLES) -> tuple[bool, bool]:
-    """Whether one audit refuted the mechanism at ``place``, and whether it took its calls to depend on each
-    other. ``share``: of the true epsilon in the claim.
+    """Return whether one audit refuted the mechanism at ``place``, and whether it reported dependent calls.
+
+    ``share`` is the share of the true epsilon in the claim.
     """
     null = NULLS[place]
     result = check(
@@ -241,14 +254,14 @@ def audit(place: int, seed: int, *, share: float = 1.0, max_samples: int = MAX_S
 
 
 def measure(audits: int, *, seed: int, jobs: int) -> list[Result]:
-    """Audits spread evenly over the mechanisms, each with a seed of its own, from ``seed`` on."""
+    """Run audits spread evenly over the mechanisms, each with a different seed, from ``seed`` on."""
     places = list(itertools.islice(itertools.cycle(range(len(NULLS))), audits))
     found = Parallel(n_jobs=jobs)(delayed(audit)(place, seed + k) for k, place in enumerate(places))
     results = []
     for place, null in enumerate(NULLS):
         own = [outcome for where, outcome in zip(places, found, strict=True) if where == place]
-        refuted, accused = (sum(outcome[k] for outcome in own) for k in (0, 1))
-        results.append(Result(null.name, len(own), refuted, accused))
+        refuted, dependent = (sum(outcome[k] for outcome in own) for k in (0, 1))
+        results.append(Result(null.name, len(own), refuted, dependent))
     return results
 
 
@@ -263,10 +276,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     results = measure(options.audits, seed=options.seed, jobs=options.jobs)
     lines = [
-        f"{item.name:28}{item.audits:5} audits{item.refuted:4} refuted{item.accused:4} accused"
+        f"{item.name:28}{item.audits:5} audits{item.refuted:4} refuted{item.dependent:4} dependent"
         for item in results
     ]
-    refuted, accused = sum(item.refuted for item in results), sum(item.accused for item in results)
+    refuted, dependent = sum(item.refuted for item in results), sum(item.dependent for item in results)
     low, high = proportion_bounds(refuted, options.audits, alpha=0.05)
     p_values = [excess_p_value(item.refuted, item.audits, at_most=ALPHA) for item in results if item.audits]
     above = int(holm(p_values, alpha=0.05).sum())
@@ -274,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{options.audits} null audits at {1 - ALPHA:.0%}: {refuted} false refutations, "
         f"{refuted / options.audits:.2%} (95 % interval {low:.2%} to {high:.2%}), "
         f"{above} mechanisms above the level, "
-        f"{accused} falsely taken to remember; {time.monotonic() - start:.0f} s"
+        f"{dependent} falsely reported as dependent; {time.monotonic() - start:.0f} s"
     )
     sys.stdout.write("\n".join(lines) + "\n")
     return int(low > ALPHA or above > 0)

@@ -1,8 +1,8 @@
-"""LinUCB as its pseudo-code reads: one replicate, one round after the other, one arm after the other.
+"""LinUCB written exactly as its pseudo-code: one replicate, one round after the other, one arm after the
+other.
 
-The independent route: tests hold the simulators' decisions against it, ``benchmarks.contextual`` their speed.
-Nothing here is shared with ``algorithms``: every update inverts V anew, every arm's index is computed by
-itself.
+An independent route: tests compare the simulators' decisions with it, ``benchmarks.contextual`` their speed.
+It shares nothing with ``algorithms``: every update inverts V anew, every arm's index is computed by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["PlainNoise", "Played", "numpy_linucb", "plain_linucb"]
 
 Floats = NDArray[np.float64]
-#: The noise accumulated after each batch: of the vector, and of the matrix.
+#: The noise accumulated after each batch: in the vector, and in the matrix.
 PlainNoise = Sequence[tuple[Floats, Floats]]
 
 
@@ -29,12 +29,12 @@ class Played:
     ones: list[int]
 
     def regret(self, means: Floats) -> float:
-        """Pseudo-regret, a round after the other."""
+        """Return the pseudo-regret, round by round."""
         return math.fsum(max(means) - means[arm] for arm in self.arms)
 
 
 def _indices(arms: Sequence[Sequence[float]], theta: Floats, inverse: Floats, radius: float) -> list[float]:
-    """<x, theta> + β ‖x‖, arm by arm, in plain numbers."""
+    """Return <x, theta> + β ‖x‖, arm by arm, in plain numbers."""
     t, v = theta.tolist(), inverse.tolist()
     found = []
     for x in arms:
@@ -56,10 +56,10 @@ def plain_linucb(
     noise: PlainNoise = (),
     pull: Callable[[int], float] | None = None,
 ) -> Played:
-    """Algorithm 1 of Chowdhury and Zhou (2022) on K fixed arms, features (K, d).
+    """Play Algorithm 1 of Chowdhury and Zhou (2022) on K fixed arms, features (K, d).
 
-    Rewards are ``pull(arm)`` of each round, or ``ones``, the sum of each batch; ``noise`` is what has been
-    added after each batch, none where it is empty.
+    Rewards are ``pull(arm)`` of each round, or ``ones``, the sum of each batch. ``noise`` is what has been
+    added after each batch, and empty for none.
     """
     dim = features.shape[1]
     arms = features.tolist()
@@ -67,21 +67,21 @@ def plain_linucb(
     theta, inverse, beta = np.zeros(dim), np.eye(dim) / ridge, radius(0)
     played: list[int] = []
     sums: list[int] = []
-    paid = 0.0
+    batch_rewards = 0.0
     for t in range(1, horizon + 1):
         index = _indices(arms, theta, inverse, beta)
         arm = index.index(max(index))
         played.append(arm)
         gram += np.outer(features[arm], features[arm])
         if pull is not None:
-            paid += pull(arm)
+            batch_rewards += pull(arm)
         if t % batch_size:
             continue
         m = t // batch_size - 1
-        total = paid if pull is not None else ones[m]
+        total = batch_rewards if pull is not None else ones[m]
         sums.append(int(total))
         vec += total * features[arm]
-        paid = 0.0
+        batch_rewards = 0.0
         noisy_vec, noisy_gram = noise[m] if noise else (0.0, 0.0)
         inverse = np.asarray(np.linalg.inv(gram + noisy_gram + ridge * np.eye(dim)), dtype=np.float64)
         theta, beta = inverse @ (vec + noisy_vec), radius(t)
@@ -91,7 +91,7 @@ def plain_linucb(
 def numpy_linucb(
     features: Floats, uniforms: Floats, means: Floats, *, ridge: float, radius: float
 ) -> NDArray[np.int64]:
-    """One replicate of LinUCB, all arms of a round at once in arrays; the arm of every round."""
+    """Play one replicate of LinUCB, all arms of a round at once in arrays; returns the arm of every round."""
     horizon, dim = len(uniforms), features.shape[1]
     gram, vec = ridge * np.eye(dim), np.zeros(dim)
     played = np.empty(horizon, dtype=np.int64)

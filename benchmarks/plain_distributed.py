@@ -1,8 +1,8 @@
-"""The plain per-user loop of the distributed protocol: Algorithm 1 of Chowdhury and Zhou as it reads.
+"""The plain per-user loop of the distributed protocol: Algorithm 1 of Chowdhury and Zhou, literally.
 
-The independent route: tests hold the decisions and parameters of ``algorithms`` against it, the benchmark its
-speed. Parameters, analyzer, radius and elimination are written out again, in floats. ``pull(arm)`` returns
-one user's reward, ``secure(rewards, run)`` the aggregate ŷ of one batch.
+An independent route: tests compare the decisions and parameters of ``algorithms`` with it, the benchmark
+their speed. Parameters, analyzer, radius and elimination are written out again, in floats. ``pull(arm)``
+returns one user's reward, ``secure(rewards, run)`` the aggregate ŷ of one batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Constants", "Run", "constants", "distributed_elimination", "user_by_
 
 
 class Constants(NamedTuple):
-    """What tells the variants apart: noise tail (σ, h), ε s for g, and τ from (g, log(2/p))."""
+    """The differences between the variants: noise tail (σ, h), ε s for g, and τ from (g, log(2/p))."""
 
     sigma: float
     h: float
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 def constants(name: str, *, epsilon: float, s: float = 1.0) -> Constants:
-    """``dist_dp_se``, ``dist_rdp_se`` or ``dist_cdp_se``."""
+    """Return the variant ``dist_dp_se``, ``dist_rdp_se`` or ``dist_cdp_se``."""
     root = math.sqrt(2)
     if name == "dist_rdp_se":
         return Constants(
@@ -61,7 +61,7 @@ def distributed_elimination(
     *,
     growth: int = 2,
 ) -> list[int]:
-    """The arm of every round."""
+    """Return the arm of every round."""
     played: list[int] = []
     alive = list(range(n_arms))
     b = 1
@@ -97,7 +97,7 @@ def distributed_elimination(
 
 
 def user_by_user(rng: np.random.Generator, epsilon: float) -> Callable[[list[float], Run], int]:
-    """Every user encodes, draws a Pólya difference by footnote 3, clips and sends."""
+    """Let every user encode, draw a Pólya difference by footnote 3, clip and send."""
 
     def secure(rewards: list[float], run: Run) -> int:
         odds = 1 / math.expm1(epsilon / run.g)  # β/(1 - β) for β = e^{-ε/g}

@@ -1,9 +1,9 @@
-"""The plain per-round loops: every algorithm as its pseudo-code reads, one round after the other.
+"""The plain per-round loops: every algorithm written exactly as its pseudo-code, one round after the other.
 
-The independent route: tests hold the simulators' decisions against these, benchmarks their speed. Nothing
-here is shared with ``algorithms``: indices, trees, epochs and elimination are written out again.
-``pull(arm)`` returns the reward of the round, ``vector()`` the round's reward vector, ``noise(site, scale)``
-one Laplace variable.
+An independent route: tests compare the simulators' decisions with these loops, benchmarks their speed. They
+share nothing with ``algorithms``: indices, trees, epochs and elimination are written out again. ``pull(arm)``
+returns the reward of the round, ``vector()`` the round's reward vector, ``noise(site, scale)`` one Laplace
+variable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Noise = Callable[[str, float], float]
 
 
 def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise) -> list[int]:
-    """Algorithm 1 of Hu, Huang and Mehta (arXiv 2102.07929); returns the arm of every round."""
+    """Play Algorithm 1 of Hu, Huang and Mehta (arXiv 2102.07929); returns the arm of every round."""
     played: list[int] = []
     noisy_mean = [0.0] * n_arms
     size = [1] * n_arms
@@ -46,8 +46,11 @@ def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise
 
 
 def lazy_ucb_tight(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise) -> list[int]:
-    """``lazy_ucb`` as somebody in a hurry writes it: no lists of observations, and the parts of an index that
-    a round does not change are kept. Plays the same arms but for rounding."""
+    """Play ``lazy_ucb`` in a tighter loop.
+
+    It keeps no lists of observations, and reuses the parts of an index that a round does not change. Plays
+    the same arms except for rounding.
+    """
     log, sqrt, arms = math.log, math.sqrt, range(n_arms)
     played = list(range(min(n_arms, horizon)))
     mean = [pull(j) + noise("array", 1 / epsilon) for j in played]
@@ -82,10 +85,11 @@ def hybrid_ucb(
     extra_level: int = 0,
     promote: bool = False,
 ) -> list[int]:
-    """Algorithm 4 with explicit trees.
+    """Play Algorithm 4 with explicit trees.
 
-    ``extra_level`` = 1 adds one level to the nodes' noise (``repaired``), ``promote`` reads a full block from
-    its array at once."""
+    ``extra_level`` = 1 adds one level to the nodes' noise (``repaired``). ``promote`` reads a full block from
+    its array at once.
+    """
     played: list[int] = []
     count = [1] * n_arms
     level = [1] * n_arms
@@ -133,7 +137,7 @@ def hybrid_ucb(
 
 
 def ucb1(n_arms: int, horizon: int, pull: Pull) -> list[int]:
-    """UCB1 of Auer, Cesa-Bianchi and Fischer (2002)."""
+    """Play UCB1 of Auer, Cesa-Bianchi and Fischer (2002)."""
     played = list(range(min(n_arms, horizon)))
     rewards = [[pull(j)] for j in played]
     totals = [row[0] for row in rewards]
@@ -150,7 +154,7 @@ def ucb1(n_arms: int, horizon: int, pull: Pull) -> list[int]:
 def successive_elimination(
     n_arms: int, horizon: int, epsilon: float, beta: float, pull: Pull, noise: Noise
 ) -> list[int]:
-    """DP-SE of Sajed and Sheffet (2019) with failure probability ``beta``."""
+    """Play DP-SE of Sajed and Sheffet (2019) with failure probability ``beta``."""
     played: list[int] = []
     alive = list(range(n_arms))
     e = 0
@@ -179,7 +183,7 @@ def successive_elimination(
 
 
 def ftnl(horizon: int, scale: float, vector: Callable[[], Any], noise: Noise) -> list[int]:
-    """Algorithm 2 with Laplace noise of ``scale`` on every epoch sum, starting with action 0."""
+    """Play Algorithm 2 with Laplace noise of ``scale`` on every epoch sum, starting with action 0."""
     played: list[int] = []
     leader, s = 0, 0
     while True:

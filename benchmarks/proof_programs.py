@@ -1,8 +1,7 @@
-"""Mechanisms as users write them in numpy, each with wrong versions beside it: what a proof must tell apart.
+"""Mechanisms as users write them in numpy, each with wrong versions that a proof must reject.
 
-``PROGRAMS`` lists them: a name, the function, the claim, the declarations of its data (at one size and, where
-it makes sense, at every size), and whether it is right. The functions are not for use: they are read by the
-prover.
+``PROGRAMS`` lists them: a name, the function, the claim, the declarations of its data (at one size and, if it
+makes sense, at every size), and whether it is right. The functions are not for use: the prover reads them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Data = Records | Table
 
 @dataclass(frozen=True)
 class Program:
-    """One program: ``sizes`` are declarations by name (``N`` and perhaps ``every N``)."""
+    """One program. ``sizes`` are declarations by name (``N`` and perhaps ``every N``)."""
 
     name: str
     function: Callable[..., Any]
@@ -64,7 +63,7 @@ def right(numbers: dict[str, Any], fixed: Data, every: Data | None = None, **opt
 
 
 def wrong(numbers: dict[str, Any], fixed: Data, every: Data | None = None, **options: Any) -> Any:
-    """Register a program that does not."""
+    """Register a program that violates its claim."""
     return _register(False, numbers, fixed, every, options)
 
 
@@ -1004,7 +1003,7 @@ def dpsgd_loop_w2(data, rng):
     return w
 
 
-# 37 its own generator
+# 37 a generator created inside the function
 @right(E1, X, XN)
 def own_generator(data):
     rng = np.random.default_rng()

@@ -1,4 +1,4 @@
-"""How many ordinary numpy programs are proved, and how many wrong versions of them.
+"""Measure how many ordinary numpy programs are proved, and how many wrong versions of them.
 
     python -m benchmarks.proofs [--json FILE] [NAME ...]
 
@@ -24,7 +24,7 @@ __all__ = ["main", "measured"]
 
 
 def measured(program: Program, size: str) -> dict[str, Any]:
-    """One proof, with its time."""
+    """Run one proof, with its time."""
     data = program.sizes[size]
     start = time.perf_counter()
     proof = prove_values(program.function, program.claim, data=data)
@@ -41,7 +41,7 @@ def measured(program: Program, size: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure the programs that are named, or all."""
+    """Measure the named programs, or all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,9 +1,9 @@
-"""How the prover does on the field's own programs: ``python -m benchmarks.prover --json FILE``.
+"""Measure the prover on the field's standard programs: ``python -m benchmarks.prover --json FILE``.
 
-Each program of ``mechanisms/proved_programs.py`` (with ``--eight``, of its table on eight records and the
-large ones too; with ``--every``, of ``mechanisms/proved_at_every_size.py`` too) is proved at its claim. The
-table has the verdict and the bound that were expected and those that came out, the number of paths and the
-seconds; the command exits with 1 where they differ.
+Each program of ``mechanisms/proved_programs.py`` is proved at its claim. ``--eight`` adds its table on eight
+records and the large programs, ``--every`` adds ``mechanisms/proved_at_every_size.py``. The table has the
+expected and the actual verdict and bound, the number of paths and the seconds. The command exits with 1 if
+they differ.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Measured", "main", "measure"]
 
 @dataclass(frozen=True)
 class Measured:
-    """One program: numbers as text, "inf" for no bound, empty for none derived; ``n`` is the number of
+    """One program. Numbers are text, "inf" for no bound, empty if none is derived; ``n`` is the number of
     records, or "every".
     """
 
@@ -55,7 +55,7 @@ def text(bound: Fraction | float | None) -> str:
 
 
 def measure(row: ProvedProgram) -> Measured:
-    """Prove one program, and take the time."""
+    """Prove one program, and measure the time."""
     begun = time.perf_counter()
     proof = prove(row.program, PureDP(epsilon=row.claim), data=row.data, adjacency=row.adjacency)
     return Measured(
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit with 1 if a verdict or a bound is not the expected one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prover", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the results here, as JSON")
-    parser.add_argument("--only", default="", help="programs whose name holds this text")
+    parser.add_argument("--only", default="", help="programs whose name contains this text")
     parser.add_argument("--every", action="store_true", help="data of every size too")
     parser.add_argument("--eight", action="store_true", help="all programs on eight records, and large ones")
     options = parser.parse_args(arguments)

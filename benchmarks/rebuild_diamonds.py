@@ -1,12 +1,12 @@
 """Rebuild ``audits/distributed_mab/data/diamonds.json``: ``python -m benchmarks.rebuild_diamonds [--check]``.
 
-The paper's learning-to-rank experiment clusters the rows of a data set that cannot be passed on (K-means, K =
+The paper's learning-to-rank experiment clusters the rows of a dataset that cannot be passed on (K-means, K =
 50; clusters are arms, graded relevance is the reward). This is the same construction on the ``diamonds``
 table that plotnine ships (53 940 rows, MIT licence): numeric features standardised, K-means with 50 clusters,
 clusters of fewer than 100 rows merged into the nearest other one, reward = grade of the cut / 4.
 
-Needs plotnine and scikit-learn, which nothing else here needs. The table is a function of their versions,
-which it names; ``--check`` compares instead of writing.
+It needs plotnine and scikit-learn, which no other part of the project needs. The table depends on their
+versions, which it names; ``--check`` compares instead of writing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ CLUSTERS, SMALLEST, SEED = 50, 100, 0
 
 
 def merged_labels(labels: Any, centres: Any, *, smallest: int) -> Any:
-    """Labels 0, 1, ... after every cluster of fewer than ``smallest`` rows joined the nearest larger one."""
+    """Return labels 0, 1, ... after every cluster of fewer than ``smallest`` rows joined the nearest
+    larger one.
+    """
     labels, centres = np.asarray(labels), np.asarray(centres)
     sizes = np.bincount(labels, minlength=len(centres))
     large = np.flatnonzero(sizes >= smallest)
@@ -37,7 +39,7 @@ def merged_labels(labels: Any, centres: Any, *, smallest: int) -> Any:
 
 
 def reward_counts(labels: Any, grades: Any, *, levels: int) -> list[list[int]]:
-    """Rows per cluster and grade, clusters by falling mean grade."""
+    """Count rows per cluster and grade, clusters by falling mean grade."""
     labels, grades = np.asarray(labels), np.asarray(grades)
     table = np.zeros((labels.max() + 1, levels), dtype=np.int64)
     np.add.at(table, (labels, grades), 1)
@@ -72,7 +74,7 @@ def _text(table: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the table, or compare with the one that is there; 0 if they agree."""
+    """Write the table, or compare with the existing one; 0 if they agree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     options = parser.parse_args(arguments)

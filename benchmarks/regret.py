@@ -1,9 +1,9 @@
-"""Regret simulators beside the plain per-round loops: ``python -m benchmarks.regret``.
+"""Compare regret simulators with the plain per-round loops: ``python -m benchmarks.regret``.
 
 Both sides play the same experiment (setting 2 of the paper, K = 5). The plain loop plays one run, for at most
-``--plain`` rounds, and is scaled up to the simulator's rounds: its cost per round grows slowly, so the ratio
-is on the low side. Anytime-Lazy-UCB is also held against a tight loop, which keeps what a round
-does not change.
+``--plain`` rounds, and is scaled up to the simulator's rounds. Its cost per round grows slowly, so the ratio
+is on the low side. Anytime-Lazy-UCB is also compared with a tight loop, which reuses values that a round does
+not change.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Result:
 
     @property
     def tight_ratio(self) -> str:
-        """Against the tight loop, where there is one."""
+        """Return the ratio to the tight loop, if there is one."""
         return "-" if self.tight_seconds is None else f"{self.tight_seconds / self.seconds:.0f}"
 
 
 def _plain(algorithm: str, rounds: int) -> Callable[[], object]:
-    """One run of the plain loop, ready to be timed."""
+    """Return one run of the plain loop, ready to be timed."""
     rng = np.random.default_rng(1)
     n_arms, means = len(MEANS), list(MEANS)
     uniforms = rng.random(rounds).tolist()

@@ -17,7 +17,7 @@ from dpaudit.suite.regret import regret_frame
 
 __all__ = ["SHUFFLED_FIGURES", "regenerate_shuffled"]
 
-#: Name -> panel and profile: 1a as the authors' code has it, 1a-theorem as the theorems do.
+#: Name -> panel and profile: 1a as in the authors' code, 1a-theorem as in the theorems.
 SHUFFLED_FIGURES: Mapping[str, tuple[str, str]] = {
     name if profile == "authors_code" else f"{name}-{profile}": (name, profile)
     for profile in WORDS
@@ -28,15 +28,16 @@ SHUFFLED_FIGURES: Mapping[str, tuple[str, str]] = {
 def regenerate_shuffled(
     names: Sequence[str], *, horizon: int | None, runs: int | None, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
-    """The named figures as plot data, with a table for each profile and dimension, and the runs behind them.
+    """Return the named figures as plot data, with a table for each profile and dimension, and the runs behind
+    them.
 
-    ``horizon`` and ``runs`` replace the paper's 20000 and 50. A figure is simulated with the same seeds
-    whichever others are asked for.
+    ``horizon`` and ``runs`` replace the paper's 20000 and 50. The seeds of a figure do not depend on which
+    others are requested.
     """
     unknown = [name for name in names if name not in SHUFFLED_FIGURES]
     if unknown or not names:
         raise InvalidParameterError(
-            f"figures must be among {', '.join(SHUFFLED_FIGURES)}, got {unknown or 'none'}; choose one."
+            f"figures must be among {', '.join(SHUFFLED_FIGURES)}, got {unknown or 'none'}."
         )
     chosen = {name: SHUFFLED_FIGURES[name] for name in names}
     wanted = dict.fromkeys((PANELS[at][0], profile) for at, profile in chosen.values())

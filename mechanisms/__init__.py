@@ -1,1 +1,1 @@
-"""Private mechanisms and protocols as programs over coins, one idea a file, and their exact properties."""
+"""Private mechanisms and protocols as programs over coins, one per file, with their exact properties."""

@@ -1,7 +1,7 @@
-"""The sum of one array of fresh observations, released once: the Laplace mechanism, "lazy and forgetful".
+"""The Laplace mechanism on the sum of one array of fresh observations, released once ("lazy and forgetful").
 
-Hu, Huang and Mehta (arXiv 2102.07929), eq. (3). Every observation lies in [0, 1] and enters one array only,
-so that replacing it moves one sum by at most 1 and costs epsilon.
+Hu, Huang and Mehta (arXiv 2102.07929), eq. (3). Every observation lies in [0, 1] and enters one array only.
+Replacing it therefore changes one sum by at most 1 and costs epsilon.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dpaudit.distributions import Laplace
 
 __all__ = ["ArraySum", "NoisySum"]
 
-#: Releases one sum: ``noisy_sum(coins, total)`` returns the noisy total, a number (or an array, one noise per
-#: entry).
+#: Releases one sum: ``noisy_sum(coins, total)`` returns the noisy total, a number or an array with
+#: independent noise per entry.
 NoisySum = Callable[[Coins, Any], Any]
 
 

@@ -1,17 +1,17 @@
 """One batch's protocol (R, S, A): from the users' rewards to the server's estimate of their sum.
 
 Chowdhury and Zhou (ICLR 2023): Algorithm 1, lines 18 to 30 (distributed), Algorithms 2 and 3 (central: a
-trusted server adds the noise) and Algorithms 4 and 5 (local: every message is private by itself). Which one
-it is stands in the sheet.
+trusted server adds the noise) and Algorithms 4 and 5 (local: every message is private by itself). The sheet
+selects the variant.
 
-What the server, as the adversary, sees:
+The server is the adversary. It sees:
 
-* distributed: what the secure function shows it, by default ŷ (site ``aggregate``);
+* distributed: what the secure function sends it, by default ŷ (site ``aggregate``);
 * central: the sum after the noise (site ``aggregate``); the raw sum never leaves the trusted party;
 * local: every user's message (site ``message``).
 
-Users who drop out before they send are simply not there: pass the rewards of those present. The sheet keeps
-the nominal batch size, and the total noise is then short of its share.
+Users who drop out before they send are absent: pass the rewards of the users present. The sheet keeps the
+nominal batch size, so the total noise is then below its nominal amount.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BatchProtocol:
     grid: int | None = None
 
     def __call__(self, coins: Coins, rewards: Sequence[Any]) -> Any:
-        """The decoded sum of rewards, from 1 to ``sheet.users`` of them."""
+        """Return the decoded sum of rewards, from 1 to ``sheet.users`` of them."""
         if not 1 <= len(rewards) <= self.sheet.users:
             raise InvalidParameterError(
                 f"a batch must have 1 to {self.sheet.users} users present, got {len(rewards)}; leave an "
@@ -61,13 +61,13 @@ class BatchProtocol:
             return coins.observe(distribution, site="aggregate", to=SERVER)
         if self.sheet.trust == "local":
             return self._local(coins, encoded)
-        # one distribution for users with one encoding, by identity: under replicates it is an array
+        # Users with equal encodings share one distribution object; under replicates it is an array.
         distinct = {id(x): x for x in encoded}
         distributions = {key: self.sheet.share.shift(x) for key, x in distinct.items()}
         return self.aggregator(coins, [distributions[id(x)] for x in encoded], self.sheet)
 
     def _local(self, coins: Coins, encoded: list[Any]) -> Any:
-        """All messages at once: independent entries of one array, users on the last axis."""
+        """Release all messages at once: independent entries of one array, users on the last axis."""
         values = np.stack(np.broadcast_arrays(*encoded), axis=-1)
         if coins.replicates is not None and values.ndim == 1:
             values = np.broadcast_to(values, (coins.replicates, len(encoded)))

@@ -1,17 +1,16 @@
-"""Private sums of bits through one shuffler: every user sends her bit and some random ones.
+"""Private sums of bits through one shuffler: every user sends her bit and some random bits.
 
 Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023, arXiv 2301.12535), section 2.2, call their node mechanism
-"Algorithm 3 of Tenenbaum et al. (2021)" and print no details. The two variants here stand in for it:
+"Algorithm 3 of Tenenbaum et al. (2021)" and print no details. The two variants here replace it:
 
 * ``calibrated``, ours: the smallest noise that the exact hockey-stick divergence allows. In a small batch
-  every user
-  sends r fair bits, in a large one a single bit that is 1 with probability p < 1/2.
+  every user sends r fair bits, in a large batch a single bit that is 1 with probability p < 1/2.
 * ``tkms21_recalled``: as that paper is remembered, unverified: tau = 96 log(2/delta)/epsilon^2 noisy bits in
-  all,
-  fair ones where tau >= n, and 1 with probability tau/(2n) else.
+  all, fair bits if tau >= n, otherwise bits that are 1 with probability tau/(2n).
 
-A shuffled list of bits tells their number of ones and nothing else, so the mechanism is the true sum plus
-Bin(n r, p): private if a binomial distribution and its shift by 1 are indistinguishable in both directions.
+A shuffled list of bits reveals only their number of ones. The mechanism is therefore the true sum plus
+Bin(n r, p), and it is private if a binomial distribution and its shift by 1 are indistinguishable in both
+directions.
 """
 
 from __future__ import annotations
@@ -49,14 +48,17 @@ __all__ = [
 
 Variant = Literal["calibrated", "tkms21_recalled"]
 
-#: Denominator of the probabilities that are searched: a dyadic number at or above the smallest one.
+#: Denominator of the searched probabilities: the result is a dyadic number at or above the smallest valid
+#: probability.
 GRAIN = 2**40
 
 
 @dataclass(frozen=True, kw_only=True)
 class BinarySum:
-    """The sum of up to ``n_users`` bits: each user sends her own and ``trials`` bits that are 1 with
-    probability ``p``. ``epsilon`` and ``delta`` are what it was built for.
+    """The sum of up to ``n_users`` bits.
+
+    Each user sends her own bit and ``trials`` bits that are 1 with probability ``p``. ``epsilon`` and
+    ``delta`` are the budget that it was built for.
     """
 
     n_users: int
@@ -68,18 +70,21 @@ class BinarySum:
 
     @property
     def noise(self) -> Binomial:
-        """What is added to the true sum before the analyzer takes the mean off."""
+        """Return the number that is added to the true sum before the analyzer subtracts the mean."""
         return Binomial(trials=self.n_users * self.trials, p=self.p)
 
     @property
     def variance(self) -> Fraction:
-        """Of the error of the estimate."""
+        """Return the variance of the estimate's error."""
         return self.n_users * self.trials * self.p * (1 - self.p)
 
     @property
     def proxy(self) -> arb:
-        """The optimal sub-Gaussian variance proxy of the error (Kearns and Saul 1998, Buldygin and
-        Moskvichova 2013): (1 - 2p) / (2 log((1 - p)/p)) a bit, 1/4 at p = 1/2."""
+        """Return the optimal sub-Gaussian variance proxy of the error.
+
+        It is (1 - 2p) / (2 log((1 - p)/p)) per bit, and 1/4 at p = 1/2 (Kearns and Saul 1998, Buldygin and
+        Moskvichova 2013).
+        """
         bits = self.n_users * self.trials
         if self.p == Fraction(1, 2):
             return ball(Fraction(bits, 4))
@@ -91,16 +96,16 @@ class BinarySum:
         return 1 + self.trials
 
     def user_distribution(self, bit: int) -> Distribution:
-        """How many ones a user with this ``bit`` sends."""
+        """Return the distribution of the number of ones that a user with this ``bit`` sends."""
         return Binomial(trials=self.trials, p=self.p).shift(int(bit))
 
     def messages(self, bit: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """One user's messages, her own bit first: shape (1 + trials,)."""
+        """Draw one user's messages, her own bit first: shape (1 + trials,)."""
         noise = rng.binomial(1, float(self.p), size=self.trials)
         return np.concatenate([[int(bit)], noise]).astype(np.int64)
 
     def draw_noise(self, rng: np.random.Generator, size: tuple[int, ...]) -> NDArray[np.float64]:
-        """Errors of independent estimates, of shape ``size``."""
+        """Draw errors of independent estimates, of shape ``size``."""
         distribution = self.noise
         drawn = rng.binomial(distribution.trials, float(distribution.p), size=size) - float(
             distribution.trials * distribution.p
@@ -108,20 +113,17 @@ class BinarySum:
         return np.asarray(drawn)
 
     def analyze(self, ones: Any) -> Any:
-        """The estimate of the sum from the number of ones received, a float (or an array)."""
+        """Estimate the sum from the number of ones received, as a float or an array."""
         return ones - float(self.n_users * self.trials * self.p)
 
     def __call__(self, coins: Coins, bits: Sequence[int], *, site: str) -> Any:
-        """One batch under ``coins``: the number of ones, shown as the shuffler's output, and from it the
+        """Run one batch under ``coins``: release the number of ones as the shuffler's output and return the
         estimate.
 
-        ``bits`` are exactly ``n_users`` bits, else ``InvalidParameterError``.
+        Raises ``InvalidParameterError`` unless there are exactly ``n_users`` ``bits``.
         """
         if len(bits) != self.n_users:
-            raise InvalidParameterError(
-                f"a batch must have {self.n_users} users, got {len(bits)}; build the mechanism for this "
-                "batch."
-            )
+            raise InvalidParameterError(f"a batch must have {self.n_users} users, got {len(bits)}.")
         distributions = [self.user_distribution(bit) for bit in bits]
         return self.analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT))
 
@@ -129,7 +131,7 @@ class BinarySum:
 def binary_sum_mechanism(
     n_users: int, epsilon: ExactLike, delta: ExactLike, *, variant: Variant = "calibrated"
 ) -> BinarySum:
-    """The mechanism for batches of ``n_users`` >= 1 bits, built for ``epsilon`` > 0 and ``delta`` in (0, 1).
+    """Build the mechanism for batches of ``n_users`` >= 1 bits, ``epsilon`` > 0 and ``delta`` in (0, 1).
 
     Raises ``InvalidParameterError`` for other parameters.
     """
@@ -151,16 +153,17 @@ def _parameters(n_users: int, epsilon: ExactLike, delta: ExactLike) -> tuple[Fra
     budget, slack = positive(epsilon, name="epsilon"), probability(delta, name="delta")
     if n_users < 1 or not 0 < slack < 1:
         raise InvalidParameterError(
-            f"n_users must be 1 or more and delta in (0, 1), got {n_users} and {slack}; change them."
+            f"n_users must be 1 or more and delta in (0, 1), got {n_users} and {slack}."
         )
     return budget, slack
 
 
 def binomial_delta(*, trials: int, p: float, epsilon: float) -> float:
-    """The least delta of Bin(trials, p) against its shift by 1, the larger of both directions, in floats.
+    """Return the least delta of Bin(trials, p) against its shift by 1, in floats.
 
-    The likelihood ratio of k against k - 1 successes falls in k, so the best event is a half-line that ends
-    where it reaches e^epsilon; there two distribution functions are subtracted.
+    It is the larger delta of both directions. The likelihood ratio of k against k - 1 successes falls in k,
+    so the best event is a half-line that ends where the ratio reaches e^epsilon. Delta is the difference of
+    two distribution functions at that point.
     """
     e, q = math.exp(epsilon), 1 - p
     # forth: P(X = k) > e P(X = k - 1) for k < (trials + 1) p / (p + e q)
@@ -174,17 +177,17 @@ def binomial_delta(*, trials: int, p: float, epsilon: float) -> float:
 
 
 def passes(*, trials: int, p: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether Bin(trials, p) and its shift by 1 are (epsilon, delta)-indistinguishable, decided in balls."""
+    """Decide in balls whether Bin(trials, p) and its shift by 1 are (epsilon, delta)-indistinguishable."""
     exact = lattice_delta(special_distributions.Binomial(trials, p), shift=1, epsilon=epsilon)
     return bool(exact <= ball(delta))
 
 
 @lru_cache(maxsize=4096)
 def smallest_trials(*, epsilon: Fraction, delta: Fraction) -> int:
-    """N*: the smallest number of fair bits that hide one bit. More of them hide it as well: they are the same
-    with independent noise added.
+    """Return N*, the smallest number of fair bits that hide one bit.
 
-    Guessed in floats and settled in balls: N* passes and N* - 1 does not.
+    More bits hide it as well, because they add independent noise. N* is guessed in floats and proved in
+    balls: N* passes and N* - 1 fails.
     """
     half, e, d = Fraction(1, 2), float(epsilon), float(delta)
     high = 1
@@ -203,11 +206,11 @@ def smallest_trials(*, epsilon: Fraction, delta: Fraction) -> int:
 
 @lru_cache(maxsize=4096)
 def smallest_probability(*, n_users: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The smallest p <= 1/2 at which one noisy bit of each of ``n_users`` users hides one bit, in steps of
-    2^-40.
+    """Return the smallest p <= 1/2 at which one noisy bit of each of ``n_users`` users hides one bit.
 
-    By bisection in floats; settled in balls, upward by steps of one part in 10^9 where floats were a little
-    too bold. ``InvalidParameterError`` where even fair bits do not hide it.
+    Bisection in floats finds p in steps of 2^-40. Balls confirm it, increasing p in steps of one part in 10^9
+    if the float result was slightly too small. Raises ``InvalidParameterError`` if even fair bits do not hide
+    the bit.
     """
     e, d = float(epsilon), float(delta)
     half = Fraction(1, 2)

@@ -2,12 +2,11 @@
 
 Chowdhury and Zhou (ICML 2022), section 3.3 and appendices C and E.5, after Cheu, Joseph, Mao and Peng (2022).
 Every user encodes each entry of (phi y, phi phi^T), shifted into [0, 2], with precision g, adds Bin(b, p)
-ones, and sends it as g + b labelled bits. Per label the shuffled bits tell their number of ones and nothing
-else.
+ones, and sends it as g + b labelled bits. The shuffled bits of a label reveal only their number of ones.
 
-One place for all printed parameters: Theorem C.1 (= 3.5), Corollary C.3, Theorem E.5, and the authors' code.
-g and b are natural numbers: ceilings, of which the print says nothing. The message protocol is in
-``vector_messages``.
+This file holds all printed parameters: Theorem C.1 (= 3.5), Corollary C.3, Theorem E.5, and the authors'
+code. g and b must be natural numbers, so they are rounded up; the paper does not mention rounding. The
+message protocol is in ``vector_messages``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = [
     "returning_sheet",
 ]
 
-#: C of Theorem C.1, and what stands in its place in Theorem E.5.
+#: C of Theorem C.1, and the corresponding constant of Theorem E.5.
 CONSTANT, RETURNING_CONSTANT = 240_000, 10**7
 
 CHANCE = Fraction(1, 4)
@@ -47,10 +46,11 @@ LogReading = Literal["substituted", "without B"]
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSheet:
-    """P_Vec for batches of ``batch_size`` users with ``dim`` features: precision g, b trials of chance p a
-    user and entry.
+    """P_Vec for batches of ``batch_size`` users with ``dim`` features.
 
-    ``ranges``: "printed" scales entries by g, to 0, ..., 2g; "doubled" by g/2, to 0, ..., g.
+    ``precision`` is g. Each user draws b = ``trials`` bits per entry, each 1 with probability p = ``chance``.
+    ``ranges`` selects the scale of entries: "printed" uses g (values 0, ..., 2g), "doubled" uses g/2 (values
+    0, ..., g).
     """
 
     dim: int
@@ -64,56 +64,56 @@ class VectorSheet:
         if min(self.dim, self.batch_size, self.precision, self.trials) < 1:
             raise InvalidParameterError(
                 "dim, batch_size, precision and trials must be integers from 1 up, got "
-                f"{self.dim}, {self.batch_size}, {self.precision} and {self.trials}; raise them."
+                f"{self.dim}, {self.batch_size}, {self.precision} and {self.trials}."
             )
         if not 0 < self.chance < 1 or self.ranges not in ("printed", "doubled"):
             raise InvalidParameterError(
                 f"chance must be in (0, 1) and ranges 'printed' or 'doubled', got {self.chance} and "
-                f"{self.ranges!r}; change them."
+                f"{self.ranges!r}."
             )
 
     @cached_property
     def scale(self) -> Fraction:
-        """What an entry is multiplied by before it is rounded."""
+        """Return the factor that multiplies an entry before rounding."""
         return Fraction(self.precision, 1 if self.ranges == "printed" else 2)
 
     @property
     def bits(self) -> int:
-        """Bits that a user sends for one label."""
+        """Return the number of bits that a user sends for one label."""
         return self.precision + self.trials
 
     @property
     def entries(self) -> int:
-        """Labels with bits of their own: d of the vector, d (d + 1) / 2 of the matrix."""
+        """Return the number of independent labels: d of the vector, d (d + 1) / 2 of the matrix."""
         return self.dim + self.dim * (self.dim + 1) // 2
 
     @property
     def bits_per_user(self) -> int:
-        """All bits as printed: of (i, j) and (j, i) both, d + d^2 labels."""
+        """Return the number of labels as printed, with (i, j) and (j, i) both counted: d + d^2."""
         return (self.dim + self.dim**2) * self.bits
 
     @cached_property
     def noise(self) -> Binomial:
-        """All users' binomial noise on one label."""
+        """Return the distribution of all users' binomial noise on one label."""
         return Binomial(trials=self.trials * self.batch_size, p=self.chance)
 
     @cached_property
     def noise_mean(self) -> float:
-        """Of ``noise``, in ones."""
+        """Return the variance of ``noise``, in ones."""
         return float(self.chance * self.trials * self.batch_size)
 
     @property
     def noise_variance(self) -> Fraction:
-        """Of the analyzer's output of one entry, without that of rounding."""
+        """Return the variance of one entry of the analyzer's output, without the rounding error."""
         return self.trials * self.batch_size * self.chance * (1 - self.chance) / self.scale**2
 
     @property
     def proxy(self) -> Fraction:
-        """The printed variance proxy of one entry, (B + B b/4) over the squared scale (C.3)."""
+        """Return the printed variance proxy of one entry, (B + B b/4) over the squared scale (C.3)."""
         return (self.batch_size + Fraction(self.batch_size * self.trials, 4)) / self.scale**2
 
     def statistic(self, *, batches: int = 1) -> BinomialSum:
-        """What ``batches`` releases of vector and matrix together are, to the finder of certificates."""
+        """Describe ``batches`` joint releases of vector and matrix to the certificate search."""
         return linear_statistics(
             dim=self.dim,
             scale=self.scale,
@@ -123,7 +123,7 @@ class VectorSheet:
         )
 
     def half(self, part: Literal["vector", "matrix"]) -> BinomialSum:
-        """The vector alone (squared change 4) or the matrix alone (2), as one release."""
+        """Describe the vector alone (squared change 4) or the matrix alone (2) as one release."""
         vector = part == "vector"
         return BinomialSum(
             trials=self.trials * self.batch_size,
@@ -144,7 +144,8 @@ def printed_sheet(
     ranges: Ranges = "printed",
     budget: Budget = "as_printed",
 ) -> VectorSheet:
-    """Theorem C.1 (3.5): g = max(2 sqrt(B), d, 4), b = C g^2 log(4(d^2+1)/delta)^2 / (epsilon^2 B), p = 1/4.
+    """Apply Theorem C.1 (3.5): g = max(2 sqrt(B), d, 4), b = C g^2 log(4(d^2+1)/delta)^2 / (epsilon^2 B), p =
+    1/4.
 
     ``constant`` is C, 24 10^4 in C.1; "halved" gives each of the two releases (epsilon/2, delta/2).
     """
@@ -162,7 +163,9 @@ def printed_sheet(
 def local_sheet(
     *, dim: int, epsilon: ExactLike, delta: ExactLike, batch_size: int = 1, budget: Budget = "as_printed"
 ) -> VectorSheet:
-    """Corollary C.3: g = max(d, 4), b = 24 10^4 g^2 log(4(d^2+1)/delta)^2 / epsilon^2, for any batch size."""
+    """Apply Corollary C.3: g = max(d, 4), b = 24 10^4 g^2 log(4(d^2+1)/delta)^2 / epsilon^2, for any batch
+    size.
+    """
     e, loss = _budget(epsilon, delta, budget)
     g = max(dim, 4)
     trials = _trials(CONSTANT * g**2 / e**2, 4 * (dim**2 + 1) / loss)
@@ -178,9 +181,9 @@ def returning_sheet(
     delta: ExactLike,
     reading: LogReading = "substituted",
 ) -> VectorSheet:
-    """Theorem E.5: b = 10^7 log(2/delta) g^2 T log(8T(d^2+1)/(B delta))^2 / (epsilon^2 B^2), T = M B.
+    """Apply Theorem E.5: b = 10^7 log(2/delta) g^2 T log(8T(d^2+1)/(B delta))^2 / (epsilon^2 B^2), T = M B.
 
-    The print's logarithm is damaged; ``reading`` "without B" has 8T(d^2+1)/delta in it.
+    The print's logarithm is damaged. With ``reading`` "without B" it is log(8T(d^2+1)/delta).
     """
     e, loss = _budget(epsilon, delta, "as_printed")
     g = max(rounded_up_root(2, batch_size), dim, 4)
@@ -193,8 +196,11 @@ def returning_sheet(
 def authors_sheet(
     *, dim: int, batch_size: int, epsilon: ExactLike, delta: ExactLike, constant: int
 ) -> VectorSheet:
-    """As the authors' code draws for its figures: b = C g^2 log(d/delta)^2 / (epsilon^2 B) with ``constant``
-    C = 1 or 10, cut off to an integer; g, a real number there, is rounded up here."""
+    """Use the parameters that the authors' code draws for its figures.
+
+    b = C g^2 log(d/delta)^2 / (epsilon^2 B) with ``constant`` C = 1 or 10, truncated to an integer. g is a
+    real number in their code and is rounded up here.
+    """
     e, loss = _budget(epsilon, delta, "as_printed")
     g = max(rounded_up_root(2, batch_size), dim, 4)
     trials = max(1, _trials(constant * g**2 / (e**2 * batch_size), dim / loss) - 1)
@@ -207,16 +213,16 @@ def _budget(epsilon: ExactLike, delta: ExactLike, budget: Budget) -> tuple[Fract
 
 
 def _trials(factor: Fraction, inside: Fraction) -> int:
-    """ceil(factor log(inside)^2)."""
+    """Return ceil(factor log(inside)^2)."""
     if inside <= 1:
-        raise InvalidParameterError(
-            f"the logarithm must be of a number above 1, got {float(inside):.6g}; lower delta."
-        )
+        raise InvalidParameterError(f"the logarithm must be of a number above 1, got {float(inside):.6g}.")
     return max(1, ceiling(lambda: ball(factor) * ball(inside).log() ** 2))
 
 
 def overflow_exponent(sheet: VectorSheet) -> float:
-    """-log of Hoeffding's bound on the chance that one user's entry needs more than g + b ones: 2 (b - g - b
-    p)^2 / b for an encoding of 2g; 0 where nothing is bounded."""
+    """Return -log of Hoeffding's bound on the chance that one user's entry needs more than g + b ones.
+
+    It is 2 (b - g - b p)^2 / b for an encoding of 2g, and 0 if Hoeffding gives no bound.
+    """
     room = float(sheet.trials - sheet.precision - sheet.trials * sheet.chance)
     return 2 * room**2 / sheet.trials if room > 0 else 0.0

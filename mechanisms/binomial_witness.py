@@ -1,10 +1,11 @@
-"""What one entry of a binomial sum shows at least: an exact lower bound on delta for all of P_Vec.
+"""An exact lower bound on delta for all of P_Vec, from one entry of a binomial sum.
 
-The features change from e_1 to -e_1, the reward stays 1: one entry of the vector moves by twice the scale,
-the whole range of its encoding, no other entry moves, and nothing needs rounding. So the batch's sum under
-that label is Bin(bB, p) at two places, and a half-line of it is the best event of that label (its likelihood
-ratio is monotone). In M batches with the same change the sums add up to Bin(MbB, p) at two places: less is
-seen of a sum than of its terms."""
+The features change from e_1 to -e_1 and the reward stays 1. One entry of the vector then changes by twice the
+scale, the whole range of its encoding. No other entry changes, and nothing needs rounding. The batch's sum
+under that label is Bin(bB, p) at one of two offsets, and a half-line of it is the best event of that label,
+because its likelihood ratio is monotone. In M batches with the same change the sums add up to Bin(MbB, p) at
+one of two offsets. The added sum reveals no more than its terms, so the bound holds for the terms too.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +26,21 @@ from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["OneEntry", "one_entry"]
 
-#: Bits of a stated bound; whoever checks it uses more.
+#: Bits of a stated bound. A verifier uses more.
 BITS = 128
-#: Of a binomial distribution.
+#: Largest number of trials of a binomial distribution.
 MOST_TRIALS = 2**53
-#: Less is not worth writing down.
+#: A smaller delta is not reported.
 LEAST = 1e-20
 
 
 @dataclass(frozen=True)
 class OneEntry:
-    """Bin(``noise``) against itself moved by ``move`` > 0 integers.
+    """Bin(``noise``) against itself shifted by ``move`` > 0 integers.
 
-    ``data`` are the moved user's two records, the one that is moved up first, and ``words`` say what they
-    are."""
+    ``data`` are the changed user's two records, the record with the larger sum first. ``words`` describes the
+    records.
+    """
 
     noise: Binomial
     move: int
@@ -46,8 +48,9 @@ class OneEntry:
     words: str = "features e_1 against -e_1 with reward 1"
 
     def threshold(self, epsilon: float, *, up: bool) -> int:
-        """Where the event of the larger excess begins: {x > t} for the moved side (``up``), {x <= t} for the
-        other one."""
+        """Return the threshold t of the best half-line: {x > t} if the shifted distribution comes first
+        (``up``), else {x <= t}.
+        """
         n, p = self.noise.trials, float(self.noise.p)
         low, high = self.move, n  # log p(x - move) / p(x) rises in x
         while high - low > 1:
@@ -60,7 +63,7 @@ class OneEntry:
         return low
 
     def _loss(self, x: int, n: int, p: float) -> float:
-        """log p(x - move) / p(x): the sum of ``move`` logs, of a long one a mean of 64 terms."""
+        """Return log p(x - move) / p(x): the sum of ``move`` logs, or for a long sum a mean of 64 terms."""
         terms = min(self.move, 64)
         places = [(2 * k + 1) * self.move / (2 * terms) - 0.5 for k in range(terms)]
         odds = math.log((1 - p) / p)
@@ -68,18 +71,22 @@ class OneEntry:
         return math.fsum(logs) * self.move / terms
 
     def delta(self, epsilon: float) -> float:
-        """A float near the exact delta of this entry: the better of both directions."""
+        """Return a float near the exact delta of this entry, the larger delta of both directions."""
         return max(self._excesses(epsilon))
 
     def _excesses(self, epsilon: float) -> tuple[float, float]:
-        """P - e^epsilon Q of the best half-line, the moved side being P, and the other one."""
+        """Return P - e^epsilon Q of the best half-line, with P the shifted distribution, and the same with
+        the roles exchanged.
+        """
         noise, moved = self.noise, self.noise.shift(self.move)
         t, s = self.threshold(epsilon, up=True), self.threshold(epsilon, up=False)
         forth = float(moved.sf(t)) - math.exp(epsilon) * float(noise.sf(t))
         return forth, float(noise.cdf(s)) - math.exp(epsilon) * float(moved.cdf(s))
 
     def largest_epsilon(self, delta: float, *, digits: int = 3) -> Fraction:
-        """The largest epsilon of so many digits at which this entry still has a larger delta, or 0."""
+        """Return the largest epsilon of the given number of digits at which this entry still has a larger
+        delta, or 0.
+        """
         if self.delta(0.0) <= delta:
             return Fraction(0)
         low, high = 0.0, self.move / math.sqrt(self.noise.variance())
@@ -94,8 +101,9 @@ class OneEntry:
         return math.floor(Fraction(low) / step) * step
 
     def witness(self, claim: ApproxDP, *, batches: int = 1) -> Witness | None:
-        """The better half-line of this entry against ``claim``, in the shuffler's view; ``None`` where its
-        excess is not worth having."""
+        """Return the better half-line of this entry against ``claim``, in the shuffler's view, or ``None`` if
+        its excess is too small.
+        """
         epsilon = float(exact(claim.epsilon))
         forth, back = self._excesses(epsilon)
         up = forth >= back
@@ -116,7 +124,9 @@ class OneEntry:
         )
 
     def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
-        """Both distributions and the half-line, the moved side first if it is the likelier one (``up``)."""
+        """Return both distributions and the half-line, with the shifted distribution first if it is the
+        likelier (``up``).
+        """
         distributions = (self.noise.shift(self.move), self.noise)
         data = self.data
         distribution, other = distributions if up else distributions[::-1]
@@ -133,8 +143,11 @@ class OneEntry:
 
 
 def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry | None:
-    """The change of one entry by its whole range, summed over ``batches``, or over as many of them as have no
-    more trials than a distribution can (``MOST_TRIALS``); ``None`` where one batch has."""
+    """Build the change of one entry by its whole range, summed over ``batches``.
+
+    If a distribution cannot have that many trials (``MOST_TRIALS``), sum over as many batches as fit. Return
+    ``None`` if a single batch does not fit.
+    """
     trials = sheet.trials * sheet.batch_size
     seen = min(batches, MOST_TRIALS // trials)
     return (

@@ -1,9 +1,9 @@
-"""Broken protocols: the correct one of a batch with one mistake, for shares of any of the sheets' families.
+"""Broken protocols: a batch's correct protocol with one mistake, for shares of every family of sheets.
 
-A mistake replaces the protocol of a batch, the algorithm around it stays: other noise in the sheet
-(``noise``), another secure function (``with_aggregator``), the right noise used wrongly (``around``), or
-wrong arithmetic (``computed``). A protocol is built anew for every run: some keep state. They are controls:
-an audit that does not catch them is broken.
+A mistake replaces the protocol of a batch and keeps the algorithm around it. It changes the noise in the
+sheet (``noise``), the secure function (``with_aggregator``), the use of the noise (``around``) or the
+arithmetic (``computed``). A protocol is built anew for every run, because some keep state. These protocols
+are controls: an audit that does not catch them is broken.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Around = Callable[[Coins, Sequence[Any], BatchProtocol], Any]
 
 
 def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
-    """Not a mutant: the reference itself."""
+    """Return the unchanged reference, which is not a mutant."""
     return lambda users: BatchProtocol(sheet=sheet(users), grid=grid)
 
 
@@ -84,7 +84,7 @@ def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
 
 
 def noise(altered: Callable[[Sheet], LatticeDistribution]) -> Make:
-    """The reference with another share of noise."""
+    """Return the reference with another share of noise."""
 
     def make(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         def protocol(users: int) -> BatchProtocol:
@@ -97,7 +97,7 @@ def noise(altered: Callable[[Sheet], LatticeDistribution]) -> Make:
 
 
 def for_budget(distribution: LatticeDistribution, factor: Fraction) -> LatticeDistribution:
-    """The noise of the same family that ``factor`` times the budget would get."""
+    """Use the noise of the same family for ``factor`` times the budget."""
     if isinstance(distribution, PolyaDifference):
         return PolyaDifference(shape=distribution.shape, log_ratio=distribution.log_ratio * factor)
     if isinstance(distribution, DiscreteLaplace):
@@ -108,17 +108,17 @@ def for_budget(distribution: LatticeDistribution, factor: Fraction) -> LatticeDi
 
 
 def for_sensitivity(value: Callable[[int], Fraction]) -> Make:
-    """Noise for the sensitivity ``value(g)`` in place of g."""
+    """Use noise for the sensitivity ``value(g)`` instead of g."""
     return noise(lambda sheet: for_budget(sheet.share, sheet.precision / value(sheet.precision)))
 
 
 def inverted(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
-    """ε/g where g/ε belongs."""
+    """Use ε/g instead of g/ε."""
     return lambda sheet: for_budget(sheet.share, (sheet.precision / epsilon) ** 2)
 
 
 def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
-    """σ where σ² belongs: total variance g/ε, not g²/ε²."""
+    """Use σ instead of σ²: total variance g/ε, not g²/ε²."""
 
     def altered(sheet: Sheet) -> LatticeDistribution:
         variance = Fraction(sheet.precision) / (epsilon * sheet.users)
@@ -130,12 +130,14 @@ def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeDistri
 
 
 def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
-    """Local noise of shape 1/n for each message, as if the messages were summed before anybody sees them."""
+    """Use local noise of shape 1/n for each message, as if the messages were summed before anybody sees
+    them.
+    """
     return lambda sheet: PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
 
 
 def shares_for(count: Callable[[int], int]) -> Make:
-    """Shares for ``count(n)`` users from n users: shape 1/count, or variance/count."""
+    """Use shares for ``count(n)`` users with n users: shape 1/count, or variance/count."""
 
     def altered(sheet: Sheet) -> LatticeDistribution:
         distribution, share = sheet.share, Fraction(sheet.users, count(sheet.users))
@@ -149,7 +151,7 @@ def shares_for(count: Callable[[int], int]) -> Make:
 
 
 def scale_of_half_the_batch(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
-    """Central noise of scale g(n/2)/ε on encodings of precision g(n)."""
+    """Use central noise of scale g(n/2)/ε on encodings of precision g(n)."""
 
     def protocol(users: int) -> BatchProtocol:
         right, before = sheet(users), sheet(users // 2)
@@ -160,7 +162,7 @@ def scale_of_half_the_batch(sheet: Callable[[int], Sheet], grid: int | None) -> 
 
 
 def with_aggregator(make: Callable[[], Aggregator]) -> Make:
-    """The reference with another secure function, a new one for every run."""
+    """Return the reference with another secure function, built anew for every run."""
 
     def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         aggregator = make()
@@ -170,12 +172,12 @@ def with_aggregator(make: Callable[[], Aggregator]) -> Make:
 
 
 def _values(distributions: Sequence[Distribution]) -> list[int]:
-    """The encodings in the users' distributions."""
+    """Return the encodings in the users' distributions."""
     return [int(getattr(distribution, "offset", 0)) for distribution in distributions]
 
 
 def one_sided(epsilon: Fraction) -> Aggregator:
-    """Each user adds one Pólya variable instead of a difference of two."""
+    """Let each user add one Pólya variable instead of a difference of two."""
 
     def aggregated(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         share = Polya(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
@@ -185,19 +187,19 @@ def one_sided(epsilon: Fraction) -> Aggregator:
 
 
 def messages_to_the_server(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
-    """Every message goes to the server, with a share of noise that is mostly 0."""
+    """Send every message to the server, with a share of noise that is mostly 0."""
     return sum(secure_sum(coins, [distribution], sheet) for distribution in distributions) % sheet.modulus
 
 
 def noise_only_if_needed(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
-    """A batch without any reward is thought to need no noise."""
+    """Add no noise to a batch without any reward."""
     if any(_values(distributions)):
         return secure_sum(coins, distributions, sheet)
     return secure_sum(coins, [PointMass(0)], sheet)
 
 
 def in_halves(epsilon: Fraction) -> Aggregator:
-    """Every user draws her share as the sum of two half shares, and users come in reverse order."""
+    """Let every user draw her share as the sum of two half shares, with users in reverse order."""
 
     def aggregated(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
         half = PolyaDifference(shape=Fraction(1, 2 * sheet.users), log_ratio=epsilon / sheet.precision)
@@ -208,7 +210,7 @@ def in_halves(epsilon: Fraction) -> Aggregator:
 
 
 class LastBatchToo:
-    """Sums are not reset: an arm's aggregate holds the batch before as well (two arms in turn)."""
+    """Do not reset sums: an arm's aggregate also contains the previous batch (two arms in turn)."""
 
     def __init__(self) -> None:
         self.calls, self.before = 0, [0, 0]
@@ -226,7 +228,7 @@ class LastBatchToo:
 
 
 def around(make: Callable[[], Around]) -> Make:
-    """A mistake around the correct protocol, made anew for every run: the same for all mechanisms."""
+    """Wrap a mistake around the correct protocol, made anew for every run and equal for all mechanisms."""
 
     def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         step = make()
@@ -238,30 +240,32 @@ def around(make: Callable[[], Around]) -> Make:
 
 
 def twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
-    """The batch is released twice for a better mean, each time with the noise for the whole budget."""
+    """Release the batch twice for a better mean, each time with the noise for the whole budget."""
     return (inner(coins, rewards) + inner(coins, rewards)) / 2
 
 
 def half_the_budget_twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
-    """Two releases with the noise for half the budget each: correct, though wasteful."""
+    """Release twice with the noise for half the budget each: correct, though wasteful."""
     share = for_budget(inner.sheet.share, Fraction(1, 2))
     return twice(coins, rewards, replace(inner, sheet=replace(inner.sheet, share=share)))
 
 
 def announced(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
-    """A branch on raw data: the users tell the server of a batch without any reward, and send nothing."""
+    """Branch on raw data: the users report a batch without any reward to the server, and send nothing
+    else.
+    """
     empty = coins.reveal(not any(rewards), site="empty", to=SERVER)
     return 0.0 if empty else inner(coins, rewards)
 
 
 def raw_decision(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
-    """The noisy sum is released, and arms are eliminated by the raw one."""
+    """Release the noisy sum, but eliminate arms by the raw sum."""
     inner(coins, rewards)
     return float(sum(rewards))
 
 
 class Overlap:
-    """A batch begins one user early, with the last user of the batch before in the place of its first."""
+    """Start a batch one user early: the last user of the previous batch replaces its first user."""
 
     def __init__(self) -> None:
         self.last: Any = None
@@ -273,8 +277,9 @@ class Overlap:
 
 
 class ReusedNoise:
-    """The noise of the first release is kept for the others: of all arms in a batch (``by_batch``), or of
-    all arms in all batches."""
+    """Reuse the noise of the first release: for all arms in a batch (``by_batch``), or for all arms in all
+    batches.
+    """
 
     def __init__(self, *, by_batch: bool) -> None:
         self.by_batch, self.users, self.noise = by_batch, 0, np.array(0)
@@ -293,7 +298,7 @@ class ReusedNoise:
 
 
 def shown(coins: Coins, encoded: Sequence[Any], sheet: Sheet) -> Any:
-    """What the server sees of the correct protocol: one residue, or one for each user (local)."""
+    """Return what the server sees of the correct protocol: one residue, or one for each user (local)."""
     if sheet.trust == "central":
         return coins.observe(sheet.aggregate_distribution(sum(encoded)), site="aggregate", to=SERVER)
     if sheet.trust == "local":
@@ -306,7 +311,9 @@ def shown(coins: Coins, encoded: Sequence[Any], sheet: Sheet) -> Any:
 
 
 def computed(finish: Callable[[Coins, list[Any], Sheet], Any], *, floor: bool = False) -> Make:
-    """The reference up to ``finish``, from the encodings to the decoded sum; ``floor`` drops the coins."""
+    """Run the reference up to ``finish``, from the encodings to the decoded sum; ``floor`` omits the rounding
+    coins.
+    """
 
     def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
         def one(coins: Coins, rewards: Sequence[Any], users: int) -> Any:
@@ -325,30 +332,30 @@ def computed(finish: Callable[[Coins, list[Any], Sheet], Any], *, floor: bool = 
 
 
 def plain(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
-    """The reference's own finish, for ``floor``."""
+    """Finish as the reference does, for ``floor``."""
     return decoded_sum(shown(coins, encoded, sheet), sheet)
 
 
 def uncorrected(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
-    """The analyzer without the underflow correction: a noisy sum below 0 comes out near m/g."""
+    """Omit the analyzer's underflow correction: a noisy sum below 0 decodes to near m/g."""
     return shown(coins, encoded, sheet) / sheet.precision
 
 
 def centred(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
-    """Correction as if residues were centred: everything above m/2 is taken for negative."""
+    """Correct as if residues were centred: values above m/2 are taken for negative."""
     y = np.asarray(shown(coins, encoded, sheet))
     signed = np.where(y > sheet.modulus // 2, y - sheet.modulus, y) / sheet.precision
     return signed if signed.ndim else float(signed)
 
 
 def no_room_for_noise(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
-    """Modulus n g + 1, without room for the noise."""
+    """Use the modulus n g + 1, without room for the noise."""
     tight = replace(sheet, noise_margin=0, modulus=sheet.users * sheet.precision + 1)
     return decoded_sum(shown(coins, encoded, tight), tight)
 
 
 def saturating(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
-    """Messages clipped to [0, g] instead of reduced modulo m: a saturating counter."""
+    """Clip messages to [0, g] instead of reducing them modulo m: a saturating counter."""
     g = sheet.precision
     clipped = [np.clip(value + coins.draw(sheet.share, site="noise"), 0, g) for value in encoded]
     total = np.asarray(sum(clipped))

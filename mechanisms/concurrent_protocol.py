@@ -1,12 +1,12 @@
-"""Continual sums by concurrent shufflers as a program under audit: Algorithms 2 and 3 of Tenenbaum, Kaplan,
-Mansour and Stemmer (ICML 2023).
+"""Continual sums by concurrent shufflers as a program under audit.
 
-In step t user t sends to the open batch of every shuffler; batches that are full are shuffled and shown; the
-estimate of the prefix, made from the shown batches alone, is put out. What the server sees of a batch is the
-multiset of its messages: of bits, the number of ones. Batches that are still open in the end are never shown.
+Algorithms 2 and 3 of Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023). In step t user t sends to the open
+batch of every shuffler. Full batches are shuffled and published. The estimate of the prefix, computed from
+the published batches alone, is then output. The server sees each batch as the multiset of its messages, which
+for bits is the number of ones. Batches still open at the end are never published.
 
-``ContinualServer`` is what the server does with the node estimates, of numbers or of arrays, for the sums
-here and for the bandit whose users act on them.
+``ContinualServer`` processes the node estimates, of numbers or of arrays. It serves the sums here and the
+bandit whose users act on them.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 
 __all__ = ["ContinualServer", "NodeRelease", "ReadAt", "concurrent_sums"]
 
-#: One full batch under coins, users first: shows the shuffler's output and returns the estimate of the sum.
+#: One full batch under coins, users first: releases the shuffler's output and returns the estimate of the
+#: sum.
 NodeRelease = Callable[[Coins, NDArray[Any], Node], Any]
 
-#: Which nodes are full, and read, in step t.
+#: Returns the nodes that are full, and read, in step t.
 ReadAt = Callable[[Tree, int], Sequence[Node]]
 
 
 class ContinualServer:
-    """Reads full batches over ``tree`` by ``release``, and keeps the estimates of the nodes of V_t."""
+    """Read full batches over ``tree`` by ``release``, and keep the estimates of the nodes of V_t."""
 
     def __init__(self, tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> None:
         self._tree, self._release, self._read = tree, release, read
         self._kept: dict[Node, Any] = {}
 
     def step(self, coins: Coins, t: int, values: NDArray[Any]) -> Any:
-        """Step ``t`` (from 1), users' ``values`` so far on the first axis: the estimate of their sum, 0 where
-        no batch is full."""
+        """Process step ``t`` (from 1) and return the estimate of the users' sum, or 0 if no batch is full.
+
+        ``values`` holds the users so far on the first axis.
+        """
         for node in self._read(self._tree, t):
             estimate = self._release(coins, values[node.start - 1 : node.stop], node)
             covered = [old for old in self._kept if old.start >= node.start]
@@ -51,8 +54,10 @@ class ContinualServer:
 
 
 def concurrent_sums(tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> Program:
-    """The program from users' bits, shape (n,), to nothing: all that is seen are the shufflers' outputs, and
-    the estimates, which everybody sees."""
+    """Run the program on users' bits of shape (n,).
+
+    It returns nothing: the adversary sees the shufflers' outputs and the public estimates.
+    """
 
     def program(coins: Coins, bits: NDArray[Any]) -> None:
         server = ContinualServer(tree, release, read=read)

@@ -1,12 +1,12 @@
 """Continual private sums of bits by concurrent shufflers: Algorithms 2 and 3 of Tenenbaum et al. (ICML 2023).
 
 Every node of the tree is one batch through one shuffler, with a node mechanism of budget (epsilon, delta)
-divided by ``tree.budget_parts``; the estimate of a prefix adds up the nodes of V_t. Two routes to one
+divided by ``tree.budget_parts``. The estimate of a prefix adds up the nodes of V_t. Two routes give the same
 distribution:
 
-* ``by_messages``: every user's messages, a real permutation in every shuffler, estimates kept as a server
-  would;
-* ``noise`` and ``errors`` (``PrefixNoise``): one draw a node, for many runs at once.
+* ``by_messages`` simulates every user's messages, a real permutation in every shuffler, and the estimates
+  that a server would keep.
+* ``noise`` and ``errors`` (``PrefixNoise``) draw once per node, for many runs at once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ NodeMechanism = Callable[[int, Fraction, Fraction], BinarySum]
 
 
 class RunningEstimates:
-    """What the server keeps: the estimates of the nodes of V_t, at most as many as V_t and one batch's
+    """The server's memory: the estimates of the nodes of V_t, at most as many as V_t and one batch's
     siblings.
 
-    ``read`` a completed node's estimate; siblings that it covers are forgotten. ``total`` is the estimate of
-    the prefix, ``held`` how many numbers are stored.
+    ``read`` takes a completed node's estimate and forgets the siblings that the node covers. ``total`` is the
+    estimate of the prefix, ``held`` the number of stored estimates.
     """
 
     def __init__(self) -> None:
@@ -58,14 +58,16 @@ class RunningEstimates:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes whose estimates are added up, from the left."""
+        """Return the nodes whose estimates are added up, from the left."""
         return tuple(sorted(self._kept, key=lambda node: node.start))
 
 
 @dataclass(frozen=True)
 class ConcurrentSum(PrefixNoise):
-    """Continual sums of bits over ``tree`` with a node ``mechanism`` and a whole budget of ``epsilon`` > 0
-    and ``delta``. Nodes of one height have one mechanism."""
+    """Continual sums of bits over ``tree`` with a node ``mechanism``.
+
+    The whole budget is ``epsilon`` > 0 and ``delta``. Nodes of one height share one mechanism.
+    """
 
     tree: Tree
     mechanism: NodeMechanism
@@ -74,13 +76,13 @@ class ConcurrentSum(PrefixNoise):
 
     @cached_property
     def node_budget(self) -> tuple[Fraction, Fraction]:
-        """(epsilon, delta) of one node."""
+        """Return (epsilon, delta) of one node."""
         parts = self.tree.budget_parts
         return positive(self.epsilon, name="epsilon") / parts, positive(self.delta, name="delta") / parts
 
     @cached_property
     def mechanisms(self) -> tuple[BinarySum, ...]:
-        """The node mechanism of each height, height 1 first."""
+        """Return the node mechanism of each height, height 1 first."""
         return tuple(self.mechanism(size, *self.node_budget) for size in self.tree.sizes)
 
     @property
@@ -88,15 +90,13 @@ class ConcurrentSum(PrefixNoise):
         return self.mechanisms
 
     def by_messages(self, bits: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
-        """All estimates of one run, message by message as in Algorithm 1: shape (horizon,).
+        """Return all estimates of one run, message by message as in Algorithm 1: shape (horizon,).
 
-        Every user encodes for every open batch; a full one is permuted and analyzed, and the server adds up
-        what ``RunningEstimates`` holds.
+        Every user encodes for every open batch. A full batch is permuted and analyzed, and the server adds up
+        the estimates in ``RunningEstimates``.
         """
         if len(bits) != self.tree.horizon:
-            raise InvalidParameterError(
-                f"bits must be one a user, {self.tree.horizon}, got {len(bits)}; build the tree for them."
-            )
+            raise InvalidParameterError(f"bits must be one per user, {self.tree.horizon}, got {len(bits)}.")
         boxes: dict[Node, list[NDArray[np.int64]]] = {}
         server, estimates = RunningEstimates(), []
         for t, bit in enumerate(bits, start=1):

@@ -1,14 +1,15 @@
-"""Trees over the users of a continual sum: which batches a prefix is added up from.
+"""Trees over the users of a continual sum, and the batches that add up to a prefix.
 
 Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023, arXiv 2301.12535), sections 2.2 and 3. Users 1..n are the
 leaves. A node of height i covers ``sizes[i - 1]`` consecutive users, from height 1 (the smallest batches) to
-k; the root above covers everybody and is never used. Algorithm 2 is ``binary_tree``: sizes 2, 4, ..., n/2.
+k. The root above covers all users and is never used. Algorithm 2 is ``binary_tree``: sizes 2, 4, ..., n/2.
 Algorithm 3 is ``build_tree``: heights 2..k and the root have degree d, height 1 has degree d_low, and n = d^k
 d_low.
 
 The prefix of the first t users is the sum of V_t (Definition 3.1), the highest complete nodes within 1..t.
-Users after the last of them are blind: their batch is still open. ``prefix_nodes`` computes V_t greedily from
-the sizes, ``highest_complete_nodes`` and ``left_siblings`` as the definition's two wordings say.
+Users after the last of these nodes are blind: their batch is still open. ``prefix_nodes`` computes V_t
+greedily from the sizes. ``highest_complete_nodes`` and ``left_siblings`` follow the definition's two
+wordings.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, order=True)
 class Node:
-    """Users ``start`` to ``stop``, both included and counted from 1, at ``height`` from 1 up."""
+    """Users ``start`` to ``stop``, both included and counted from 1, at ``height`` 1 or higher."""
 
     height: int
     start: int
@@ -51,11 +52,11 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """A tree over ``horizon`` users by the ``sizes`` of its nodes, height 1 first.
+    """A tree over ``horizon`` users, given by the ``sizes`` of its nodes, height 1 first.
 
     Each size divides the next. ``length`` >= horizon is the number of leaves, a multiple of the last size:
-    leaves beyond the horizon are padding, and nodes that reach into it never complete. ``budget_parts`` is by
-    how much the algorithm divides (epsilon, delta) for a node: log2 n in Algorithm 2, k in Algorithm 3.
+    leaves beyond the horizon are padding, and nodes that contain padding never complete. The algorithm
+    divides (epsilon, delta) by ``budget_parts`` for a node: log2 n in Algorithm 2, k in Algorithm 3.
     """
 
     horizon: int
@@ -67,71 +68,72 @@ class Tree:
         if not self.sizes or min(self.horizon, self.sizes[0], self.budget_parts) < 1:
             raise InvalidParameterError(
                 f"horizon, sizes and budget_parts must be 1 or more, got {self.horizon}, {self.sizes} and "
-                f"{self.budget_parts}; name at least one height."
+                f"{self.budget_parts}."
             )
         chain = (*self.sizes, self.length)
         if self.length < self.horizon or any(large % small for small, large in itertools.pairwise(chain)):
             raise InvalidParameterError(
                 f"sizes and length must divide each other in turn and cover the horizon {self.horizon}, "
-                f"got {chain}; "
-                "round the length up."
+                f"got {chain}."
             )
 
     @property
     def n_shufflers(self) -> int:
-        """One shuffler a height: also the number of batches that a user is in, at most."""
+        """Return the number of shufflers, one per height, which also bounds the number of batches of a
+        user.
+        """
         return len(self.sizes)
 
     @property
     def padding(self) -> float:
-        """Leaves per user, length / horizon."""
+        """Return leaves per user, length / horizon."""
         return self.length / self.horizon
 
     @cached_property
     def ratios(self) -> tuple[int, ...]:
-        """How many nodes of height i make one of height i + 1; last the root's degree."""
+        """Return the number of nodes of height i below one node of height i + 1; the last entry is the root's
+        degree.
+        """
         return tuple(large // small for small, large in itertools.pairwise((*self.sizes, self.length)))
 
     def node(self, height: int, index: int) -> Node:
-        """Number ``index`` (from 0) of the nodes of ``height``."""
+        """Return node number ``index`` (from 0) of ``height``."""
         size = self.sizes[height - 1]
         return Node(height, index * size + 1, (index + 1) * size)
 
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes that complete within the horizon, lowest height first, then from the left."""
+        """Return all nodes that complete within the horizon, lowest height first, then from the left."""
         heights = enumerate(self.sizes, start=1)
         return tuple(self.node(h, i) for h, size in heights for i in range(self.horizon // size))
 
     def above(self, user: int) -> tuple[Node, ...]:
-        """The nodes whose batches ``user`` is in, the lowest first; some may never complete."""
+        """Return the nodes whose batches contain ``user``, the lowest first. Some may never complete."""
         self.check_time(user, first=1)
         return tuple(self.node(h, (user - 1) // size) for h, size in enumerate(self.sizes, start=1))
 
     def blind(self, t: int) -> int:
-        """How many of the first ``t`` users are in no complete batch yet."""
+        """Return the number of the first ``t`` users who are in no complete batch yet."""
         self.check_time(t)
         return t % self.sizes[0]
 
     def check_time(self, t: int, *, first: int = 0) -> None:
         """Raise ``InvalidParameterError`` unless ``first`` <= t <= horizon."""
         if not first <= t <= self.horizon:
-            raise InvalidParameterError(
-                f"a time must be in {first}..{self.horizon}, got {t}; build a longer tree."
-            )
+            raise InvalidParameterError(f"a time must be in {first}..{self.horizon}, got {t}.")
 
 
 def build_tree(
     *, horizon: int, n_shufflers: int, degree: int | None = None, leaf_degree: int | None = None
 ) -> Tree:
-    """The tree of Algorithm 3 with k = ``n_shufflers`` heights; budgets are divided by k.
+    """Build the tree of Algorithm 3 with k = ``n_shufflers`` heights; budgets are divided by k.
 
     Degrees not given are rounded (the paper prints orders of magnitude): d = max(2, round(n^(2/(2k+1)))),
-    d_low = ceil(n / d^k); they are exact at n = m^(2k+1), where d = m^2 and d_low = m. Raises
+    d_low = ceil(n / d^k). They are exact at n = m^(2k+1), where d = m^2 and d_low = m. Raises
     ``InvalidParameterError`` unless d >= 2 and d_low >= 1 with d^k d_low >= n.
     """
     if horizon < 1 or n_shufflers < 1:
         raise InvalidParameterError(
-            f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}; raise them."
+            f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}."
         )
     d = max(2, round(horizon ** (2 / (2 * n_shufflers + 1)))) if degree is None else degree
     low = -(-horizon // d**n_shufflers) if leaf_degree is None and d >= 2 else leaf_degree or 0
@@ -139,16 +141,17 @@ def build_tree(
         raise InvalidParameterError(
             f"degrees must be 2 or more inside, 1 or more at the leaves, with degree^{n_shufflers} * "
             "leaf_degree >= "
-            f"{horizon}, got {d} and {low}; leave one of them out."
+            f"{horizon}, got {d} and {low}."
         )
     sizes = tuple(low * d**i for i in range(n_shufflers))
     return Tree(horizon=horizon, sizes=sizes, length=low * d**n_shufflers, budget_parts=n_shufflers)
 
 
 def binary_tree(horizon: int) -> Tree:
-    """The tree of Algorithm 2: k = log2 n - 1 heights of sizes 2, 4, ..., n/2, budgets divided by log2 n.
+    """Build the tree of Algorithm 2: k = log2 n - 1 heights of sizes 2, 4, ..., n/2, budgets divided by log2
+    n.
 
-    ``horizon`` is a power of two from 4 up, else ``InvalidParameterError``.
+    Raises ``InvalidParameterError`` unless ``horizon`` is a power of two and at least 4.
     """
     levels = _levels(horizon)
     sizes = tuple(2**i for i in range(1, levels))
@@ -156,7 +159,7 @@ def binary_tree(horizon: int) -> Tree:
 
 
 def lowest_levels(horizon: int, *, n_shufflers: int) -> Tree:
-    """The first bad modification of section 3.2: only the k lowest heights of the binary tree, sizes 2..2^k.
+    """Build the first bad modification of section 3.2: the k lowest heights of the binary tree, sizes 2..2^k.
 
     ``horizon`` is a power of two, 1 <= k < log2 n. Budgets are divided by k.
     """
@@ -167,7 +170,7 @@ def lowest_levels(horizon: int, *, n_shufflers: int) -> Tree:
 
 
 def highest_levels(horizon: int, *, n_shufflers: int) -> Tree:
-    """The second bad modification: only the k highest heights, sizes 2^(log2 n - k)..n/2, the root being
+    """Build the second bad modification: the k highest heights, sizes 2^(log2 n - k)..n/2, with the root
     unused.
 
     ``horizon`` is a power of two, 1 <= k < log2 n. Budgets are divided by k.
@@ -197,10 +200,11 @@ def _check_heights(n_shufflers: int, levels: int) -> None:
 
 
 def prefix_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
-    """V_t from the left: from the largest size down, as many nodes as fit into what is left of 1..t.
+    """Return V_t from the left: from the largest size down, as many nodes as fit into the rest of 1..t.
 
-    Nodes are aligned, so that of height i those from floor(t / s_(i+1)) s_(i+1) / s_i to floor(t / s_i) are
-    taken, all of them at height k. Empty for t = 0; ``InvalidParameterError`` outside 0..horizon.
+    Nodes are aligned, so the nodes of height i from floor(t / s_(i+1)) s_(i+1) / s_i to floor(t / s_i) are
+    taken, and all nodes at height k. V_t is empty for t = 0. Raises ``InvalidParameterError`` outside
+    0..horizon.
     """
     tree.check_time(t)
     found, start = [], 0
@@ -212,7 +216,9 @@ def prefix_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
 
 
 def highest_complete_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
-    """V_t, first wording: all inputs have arrived, and of no node above it; from the left."""
+    """Return V_t by the first wording: nodes whose inputs have all arrived, and whose ancestors' have not;
+    from the left.
+    """
     tree.check_time(t)
     complete = [node for node in tree.nodes() if node.stop <= t]
     highest = [
@@ -226,22 +232,25 @@ def highest_complete_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
 
 
 def left_siblings(tree: Tree, t: int) -> tuple[Node, ...]:
-    """V_t, second wording: the left siblings of the internal nodes on the path from the root to leaf t + 1.
+    """Return V_t by the second wording: the left siblings of the internal nodes on the path from the root to
+    leaf t + 1.
 
-    At t = length there is no such leaf: the children of the root.
+    If t = length there is no such leaf; V_t is then the children of the root.
     """
     tree.check_time(t)
     found = []
     for height in range(tree.n_shufflers, 0, -1):
         size, ratio = tree.sizes[height - 1], tree.ratios[height - 1]
-        on_path = t // size  # the node of this height that leaf t + 1 is below
+        on_path = t // size  # the node of this height above leaf t + 1
         first = 0 if t == tree.length and height == tree.n_shufflers else on_path // ratio * ratio
         found += [tree.node(height, i) for i in range(first, on_path)]
     return tuple(found)
 
 
 def node_counts(tree: Tree) -> NDArray[np.int64]:
-    """How many nodes of each height are in V_t: shape (horizon, n_shufflers), t = 1..n, height 1 first."""
+    """Return how many nodes of each height are in V_t: shape (horizon, n_shufflers), t = 1..n, height 1
+    first.
+    """
     t = np.arange(1, tree.horizon + 1)[:, None]
     sizes = np.array(tree.sizes)
     done = t // sizes

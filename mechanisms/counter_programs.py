@@ -1,8 +1,8 @@
-"""Counters over a stream, round by round, for proofs of programs: one tree, batches of shufflers.
+"""Counters over a stream, round by round, for proofs of programs: one tree, and batches of shufflers.
 
-``tree_counter`` is ``mechanisms.tree_counter``; ``concurrent_batches`` has the batches of Tenenbaum, Kaplan,
-Mansour and Stemmer (ICML 2023), where user t sends to the open batch of every height, and a full batch is
-shown with noise: what counts is in how many batches a user is.
+``tree_counter`` is ``mechanisms.tree_counter``. ``concurrent_batches`` has the batches of Tenenbaum, Kaplan,
+Mansour and Stemmer (ICML 2023): user t sends to the open batch of every height, and a full batch is released
+with noise. The privacy cost depends on the number of batches of a user.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["concurrent_batches", "tree_counter"]
 
 
 def tree_counter(*, levels: int, noise: Distribution) -> Program:
-    """Releases one node when a leaf arrives, that which ends there; a tree of 2^``levels`` leaves."""
+    """Release the node that ends at each leaf, when the leaf arrives; the tree has 2^``levels`` leaves."""
 
     def program(coins: Coins, data: Any) -> None:
         sums: list[Any] = [0] * (levels + 1)
@@ -37,7 +37,7 @@ def tree_counter(*, levels: int, noise: Distribution) -> Program:
 
 
 def concurrent_batches(*, sizes: tuple[int, ...], noise: Distribution) -> Program:
-    """Batches of ``sizes`` users, one shuffler a size; the sum of each full batch is released."""
+    """Release the sum of each full batch; batches have ``sizes`` users, with one shuffler per size."""
 
     def program(coins: Coins, data: Any) -> None:
         sums: list[Any] = [0] * len(sizes)

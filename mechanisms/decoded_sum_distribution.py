@@ -1,5 +1,8 @@
-"""The exact distribution of one batch's decoded sum, by enumeration of any protocol, and in closed form with
-discrete Laplace noise; and how far two such distributions are apart."""
+"""The exact distribution of one batch's decoded sum.
+
+It is computed by enumeration of any protocol, and in closed form with discrete Laplace noise. Their total
+variation distance is enclosed too.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,11 @@ __all__ = ["declared_sum", "distance", "enumerated_sum"]
 def enumerated_sum(
     release: Callable[[Any, Sequence[float]], Any], rewards: Sequence[float], g: int
 ) -> tuple[dict[Any, Any], float]:
-    """The exact distribution of g times the decoded sum, for a batch with these ``rewards``: a dict of balls,
-    and the
-    mass left out (a hidden draw is cut at 1/20). A sum that is no multiple of 1/g is a key of its own."""
+    """Return the exact distribution of g times the decoded sum for these ``rewards``, and the mass left out.
+
+    The distribution is a dict of balls. The enumeration omits tails of hidden draws (``tail`` is
+    1/20). A sum that is not a multiple of 1/g has a separate key.
+    """
 
     def program(coins: Any, data: Any) -> float:
         return float(release(coins, data))
@@ -36,8 +41,11 @@ def enumerated_sum(
 
 
 def declared_sum(sheet: Sheet, rewards: Sequence[float], epsilon: Fraction) -> dict[Any, Any]:
-    """The distribution of g times the decoded sum in closed form: rounding coins, and Lap_Z(g/ε) folded into
-    [-τ, n g + τ] by the modulus m. With β = e^{-ε/g} a residue r has (1-β)/(1+β) (β^r + β^{m-r})/(1-β^m)."""
+    """Return the distribution of g times the decoded sum in closed form.
+
+    The sum consists of rounding coins and Lap_Z(g/ε), folded into [-τ, n g + τ] by the modulus m. With β =
+    e^{-ε/g} a residue r has (1-β)/(1+β) (β^r + β^{m-r})/(1-β^m).
+    """
     coins: dict[int, Fraction] = {0: Fraction(1)}
     for reward in rewards:
         whole, rest = split_reward(reward, precision=sheet.precision)
@@ -55,8 +63,11 @@ def declared_sum(sheet: Sheet, rewards: Sequence[float], epsilon: Fraction) -> d
 
 
 def distance(left: dict[Any, Any], right: dict[Any, Any], left_out: float) -> Any:
-    """Total variation distance as a ball; what the left distribution leaves out may be anywhere."""
+    """Return the total variation distance as a ball.
+
+    The mass that the left distribution omits may be anywhere.
+    """
     zero = arb(0)
     gaps = [abs(left.get(key, zero) - right.get(key, zero)) for key in left.keys() | right.keys()]
-    # without the missing mass the sum is short by at most that mass, or has counted it once too often
+    # Without the missing mass, the sum is too small by at most that mass or counts it once too often.
     return sum(gaps, zero) / 2 + arb(0, left_out / 2)

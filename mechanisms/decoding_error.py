@@ -1,5 +1,7 @@
-"""How far the analyzer's decoded sum is from the sum of rewards: rounding, noise, and wraps that it does not
-undo, with the exact distribution of all three."""
+"""The exact distribution of the analyzer's error: decoded sum minus sum of rewards.
+
+The error comes from rounding, noise, and wraps that the analyzer does not undo.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ __all__ = ["Rewards", "error_interval", "error_probability"]
 Floats = NDArray[np.float64]
 Rewards = Literal["constant", "coins"]
 
-#: Error probabilities in floats are right to better than this, thresholds to better than its square.
+#: Bound on the error of float probabilities; thresholds are accurate to its square.
 ROUNDING = 1e-9
 
 
 @lru_cache(maxsize=256)
 def _residues(sheet: Sheet) -> Floats:
-    """P(total noise ≡ e mod m) for e = 0, ..., m - 1, each accurate relative to itself down to 1e-30."""
+    """Return P(total noise ≡ e mod m) for e = 0, ..., m - 1, with relative accuracy down to 1e-30."""
     if isinstance(sheet.share, DiscreteGaussian) and sheet.users > 1:
         with precision(192):
             distribution = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
@@ -46,7 +48,7 @@ def _residues(sheet: Sheet) -> Floats:
 
 
 def _reach(distribution: LatticeDistribution) -> int:
-    """Some k with P(|X| > k) below 1e-30, by doubling."""
+    """Find some k with P(|X| > k) below 1e-30 by doubling."""
     reach = 64
     while float(distribution.sf(reach)) > 1e-30:
         reach *= 2
@@ -56,9 +58,12 @@ def _reach(distribution: LatticeDistribution) -> int:
 def error_probability(
     sheet: Sheet, threshold: float, *, mean: Fraction, rewards: Rewards, moved: int = 0
 ) -> float:
-    """P(|decoded sum - sum of rewards| > threshold), exactly but for float rounding: over the rewards
-    ("coins" of that mean), the rounding ("constant" rewards at the mean), the noise and the wraps. The
-    analyzer gets the aggregate ``moved`` further round the circle."""
+    """Return P(|decoded sum - sum of rewards| > threshold), exact up to float rounding.
+
+    The probability is over the rewards ("coins" of that mean, or "constant" rewards at the mean), the
+    rounding, the noise and the wraps. The aggregate is shifted by ``moved`` residues before the analyzer
+    decodes it.
+    """
     residues, g, m = _residues(sheet), sheet.precision, sheet.modulus
     y = np.arange(m)
     given = (y + moved) % m
@@ -72,7 +77,9 @@ def error_probability(
 
 @lru_cache(maxsize=256)
 def _encoded(n: int, g: int, mean: Fraction, rewards: Rewards) -> list[tuple[float, int, float]]:
-    """Weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal ones up to n coins."""
+    """Return weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal rewards up to n
+    coins.
+    """
     whole, part = divmod(mean * g, 1)
     weights = np.exp(Binomial(trials=n, p=mean if rewards == "coins" else part).logp(np.arange(n + 1)))
     likely = [(float(weights[k]), int(k)) for k in np.flatnonzero(weights > 1e-40)]
@@ -91,9 +98,12 @@ def error_interval(
     moved: int = 0,
     per: float = 1.0,
 ) -> tuple[float, float]:
-    """P(|decoded sum - sum of rewards| > threshold) from both sides of float rounding, with a secure function
-    that is off with probability ``off`` or less: from below one that is off with all of it, by ``moved``
-    round the circle; from above whatever it does then. In units of ``per``, a probability."""
+    """Bound P(|decoded sum - sum of rewards| > threshold) from both sides of float rounding, in units of the
+    probability ``per``.
+
+    The secure function may be wrong with probability ``off`` or less. The lower bound uses a function that
+    errs with probability ``off``, by ``moved`` residues. The upper bound allows any error.
+    """
     far = partial(error_probability, sheet, mean=mean, rewards=rewards)
     outer, inner = threshold * (1 + ROUNDING) + ROUNDING, threshold * (1 - ROUNDING) - ROUNDING
     low = far(outer)

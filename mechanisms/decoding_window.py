@@ -1,5 +1,7 @@
-"""The analyzer of ``modular_sum`` on every noisy sum of a small size, inside the window [-τ, n g + τ] and
-beside it, in exact numbers."""
+"""The analyzer of ``modular_sum`` on every noisy sum of a small size, in exact numbers.
+
+Noisy sums lie inside the window [-τ, n g + τ] and outside it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ __all__ = ["Circle"]
 
 @dataclass(frozen=True, kw_only=True)
 class Circle:
-    """One (n, g, τ), the modulus n g + 2τ + 1 - ``short``, and the noisy sums v in a window of them."""
+    """One (n, g, τ), the modulus n g + 2τ + 1 - ``short``, and a window of noisy sums v."""
 
     n: int
     g: int
@@ -39,22 +41,23 @@ class Circle:
         )
 
     def inside(self) -> NDArray[np.int64]:
-        """-τ, ..., n g + τ."""
+        """Return -τ, ..., n g + τ."""
         return np.arange(-self.tau, self.n * self.g + self.tau + 1)
 
     def outside(self) -> NDArray[np.int64]:
-        """Two moduli on either side of it."""
+        """Return the window extended by two moduli on either side."""
         m, window = self.sheet.modulus, self.inside()
         return np.concatenate([np.arange(window[0] - 2 * m, window[0]), np.arange(1, 2 * m + 1) + window[-1]])
 
     def errors(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
-        """g times (analyzer's output - v/g), exact integers: outputs are multiples of 1/g."""
+        """Return g times (analyzer's output - v/g) as exact integers; outputs are multiples of 1/g."""
         decoded = np.asarray(decoded_sum(sums % self.sheet.modulus, self.sheet))
         return np.asarray(np.rint(decoded * self.g).astype(np.int64) - sums)
 
     def cases(self) -> int:
-        """How many v in the window break Case 1 (ŷ > n g + τ, then v in [-τ, 0) and ŷ - m = v) or Case 2
-        (otherwise ŷ = v)."""
+        """Count the v in the window that violate Case 1 (ŷ > n g + τ, then v in [-τ, 0) and ŷ - m = v) or
+        Case 2 (otherwise ŷ = v).
+        """
         v, m = self.inside(), self.sheet.modulus
         y = v % m
         high = y > self.n * self.g + self.tau

@@ -24,7 +24,7 @@ from dpaudit.core.exact import ExactLike, positive
 
 __all__ = ["DiscreteGaussianSum"]
 
-#: Half the width of a table in standard deviations, and the most entries that it may have.
+#: Half the width of a table in standard deviations, and the largest number of entries.
 _REACH, _LARGEST = 13, 2**26
 
 
@@ -36,13 +36,13 @@ class DiscreteGaussianSum:
 
     def __init__(self, *, sigma2: ExactLike, terms: int) -> None:
         if terms < 1:
-            raise InvalidParameterError(f"terms must be 1 or more, got {terms}; count the users.")
+            raise InvalidParameterError(f"terms must be 1 or more, got {terms}.")
         self.sigma2, self.terms = positive(sigma2, name="sigma2"), terms
         self.probabilities = _table(self.sigma2, terms)
 
     @property
     def reach(self) -> int:
-        """w, the largest outcome of the table."""
+        """Return w, the largest outcome of the table."""
         return len(self.probabilities) // 2
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:

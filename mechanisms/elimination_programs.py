@@ -1,9 +1,9 @@
 """Successive elimination in batches, round by round, for proofs of programs.
 
 DP-SE (Sajed and Sheffet 2019; ``algorithms.mab.successive_elimination``) and Algorithm 1 of Chowdhury and
-Zhou (ICLR 2023; ``algorithms.mab.batched_elimination``): every surviving arm is pulled a number of times, its
-sum is released once, arms that are too far behind go out, and the next batch starts from scratch. A record is
-one round's rewards, one for each arm.
+Zhou (ICLR 2023; ``algorithms.mab.batched_elimination``). Every surviving arm is pulled a number of times, and
+its sum is released once. Arms that are too far behind are eliminated, and the next batch starts from scratch.
+A record is one round's rewards, one for each arm.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ def elimination(
     noise: Distribution,
     forgets: bool = True,
 ) -> Program:
-    """Batch b pulls every surviving arm ``lengths[b]`` times; an arm whose noisy mean is more than
-    ``radii[b]`` behind the best goes out; as many radii as lengths, the last serve all later batches.
-    The last arm is played to the end, and a batch that the horizon cuts releases nothing. Without ``forgets``
-    a sum holds all batches (wrong)."""
+    """Pull every surviving arm ``lengths[b]`` times in batch b, then eliminate arms by noisy means.
+
+    An arm is eliminated if its noisy mean is more than ``radii[b]`` below the best mean. There are as many
+    radii as lengths, and the last entries serve all later batches. The last arm is played to the end. A batch
+    that the horizon cuts releases nothing. Without ``forgets`` a sum holds all batches (wrong).
+    """
 
     def program(coins: Coins, data: Any) -> None:
         alive = list(range(arms))
@@ -51,7 +53,7 @@ def elimination(
                             if means[other] > best:
                                 best = means[other]
                         near: Any = [other for other in alive if best - means[other] <= radii[batch]]
-                        # The best arm is 0 behind, but public values fork without knowing it.
+                        # The best arm has gap 0, but the loop branches on public values without using that.
                         alive = near + alive if len(near) == 0 else [*near]
                         near, place = 0, 0
                         batch = min(batch + 1, len(lengths) - 1)

@@ -1,10 +1,10 @@
 """Fixed-point encoding with randomised rounding: a reward in [0, 1] becomes an integer in 0, ..., g.
 
-Chowdhury and Zhou (ICLR 2023), Algorithm 1, line 20: x̂ = floor(x g) + Bernoulli(x g - floor(x g)), so that
-E[x̂] = x g. Replacing one user moves the sum of all encodings by at most g.
+Chowdhury and Zhou (ICLR 2023), Algorithm 1, line 20: x̂ = floor(x g) + Bernoulli(x g - floor(x g)), so E[x̂]
+= x g. Replacing one user changes the sum of all encodings by at most g.
 
-The rounding bit is hidden randomness: nobody sees it, and nothing in a privacy proof rests on it. Rewards are
-floats, and a float is a dyadic rational: the bit's probability is exact.
+The rounding bit is a hidden draw: nobody sees it, and no privacy proof depends on it. Rewards are floats, and
+a float is a dyadic rational, so the bit's probability is exact.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ __all__ = ["encode", "encoding_distribution", "split_reward"]
 
 
 def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
-    """floor(x g) and the rest x g - floor(x g), exactly. Raises ``InvalidParameterError`` off [0, 1]."""
+    """Return floor(x g) and the rest x g - floor(x g), exactly.
+
+    Raises ``InvalidParameterError`` off [0, 1].
+    """
     scaled = dyadic(reward) * precision
     if not 0 <= scaled <= precision:
-        raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}; rescale the rewards.")
+        raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}.")
     whole = scaled.numerator // scaled.denominator
     return whole, scaled - whole
 
 
 def encoding_distribution(reward: Any, *, precision: int) -> Distribution:
-    """The distribution of one user's encoding: at most two neighbouring integers."""
+    """Return the distribution of one user's encoding: at most two neighbouring integers."""
     whole, rest = split_reward(reward, precision=precision)
     return Bernoulli(p=rest).shift(whole) if rest else PointMass(whole)
 
@@ -39,11 +42,11 @@ def encoding_distribution(reward: Any, *, precision: int) -> Distribution:
 def encode(
     coins: Coins, rewards: Sequence[Any], *, precision: int, grid: int | None = None, site: str = "rounding"
 ) -> list[Any]:
-    """Encode every user's reward; one hidden draw per user.
+    """Encode every user's reward, with one hidden draw per user.
 
-    ``grid`` declares that all rewards are multiples of 1/grid (1 for Bernoulli rewards). Where it divides
-    ``precision`` no rounding is ever needed and no coin is drawn. The declaration is public and the pattern
-    of draws depends on it alone, never on the rewards; a reward off the grid raises
+    ``grid`` declares that all rewards are multiples of 1/grid (1 for Bernoulli rewards). If it divides
+    ``precision``, no rounding is ever needed and no coin is drawn. The declaration is public, and the pattern
+    of draws depends on it alone, never on the rewards. A reward off the grid raises
     ``InvalidParameterError``. Under coins with replicates an encoding is an array (R,).
     """
     known = {reward: split_reward(reward, precision=precision) for reward in dict.fromkeys(rewards)}

@@ -1,15 +1,13 @@
-"""The Gaussian randomiser of linear bandits: a user sends φy and φφᵀ, each with Gaussian noise on every
-entry.
+"""The Gaussian randomiser of linear bandits: a user sends φy and φφᵀ with Gaussian noise on every entry.
 
-Chowdhury and Zhou (ICML 2022), Algorithm 2. With features |φ| <= L and rewards |y| <= Y, noise N(0, σ²) on
-each entry of the vector and on each entry on and above the diagonal of the matrix, which is then made
-symmetric:
+Chowdhury and Zhou (ICML 2022), Algorithm 2. With features |φ| <= L and rewards |y| <= Y, noise N(0, σ²) is
+added to each entry of the vector and to each entry on and above the diagonal of the matrix. The matrix is
+then made symmetric:
 
-* ``copy`` (as printed): the entries below the diagonal are copies of those above, so an off-diagonal number
-  is
-  seen once, with variance σ²;
+* ``copy`` (as printed): the entries below the diagonal are copies of the entries above, so an off-diagonal
+  number is seen once, with variance σ²;
 * ``average`` (the authors' code): (N + Nᵀ)/2 with N independent everywhere; off the diagonal variance σ²/2;
-* ``none``: N independent everywhere and sent as it is; two looks at each off-diagonal number.
+* ``none``: N independent everywhere and sent as it is; each off-diagonal number is seen twice.
 
 Joint sensitivity. In units of σ, the squared distance of two users' messages is |φy - φ'y'|² + |Δ|²_F, Δ =
 φφᵀ - φ'φ'ᵀ, for ``average`` and ``none`` (half the variance once, or twice the full one, on each of the two
@@ -19,10 +17,10 @@ halves of Δ), and |φy - φ'y'|² + (|Δ|²_F + |diag Δ|²)/2, which is no lar
 Proof. With c = <φ, φ'>: |φy - φ'y'|² = |φ|²y² + |φ'|²y'² - 2yy'c <= 2L²Y² + 2Y²|c|, and |Δ|²_F = |φ|⁴ +
 |φ'|⁴ - 2c² <= 2L⁴ - 2c². The sum is largest at |c| = Y²/2. ∎
 
-With L = Y = 1 that is 4.5. It is attained with y = y' = 1 (so by rewards in [0, 1], too) and c = -1/2: for
-``average`` and ``none`` by every such pair of unit vectors, for ``copy`` where Δ is diagonal, as for φ =
-(cos 15°, sin 15°) and φ' = -(sin 15°, cos 15°) (``worst_pair``). Whether one or two permutations shuffle
-vectors and matrices plays no part in it.
+With L = Y = 1 the bound is 4.5. It is attained with y = y' = 1 (so by rewards in [0, 1], too) and c = -1/2:
+for ``average`` and ``none`` by every such pair of unit vectors, for ``copy`` if Δ is diagonal, as for φ =
+(cos 15°, sin 15°) and φ' = -(sin 15°, cos 15°) (``worst_pair``). The bound is the same whether one or two
+permutations shuffle vectors and matrices.
 """
 
 from __future__ import annotations
@@ -55,21 +53,24 @@ Floats = NDArray[np.float64]
 
 
 def squared_sensitivity(*, feature_norm_squared: ExactLike = 1, reward_bound: ExactLike = 1) -> Fraction:
-    """2L²Y² + 2L⁴ + Y⁴/2, the most that replacing one user moves vector and matrix together, squared, in
-    units of σ²; ``feature_norm_squared`` is L². Needs Y² <= 2L², where it is attained; raises
-    ``InvalidParameterError`` otherwise."""
+    """Return 2L²Y² + 2L⁴ + Y⁴/2, the largest squared change of vector and matrix jointly, in units of σ².
+
+    The change replaces one user; ``feature_norm_squared`` is L². Raises ``InvalidParameterError`` unless Y²
+    <= 2L², the condition under which the bound is attained.
+    """
     square = positive(feature_norm_squared, name="feature_norm_squared")
     reward = positive(reward_bound, name="reward_bound")
     if reward**2 > 2 * square:
         raise InvalidParameterError(
-            f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}; scale the "
-            "rewards down."
+            f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}."
         )
     return 2 * square * reward**2 + 2 * square**2 + reward**4 / 2
 
 
 def message_size(dim: int) -> int:
-    """Numbers in one user's message, those below the diagonal left out: d + d(d+1)/2."""
+    """Return how many numbers one user's message has, not counting entries below the diagonal: d +
+    d(d+1)/2.
+    """
     return dim + dim * (dim + 1) // 2
 
 
@@ -79,27 +80,31 @@ def _checked(features: Floats, reward: float, feature_norm: float, reward_bound:
     if vector.ndim != 1 or not length <= feature_norm * (1 + 1e-12):
         raise InvalidParameterError(
             f"features must be a vector of norm at most {feature_norm}, got shape {vector.shape} and norm "
-            f"{length}; scale them down."
+            f"{length}."
         )
     if not abs(reward) <= reward_bound:
-        raise InvalidParameterError(f"|reward| must be at most {reward_bound}, got {reward}; scale it down.")
+        raise InvalidParameterError(f"|reward| must be at most {reward_bound}, got {reward}.")
     return vector
 
 
 def encode(
     features: Floats, reward: float, *, feature_norm: float = 1.0, reward_bound: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """(φy, φφᵀ) of one user: shapes (d,) and (d, d). Raises ``InvalidParameterError`` for |φ| or |y| beyond
-    their bounds."""
+    """Return (φy, φφᵀ) of one user: shapes (d,) and (d, d).
+
+    Raises ``InvalidParameterError`` if |φ| or |y| exceeds its bound.
+    """
     vector = _checked(features, reward, feature_norm, reward_bound)
     return vector * reward, np.outer(vector, vector)
 
 
 def in_noise_units(vector: Floats, matrix: Floats, symmetrize: Symmetrize = "copy") -> Floats:
-    """The message as independent numbers that all carry noise of variance σ²: shape (d + d(d+1)/2,).
+    """Return the message as independent numbers that all carry noise of variance σ²: shape (d + d(d+1)/2,).
 
-    Diagonal and vector as they are; what is above the diagonal once for ``copy``, times sqrt 2 for
-    ``average`` and ``none`` (variance σ²/2, or two looks of variance σ²; the sum is sufficient)."""
+    Diagonal and vector are unchanged. Entries above the diagonal appear once for ``copy``. They are
+    multiplied by sqrt 2 for ``average`` (variance σ²/2) and ``none`` (two observations of variance σ², whose
+    sum is sufficient).
+    """
     rows, columns = np.triu_indices(matrix.shape[0])
     upper = matrix[rows, columns].copy()
     if symmetrize != "copy":
@@ -110,7 +115,7 @@ def in_noise_units(vector: Floats, matrix: Floats, symmetrize: Symmetrize = "cop
 def squared_shift(
     one: tuple[Floats, float], other: tuple[Floats, float], symmetrize: Symmetrize = "copy"
 ) -> float:
-    """Squared distance of the messages of two users (features, reward), in units of σ²."""
+    """Return the squared distance of the messages of two users (features, reward), in units of σ²."""
     here, there = (
         in_noise_units(*encode(*user, feature_norm=math.inf, reward_bound=math.inf), symmetrize)
         for user in (one, other)
@@ -119,8 +124,11 @@ def squared_shift(
 
 
 def worst_pair() -> tuple[tuple[Floats, float], tuple[Floats, float]]:
-    """Two users at squared distance 4.5 (1 - 10⁻¹¹) or more, and below 4.5 in exact numbers: d = 2, both with
-    reward 1. Their norms are just below 1, so that no rounding takes them out of the domain."""
+    """Return two users at squared distance 4.5 (1 - 10⁻¹¹) or more, and below 4.5 in exact numbers.
+
+    They have d = 2 and reward 1. Their norms are just below 1, so rounding cannot push them out of the
+    domain.
+    """
     a, b = (np.array([math.cos(math.pi / 12), math.sin(math.pi / 12)]) * (1 - 2.0**-40)).tolist()
     return (np.array([a, b]), 1.0), (np.array([-b, -a]), 1.0)
 
@@ -134,11 +142,11 @@ def randomise(
     site: str,
     symmetrize: Symmetrize = "copy",
 ) -> tuple[Floats, Floats]:
-    """One user's message, released at ``site``: (φy + n, φφᵀ + N), shapes (d,) and (d, d), N symmetric as
-    ``symmetrize`` says ("none" has the distribution of "average" up to what no estimate uses: it is refused
-    here).
+    """Release one user's message at ``site``: (φy + n, φφᵀ + N), shapes (d,) and (d, d).
 
-    Raises ``InvalidParameterError`` for |φ| or |y| above 1."""
+    N is symmetric as ``symmetrize`` selects. "none" has the distribution of "average" up to parts that no
+    estimate uses, so it is refused here. Raises ``InvalidParameterError`` for |φ| or |y| above 1.
+    """
     if symmetrize == "none":
         raise InvalidParameterError(
             "symmetrize must be 'copy' or 'average' for a message, got 'none'; it is there to compare costs."

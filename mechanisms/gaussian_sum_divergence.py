@@ -24,26 +24,29 @@ __all__ = ["divergence_excess", "largest_log_ratio", "one_gaussian", "xi"]
 
 
 def one_gaussian(variance: Fraction, *, count: int, shift: int) -> Fraction:
-    """D²/(2nv): the zCDP parameter of one discrete Gaussian with the summed variance parameter."""
+    """Return D²/(2nv): the zCDP parameter of one discrete Gaussian with the summed variance parameter."""
     return Fraction(shift**2) / (2 * count * variance)
 
 
 def xi(square: Fraction, terms: int) -> arb:
-    """ξ = 10 Σ_{k=1}^{terms} exp(-2π² square k/(k+1)), a ball: what Chowdhury and Zhou (ICLR 2023) allow the
-    sum of discrete Gaussians more than one. Lemma 4 has square = σ² and n - 1 terms, Theorem 4 s² and T/2 - 1
-    terms. Beyond 4096 terms the rest is enclosed by its first and its last term."""
+    """Return ξ = 10 Σ_{k=1}^{terms} exp(-2π² square k/(k+1)) as a ball.
+
+    Chowdhury and Zhou (ICLR 2023) allow this excess for the sum of discrete Gaussians over one discrete
+    Gaussian. Lemma 4 has square = σ² and n - 1 terms, Theorem 4 s² and T/2 - 1 terms. Beyond 4096 terms the
+    rest is enclosed by its first and its last term.
+    """
     rate = -2 * arb.pi() ** 2 * ball(square)
     near = min(terms, 4096)
     total = sum(((rate * ball(Fraction(k, k + 1))).exp() for k in range(1, near + 1)), arb(0))
     if terms > near:
         first, last = ((rate * ball(Fraction(k, k + 1))).exp() for k in (near + 1, terms))
-        total += (terms - near) * first.union(last)  # the terms fall
+        total += (terms - near) * first.union(last)  # the terms decrease
     return 10 * total
 
 
 @lru_cache(maxsize=16)
 def _log_periodic(variance: Fraction, count: int, bits: int) -> tuple[arb, ...]:
-    """log Θ(r) for r = 0, ..., n - 1, up to one constant; ``bits`` is the working precision."""
+    """Return log Θ(r) for r = 0, ..., n - 1, up to one constant; ``bits`` is the working precision."""
     half = count // 2
     masses = DiscreteGaussianSum(variance, count).masses(0, half)
     logs = [p.log() + ball(Fraction(r * r, 2 * count) / variance) for r, p in enumerate(masses)]
@@ -51,7 +54,7 @@ def _log_periodic(variance: Fraction, count: int, bits: int) -> tuple[arb, ...]:
 
 
 def _bits(variance: Fraction, count: int) -> int:
-    """Enough for masses as small as exp(-n/(8v)) to keep 200 bits."""
+    """Return enough bits for masses as small as exp(-n/(8v)) to keep 200 bits."""
     return 256 + math.ceil(count / (4 * float(variance)))
 
 
@@ -61,7 +64,7 @@ def _ratios(variance: Fraction, count: int, shift: int) -> list[arb]:
 
 
 def largest_log_ratio(variance: Fraction, *, count: int, shift: int) -> arb:
-    """M = max over r of log Θ(r)/Θ(r - D): no order's excess is larger."""
+    """Return M = max over r of log Θ(r)/Θ(r - D): no order's excess is larger."""
     with precision(_bits(variance, count)):
         ratios = _ratios(variance, count, shift)
         largest = ratios[0]
@@ -71,7 +74,7 @@ def largest_log_ratio(variance: Fraction, *, count: int, shift: int) -> arb:
 
 
 def _window(variance: Fraction, count: int) -> tuple[int, arb]:
-    """A reach R and a ball for sum over |x| > R of exp(-x²/(2nv)), relative to its largest term 1."""
+    """Return R and a ball for the sum over |x| > R of exp(-x²/(2nv)), relative to its largest term 1."""
     width = float(variance) * count
     reach = math.ceil(math.sqrt(2 * width * (int(ctx.prec) + 16) * math.log(2))) + 2
     edge = ball(Fraction(-reach * reach, 2 * count) / variance).exp()
@@ -80,7 +83,7 @@ def _window(variance: Fraction, count: int) -> tuple[int, arb]:
 
 
 def divergence_excess(variance: Fraction, *, count: int, shift: int, order: Fraction) -> arb:
-    """excess_α at any real α > 1: D_α minus αD²/(2nv)."""
+    """Return excess_α at any real α > 1: D_α minus αD²/(2nv)."""
     with precision(_bits(variance, count)):
         reach, rest = _window(variance, count)
         logs = _log_periodic(variance, count, int(ctx.prec))

@@ -1,8 +1,8 @@
-"""What one observation pays in the hybrid counter: the noises that are used and contain it, each at 1/scale.
+"""The privacy cost of one observation in the hybrid counter: 1/scale for each used noise that contains it.
 
-Each released sum that contains an observation holds exactly one noise whose block covers it. Moving all used
-noises that cover it by a change of at most 1 maps a set of runs from one input onto the other, and the
-density changes by a factor of at most exp(sum of 1/scale): the charge bounds the loss of everything that
+Each released sum that contains an observation holds exactly one noise whose block covers it. Shifting all
+used noises that cover it by a change of at most 1 maps a set of runs from one input onto the other. The
+density changes by a factor of at most exp(sum of 1/scale), so this charge bounds the loss of everything that
 follows from the released sums. Names, blocks and scales are those of ``hybrid_counter``.
 """
 
@@ -17,11 +17,11 @@ __all__ = ["block_of", "charge_at", "largest_charge", "released_noises", "scale_
 
 
 def released_noises(arm: int, pulls: int, variant: HybridVariant = "printed") -> list[str]:
-    """The noises in the released sum of the counter ``arm`` after ``pulls`` >= 1 observations.
+    """Return the noises in the released sum of the counter ``arm`` after ``pulls`` >= 1 observations.
 
-    ``Zr`` is the noise of array r, ``Yr:h:j`` that of node j of height h in the tree with 2^r leaves.
+    ``Zr`` is the noise of array r, ``Yr:h:j`` the noise of node j of height h in the tree with 2^r leaves.
     """
-    # The tree in use holds pulls 2^level to 2^(level+1) - 1; level 0 is an array only.
+    # The current tree holds pulls 2^level to 2^(level+1) - 1; level 0 is an array only.
     level = pulls.bit_length() - 1
     names = [f"{arm}/Z{r}" for r in range(max(level, 1))]
     leaves = pulls - (2**level - 1) if level else 0
@@ -36,13 +36,15 @@ def released_noises(arm: int, pulls: int, variant: HybridVariant = "printed") ->
 
 
 def scale_of(name: str, variant: HybridVariant = "printed") -> Fraction:
-    """In units of 2/epsilon: 1 for an array, r (or r + 1, widened) for a node of the tree with 2^r leaves."""
+    """Return the scale in units of 2/epsilon: 1 for an array, r (or r + 1, widened) for a node of the tree
+    with 2^r leaves.
+    """
     kind, level = _kind(name)
     return Fraction(1) if kind == "Z" else Fraction(level + (variant == "repaired"))
 
 
 def block_of(name: str) -> range:
-    """The pulls whose rewards the sum under this noise contains."""
+    """Return the pulls whose rewards the sum under this noise contains."""
     kind, level = _kind(name)
     if kind == "Z":
         return range(2**level, 2 ** (level + 1))
@@ -57,8 +59,10 @@ def _kind(name: str) -> tuple[str, int]:
 
 
 def charge_at(level: int, *, variant: HybridVariant = "printed") -> Fraction:
-    """The largest loss that one reward of the block of 2^level pulls can cause, by the used noises that
-    contain it, in units of epsilon."""
+    """Return the largest loss that one reward of the block of 2^level pulls can cause, in units of epsilon.
+
+    Only used noises that contain the reward count.
+    """
     used = {name for pulls in range(1, 2 ** (level + 1) + 1) for name in released_noises(1, pulls, variant)}
     return max(
         sum((1 / (2 * scale_of(name, variant)) for name in used if pull in block_of(name)), Fraction(0))
@@ -67,8 +71,10 @@ def charge_at(level: int, *, variant: HybridVariant = "printed") -> Fraction:
 
 
 def largest_charge(levels: int, *, variant: HybridVariant = "printed") -> Fraction:
-    """The largest ``charge_at`` up to ``levels`` >= 1, and of all: at most r + 1 nodes of the tree with 2^r
-    leaves contain a leaf, so that no level exceeds level 1."""
+    """Return the largest ``charge_at`` up to ``levels`` >= 1, which is the largest of all.
+
+    At most r + 1 nodes of the tree with 2^r leaves contain a leaf, so no level exceeds level 1.
+    """
     if levels < 1:
         raise InvalidParameterError(f"levels must be at least 1, got {levels}; the first tree has level 1.")
     return max(charge_at(level, variant=variant) for level in range(levels + 1))

@@ -1,18 +1,18 @@
 """A counter without a horizon: arrays for completed blocks, a tree in the current one, epsilon/2 each.
 
-Chan, Shi and Song (2011) call it the hybrid mechanism; this is the form of Hu, Huang and Mehta (arXiv
+Chan, Shi and Song (2011) call it the hybrid mechanism. This is the form of Hu, Huang and Mehta (arXiv
 2102.07929), Algorithm 4, eqs. (32)-(34): blocks of 1, 2, 4, ... observations. An observation enters its
 block's array (one release, Laplace(2/epsilon)) and, except for the first, the tree of that block.
 
 Three variants of the tree on 2^r leaves:
 
-* ``printed``: every node has Laplace(r / (epsilon/2)), on the ground that a release adds up at most r nodes.
-  But the *first leaf* lies under r + 1 nodes that are used: those that end the prefixes 1, 2, 4, ..., 2^r. It
-  pays epsilon/2 * (r+1)/r for the tree and epsilon * (1 + 1/(2r)) in all: 1.5 epsilon for r = 1.
-* ``repaired``: every node has Laplace((r+1) / (epsilon/2)). With one scale for all nodes nothing smaller will
-  do, for the same leaf.
+* ``printed``: every node has Laplace(r / (epsilon/2)), because a release adds up at most r nodes. But the
+  *first leaf* lies under r + 1 nodes that are used, the nodes that end the prefixes 1, 2, 4, ..., 2^r. It
+  costs epsilon/2 * (r+1)/r for the tree and epsilon * (1 + 1/(2r)) in all: 1.5 epsilon for r = 1.
+* ``repaired``: every node has Laplace((r+1) / (epsilon/2)). With one scale for all nodes the same leaf
+  allows no smaller scale.
 * ``promoted``: the printed noise, but a full block is read from its array at once (the reading of the paper's
-  section 4.2), so that the root is never released and the first leaf lies under r nodes. Epsilon in all.
+  section 4.2). The root is then never released, and the first leaf lies under r nodes. Epsilon in all.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ VARIANTS: tuple[HybridVariant, ...] = ("printed", "repaired", "promoted")
 
 
 def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fraction:
-    """Scale of a node's Laplace noise in the tree on 2^level leaves, ``level`` >= 1."""
+    """Return the scale of a node's Laplace noise in the tree on 2^level leaves, ``level`` >= 1."""
     if variant not in VARIANTS:
-        raise InvalidParameterError(
-            f"variant must be one of {VARIANTS}, got {variant!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"variant must be one of {VARIANTS}, got {variant!r}.")
     return 2 * (level + (variant == "repaired")) / positive(epsilon, name="epsilon")
 
 
@@ -55,19 +53,22 @@ class HybridNoise:
         self.epsilon = positive(epsilon, name="epsilon")
         self.variant: HybridVariant = variant
         self.array_sum = ArraySum(epsilon=self.epsilon / 2)
-        _node_distribution(1, self.epsilon, variant)  # refuses an unknown variant before anything is drawn
+        _node_distribution(1, self.epsilon, variant)  # raises for an unknown variant before anything is drawn
 
     def node(self, level: int) -> Laplace:
-        """The distribution of a node's noise in the tree on 2^level leaves."""
+        """Return the distribution of a node's noise in the tree on 2^level leaves."""
         return _node_distribution(level, self.epsilon, self.variant)
 
     def tree(self, coins: Coins, level: int) -> TreeCounter:
-        """An empty tree on 2^level leaves; its releases are at site ``node-<level>``."""
+        """Return an empty tree on 2^level leaves; its releases are at site ``node-<level>``."""
         return TreeCounter(coins, levels=level, noise=self.node(level), site=f"node-{level}")
 
 
 class HybridCounter:
-    """``add`` an observation in [0, 1], get the noisy sum of all so far. Sites ``array``, ``node-<r>``."""
+    """A counter of one arm: ``add`` an observation in [0, 1] and get the noisy sum of all so far.
+
+    Its sites are ``array`` and ``node-<r>``.
+    """
 
     def __init__(self, coins: Coins, noise: HybridNoise) -> None:
         self.coins, self.noise = coins, noise

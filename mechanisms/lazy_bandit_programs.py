@@ -1,8 +1,8 @@
 """Anytime-Lazy-UCB as a program of coins and plain lists, for proofs of programs.
 
 Hu, Huang and Mehta (arXiv 2102.07929): an arm's rewards are summed while it is pulled, and released with
-Laplace noise when its number of pulls has doubled; then the sum starts again. Indices read released sums
-only. A record is one round's rewards, one for each arm, in [0, 1].
+Laplace noise when its number of pulls has doubled. Then the sum starts again. Indices depend only on released
+sums. A record is one round's rewards, one for each arm, in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["lazy_ucb"]
 
 
 def lazy_ucb(*, arms: int, scale: ExactLike, forgets: bool = True) -> Program:
-    """Plays ``len(data)`` rounds. Without ``forgets`` a release holds all rewards of the arm (wrong)."""
+    """Play ``len(data)`` rounds. Without ``forgets`` a release holds all rewards of the arm (wrong)."""
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:

@@ -1,13 +1,13 @@
-"""Noise that many users make together: each adds a share, and only the sum has to be private.
+"""Noise as a sum of the users' shares, of which only the total has to be private.
 
 Chowdhury and Zhou (ICLR 2023), sections 4.1, 4.2 and appendix E. Shares of n users and their totals:
 
-* Pólya differences of shape 1/n: together discrete Laplace, exactly (Fact 1);
-* Skellam of variance v/n: together Skellam of variance v, exactly;
-* discrete Gaussians of parameter v/n: together close to a discrete Gaussian, but not one (Lemma 4). Its
-  total has no distribution in closed form here: ``discrete_gaussian_sum`` tabulates it.
+* Pólya differences of shape 1/n: the total is discrete Laplace, exactly (Fact 1);
+* Skellam of variance v/n: the total is Skellam of variance v, exactly;
+* discrete Gaussians of parameter v/n: the total is close to a discrete Gaussian, but is not one (Lemma 4).
+  Its distribution has no closed form here: ``discrete_gaussian_sum`` tabulates it.
 
-When fewer users than n turn up the total is smaller: the same families, at another shape or variance.
+With fewer than n users the total is smaller: the same families, at another shape or variance.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ __all__ = ["discrete_gaussian_share", "full_share", "polya_share", "skellam_shar
 
 
 def polya_share(*, users: int, epsilon: ExactLike, precision: int) -> PolyaDifference:
-    """Difference of two Pólya(1/n, e^{-ε/g}) variables (Theorem 1): n of them are Lap_Z(g/ε)."""
+    """Return the difference of two Pólya(1/n, e^{-ε/g}) variables (Theorem 1): n of them are Lap_Z(g/ε)."""
     return PolyaDifference(shape=Fraction(1, _whole(users, "users")), log_ratio=_rate(epsilon, precision))
 
 
 def full_share(*, epsilon: ExactLike, precision: int) -> PolyaDifference:
-    """Lap_Z(g/ε) for every user (Algorithm 4), as the Pólya difference of shape 1: sums stay in the
-    family."""
+    """Return Lap_Z(g/ε) for every user (Algorithm 4), as the Pólya difference of shape 1: sums stay in the
+    family.
+    """
     return PolyaDifference(shape=1, log_ratio=_rate(epsilon, precision))
 
 
 def skellam_share(*, users: int, epsilon: ExactLike, precision: int) -> Skellam:
-    """Sk(0, g²/(n ε²)) (Theorem 2)."""
+    """Return Sk(0, g²/(n ε²)) (Theorem 2)."""
     return Skellam(variance=_variance(users, epsilon, precision))
 
 
 def discrete_gaussian_share(*, users: int, epsilon: ExactLike, precision: int) -> DiscreteGaussian:
-    """N_Z(0, g²/(n ε²)) (Theorem 4)."""
+    """Return N_Z(0, g²/(n ε²)) (Theorem 4)."""
     return DiscreteGaussian(sigma2=_variance(users, epsilon, precision))
 
 
 def total_noise(share: LatticeDistribution, *, users: int) -> LatticeDistribution:
-    """The distribution of the sum of ``users`` independent shares; ``NotTractableError`` where it has no
-    closed form."""
+    """Return the distribution of the sum of ``users`` independent shares.
+
+    Raises ``NotTractableError`` if it has no closed form.
+    """
     count = _whole(users, "users")
     if count == 1 and not isinstance(share, PolyaDifference):
         return share
@@ -69,7 +72,7 @@ def total_noise(share: LatticeDistribution, *, users: int) -> LatticeDistributio
 
 def _whole(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {number!r}; count them.")
+        raise InvalidParameterError(f"{name} must be an integer from 1 up, got {number!r}.")
     return number
 
 

@@ -1,10 +1,10 @@
-"""The binary tree of Sarmasarkar's Algorithm 2: prefix sums of symmetric matrices, symmetric Gaussian noise
-at the nodes, and each of the printed noise formulas.
+"""The binary tree of Sarmasarkar's Algorithm 2: prefix sums of symmetric matrices with symmetric Gaussian
+noise.
 
-A node gets Z = (Z' + Z'ᵀ)/2 ("half", Appendix I.1) or (Z' + Z'ᵀ)/√2 ("root", Appendix P), the entries of Z'
-independent N(0, σ²). Off the diagonal Z has variance σ²/2 (σ²), on it σ² (2σ²): so a change M of a node costs
-μ² = |M|_F²/σ² (|M|_F²/(2σ²)), the diagonal counted once and each pair (i, j), (j, i) twice, with half of the
-variance.
+This file also holds the printed noise formulas. A node gets Z = (Z' + Z'ᵀ)/2 ("half", Appendix I.1) or (Z' +
+Z'ᵀ)/√2 ("root", Appendix P), with the entries of Z' independent N(0, σ²). Off the diagonal Z has variance
+σ²/2 (σ²), on it σ² (2σ²). A change M of a node therefore costs μ² = |M|_F²/σ² (|M|_F²/(2σ²)): the diagonal
+counts once, and each pair (i, j), (j, i) twice, with half of the variance.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Symmetrise = Literal["half", "root"]
 
 
 def levels(horizon: int, *, base: Literal["2", "e"] = "2") -> int:
-    """m = ⌈log T + 1⌉: nodes above a leaf for base 2; the print names no base."""
+    """Return m = ⌈log T + 1⌉: nodes above a leaf for base 2; the print names no base."""
     if horizon < 1:
-        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; count the rounds.")
+        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}.")
     if base == "2":
         return ceil_log2(horizon) + 1
     return 1 if horizon == 1 else integer(ln(horizon).ceil()) + 1
@@ -42,20 +42,24 @@ def levels(horizon: int, *, base: Literal["2", "e"] = "2") -> int:
 def printed_variance(
     *, epsilon: ExactLike, delta: ExactLike, depth: int, sensitivity: arb | ExactLike
 ) -> arb:
-    """σ² = 36 m log(32/δ)² s²/ε², m = ``depth``, s = ``sensitivity`` (1/κ* in print, for both trees)."""
+    """Return σ² = 36 m log(32/δ)² s²/ε², m = ``depth``, s = ``sensitivity`` (1/κ* in print, for both
+    trees).
+    """
     e, loss = positive(epsilon, name="epsilon"), positive(delta, name="delta")
     s = sensitivity if isinstance(sensitivity, arb) else ball(positive(sensitivity, name="sensitivity"))
     return 36 * depth * (ln(32 / loss) * s / ball(e)) ** 2
 
 
 def node_mu_squared(*, norm_squared: ExactLike, variance: Fraction, symmetrise: Symmetrise) -> Fraction:
-    """μ² of one node for a change of Frobenius norm² ``norm_squared``, σ² = ``variance``."""
+    """Return μ² of one node for a change of squared Frobenius norm ``norm_squared``, σ² = ``variance``."""
     times = {"half": 1, "root": 2}[symmetrise]
     return positive(norm_squared, name="norm_squared") / (times * variance)
 
 
 def noise_units(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The entries on and above the diagonal, those above times √2: against "half" each has variance σ²."""
+    """Return the entries on and above the diagonal, with off-diagonal entries times √2: against "half" each
+    has variance σ².
+    """
     upper, weights = _upper(len(matrix))
     return np.asarray(matrix[upper] * weights)
 
@@ -64,7 +68,7 @@ def noise_units(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def _upper(
     dimension: int,
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]:
-    """The places on and above the diagonal, and the weight of each; read-only."""
+    """Return the places on and above the diagonal, and the weight of each; read-only."""
     rows, columns = np.triu_indices(dimension)
     weights = np.where(rows == columns, 1.0, math.sqrt(2.0))
     for array in (rows, columns, weights):
@@ -75,8 +79,11 @@ def _upper(
 def prefixes(
     coins: Coins, leaves: Sequence[NDArray[np.float64]], *, variance: ExactLike
 ) -> list[NDArray[np.float64]]:
-    """The noisy sums of the first 1, ..., T of ``leaves`` [T, d, d] in noise units ("half"): each node is
-    released once, at the step that completes it; a prefix adds up the nodes of its binary expansion."""
+    """Return the noisy sums of the first 1, ..., T of ``leaves`` [T, d, d] in noise units ("half").
+
+    Each node is released once, at the step that completes it. A prefix adds up the nodes of its binary
+    expansion.
+    """
     nodes: dict[tuple[int, int], Any] = {}
     distribution = Gaussian(variance=variance)
     shown = []
@@ -89,5 +96,7 @@ def prefixes(
 
 
 def cover(time: int) -> list[tuple[int, int]]:
-    """(level, index from 1) of the nodes whose leaves are the first ``time`` ones, one a bit of ``time``."""
+    """Return (level, index from 1) of the nodes whose leaves are the first ``time`` leaves, one node per bit
+    of ``time``.
+    """
     return [(k, time >> k) for k in range(time.bit_length()) if time >> k & 1]

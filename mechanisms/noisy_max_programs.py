@@ -1,8 +1,8 @@
-"""Report noisy max written out in draws, right and wrong, for proofs of programs.
+"""Report noisy max with explicit noise draws, right and wrong, for proofs of programs.
 
 After Dwork and Roth (2014, section 3.3); with the gap to the runner-up, Ding, Wang, Zhang and Kifer (2019).
-Data are the scores. Laplace noise of scale b costs 2/b if the scores move in any direction, 1/b if all move
-the same way; one-sided exponential noise costs the same.
+Data are the scores. Laplace noise of scale b costs 2/b if the scores change in any direction, 1/b if all
+change in the same direction. One-sided exponential noise costs the same.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Distribution = type[Laplace] | type[Exponential] | type[DiscreteLaplace]
 
 
 def noisy_max(*, scale: ExactLike, distribution: Distribution = Laplace, with_value: bool = False) -> Program:
-    """The index of the largest noisy score, the first of equals; ``with_value`` shows that score too, which
-    costs more.
+    """Return the index of the largest noisy score, the first on ties.
+
+    ``with_value`` also releases that score, which costs more.
     """
     noise = distribution(scale=exact(scale, name="scale"))
 
@@ -41,7 +42,7 @@ def noisy_max(*, scale: ExactLike, distribution: Distribution = Laplace, with_va
 
 
 def gap_noisy_max(*, scale: ExactLike) -> Program:
-    """The index of the largest noisy score and its lead over the second, at no extra cost."""
+    """Return the index of the largest noisy score and its lead over the second, at no extra cost."""
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:

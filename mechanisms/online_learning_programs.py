@@ -1,9 +1,9 @@
 """The online learners of Hu, Huang and Mehta (arXiv 2102.07929), round by round, for proofs of programs.
 
-A record is one round's rewards, one for each action, in [0, 1]. The same algorithms as
+A record is one round's rewards, one for each action, in [0, 1]. The algorithms are also in
 ``algorithms.online.ftnl`` and ``algorithms.mab.hybrid_ucb``, which play many rounds in one step and keep the
-noise of a noisy maximum inside its distribution; here every round is a step of the loop, hidden noise is
-drawn, and what a server would see everybody sees.
+noise of a noisy maximum inside its distribution. Here every round is a step of the loop, hidden noise is
+drawn explicitly, and every output of the server is public.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ __all__ = ["follow_noisy_leader", "hybrid_counter", "hybrid_ucb"]
 
 
 def follow_noisy_leader(*, actions: int, scale: ExactLike) -> Program:
-    """Algorithm 2: epochs of 1, 2, 4, ... rounds, each played with the noisy leader of exactly the last one.
-    ``scale`` of the noise of one score is 1/epsilon as printed, 2/epsilon repaired."""
+    """Play Algorithm 2: epochs of 1, 2, 4, ... rounds, each with the noisy leader of exactly the previous
+    epoch.
+
+    ``scale`` of the noise of one score is 1/epsilon as printed, 2/epsilon repaired.
+    """
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:
@@ -50,9 +53,12 @@ def follow_noisy_leader(*, actions: int, scale: ExactLike) -> Program:
 def hybrid_counter(
     *, array: ExactLike, node: ExactLike, wider: bool = False, promoted: bool = False
 ) -> Program:
-    """Eqs. (32)-(34): all prefix sums of a stream of numbers in [0, 1], by arrays for blocks of 1, 2, 4, ...
-    observations with noise of scale ``array``, and a tree in each block of 2^r, whose nodes have the scale
-    ``node`` * r (``wider``: r + 1). ``promoted`` reads a full block from its array, never from its root."""
+    """Release all prefix sums of a stream of numbers in [0, 1] by eqs. (32)-(34).
+
+    Arrays for blocks of 1, 2, 4, ... observations have noise of scale ``array``. Each block of 2^r has a tree
+    whose nodes have the scale ``node`` * r (``wider``: r + 1). ``promoted`` reads a full block from its
+    array, never from its root.
+    """
     at_array, at_node, one_more = (
         Laplace(scale=exact(array, name="array")),
         exact(node, name="node"),
@@ -90,8 +96,10 @@ def hybrid_counter(
 def hybrid_ucb(
     *, arms: int, array: ExactLike, node: ExactLike, epsilon: ExactLike = 1, wider: bool = False
 ) -> Program:
-    """Algorithm 4: the arm of the largest index, from one hybrid counter an arm; as printed, or with
-    ``wider`` node noise. Every arm is pulled once first."""
+    """Play Algorithm 4: pull the arm of the largest index, with one hybrid counter per arm.
+
+    Node noise is as printed, or larger with ``wider``. Every arm is pulled once first.
+    """
     at_array, at_node, one_more = (
         Laplace(scale=exact(array, name="array")),
         exact(node, name="node"),

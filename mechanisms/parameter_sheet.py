@@ -1,11 +1,11 @@
 """Parameter sheets: precision, margin, modulus and noise of one protocol run, for every variant.
 
 Chowdhury and Zhou (ICLR 2023), Theorems 1 to 6. A sheet belongs to one batch size n and is public. Inputs are
-exact; g = ceil(s ε sqrt(n)) is found in integers and the margin τ, a ceiling of an irrational number, in
-ball arithmetic with its sign decided. p is the failure probability that τ is built for (1/T in the theorems).
+exact. g = ceil(s ε sqrt(n)) is computed in integers. The margin τ, the ceiling of an irrational number, is
+computed in ball arithmetic that decides its sign. p is the failure probability of τ (1/T in the theorems).
 
-Where the noise is added decides who has to be trusted: by the users in shares (``distributed``), once by the
-server (``central``), or in full by every user (``local``).
+The place of the noise determines whom the users trust: shares of the users (``distributed``), one draw of the
+server (``central``), or full noise of every user (``local``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sheet:
     """The public parameters of one run with ``users`` users.
 
     ``share`` is one user's noise, or the server's if ``trust`` is "central". ``noise_margin`` is τ,
-    ``tail_prob`` the p that it is built for.
+    ``tail_prob`` the failure probability p of τ.
     """
 
     trust: Trust
@@ -69,32 +69,35 @@ class Sheet:
     share: LatticeDistribution
 
     def total_noise(self, *, present: int | None = None) -> LatticeDistribution:
-        """The distribution of all noise in the aggregate when ``present`` of the users (default: all) take
-        part."""
+        """Return the distribution of all noise in the aggregate when ``present`` of the users (default: all)
+        take part.
+        """
         if self.trust == "central":
             return self.share
         return total_noise(self.share, users=self.users if present is None else present)
 
     def aggregate_distribution(self, encoded_total: Any, *, present: int | None = None) -> WrappedMod:
-        """The distribution of ŷ = (Σ x̂ + Σ η) mod m, given the sum of the encodings: the fast route to what
-        the server sees. An array gives independent copies.
+        """Return the distribution of ŷ = (Σ x̂ + Σ η) mod m, given the sum of the encodings.
+
+        This is the fast route to what the server sees. An array gives independent copies.
         """
         return WrappedMod(self.total_noise(present=present), modulus=self.modulus, offset=encoded_total)
 
 
 def rounded_up_root(factor: ExactLike, users: int) -> int:
-    """ceil(factor sqrt(users)), in integers: the precision g for factor = s ε. At least 1."""
+    """Return ceil(factor sqrt(users)), computed in integers: the precision g for factor = s ε. At least 1."""
     if isinstance(users, bool) or not isinstance(users, int) or users < 1:
-        raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}; count them.")
+        raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}.")
     square = positive(factor, name="factor") ** 2 * users
     least = math.isqrt(square.numerator // square.denominator)
     return least if least * least >= square else least + 1
 
 
 def ceiling(compute: Callable[[], Any]) -> int:
-    """The ceiling of the number that ``compute`` encloses, at whatever precision decides it.
+    """Return the ceiling of the number that ``compute`` encloses, increasing the precision until it is
+    decided.
 
-    Raises ``UndecidedError`` where ``MAX_PRECISION`` bits do not, as for a number that is an integer.
+    Raises ``UndecidedError`` if ``MAX_PRECISION`` bits are not enough, as for a number that is an integer.
     """
     bits = START_PRECISION
     while bits <= MAX_PRECISION:
@@ -104,29 +107,27 @@ def ceiling(compute: Callable[[], Any]) -> int:
             return int(whole)
         bits *= 2
     raise UndecidedError(
-        f"a ceiling must be decided within {MAX_PRECISION} bits, got a number too near to an integer; "
-        f"change the parameters."
+        f"a ceiling must be decided within {MAX_PRECISION} bits, got a number too near to an integer."
     )
 
 
 def polya_sheet(*, users: int, epsilon: ExactLike, tail_prob: ExactLike) -> Sheet:
-    """Theorem 1, Dist-DP-SE: g = ceil(ε sqrt(n)), τ = ceil((g/ε) log(2/p)), Pólya(1/n, e^{-ε/g})
-    differences."""
+    """Apply Theorem 1, Dist-DP-SE: g = ceil(ε sqrt(n)), τ = ceil((g/ε) log(2/p)), Pólya(1/n, e^{-ε/g})
+    differences.
+    """
     return _polya(users, positive(epsilon, name="epsilon"), None, _tail(tail_prob))
 
 
 def shuffle_sheet(
     *, users: int, epsilon: ExactLike, tail_prob: ExactLike, variant: ShuffleVariant = "repaired"
 ) -> Sheet:
-    """Theorem 3: the sheet of Theorem 1 at ε' = ε/2 and p' = p/2.
+    """Apply Theorem 3: the sheet of Theorem 1 at ε' = ε/2 and p' = p/2.
 
-    ``printed`` keeps the Pólya parameter e^{-ε/g} that the theorem prints, with ε and not ε': together with
-    2 ε̂ = ε/2 the proof's chain then costs 3ε/2. ``repaired`` draws with ε', and the chain costs ε.
+    ``printed`` keeps the Pólya parameter e^{-ε/g} that the theorem prints, with ε and not ε'. With 2 ε̂ = ε/2
+    the proof's chain then costs 3ε/2. ``repaired`` draws with ε', and the chain costs ε.
     """
     if variant not in ("printed", "repaired"):
-        raise InvalidParameterError(
-            f"variant must be 'printed' or 'repaired', got {variant!r}; choose one of them."
-        )
+        raise InvalidParameterError(f"variant must be 'printed' or 'repaired', got {variant!r}.")
     budget = positive(epsilon, name="epsilon")
     return _polya(users, budget / 2, budget if variant == "printed" else None, _tail(tail_prob) / 2)
 
@@ -134,8 +135,10 @@ def shuffle_sheet(
 def skellam_sheet(
     *, users: int, epsilon: ExactLike, tail_prob: ExactLike, scale_factor: ExactLike = 1
 ) -> Sheet:
-    """Theorem 2, Dist-RDP-SE: g = ceil(s ε sqrt(n)), τ = ceil((2g/ε) sqrt(log(2/p)) + sqrt(2) log(2/p)),
-    shares Sk(0, g²/(n ε²))."""
+    """Apply Theorem 2, Dist-RDP-SE: g = ceil(s ε sqrt(n)), shares Sk(0, g²/(n ε²)).
+
+    τ = ceil((2g/ε) sqrt(log(2/p)) + sqrt(2) log(2/p)).
+    """
     budget, p = positive(epsilon, name="epsilon"), _tail(tail_prob)
     g = rounded_up_root(_scale_factor(scale_factor) * budget, users)
     margin = ceiling(
@@ -148,8 +151,9 @@ def skellam_sheet(
 def discrete_gaussian_sheet(
     *, users: int, epsilon: ExactLike, tail_prob: ExactLike, scale_factor: ExactLike = 1
 ) -> Sheet:
-    """Theorem 4, Dist-CDP-SE: g = ceil(s ε sqrt(n)), τ = ceil((g/ε) sqrt(2 log(2/p))), shares
-    N_Z(0, g²/(n ε²))."""
+    """Apply Theorem 4, Dist-CDP-SE: g = ceil(s ε sqrt(n)), τ = ceil((g/ε) sqrt(2 log(2/p))), shares N_Z(0,
+    g²/(n ε²)).
+    """
     budget, p = positive(epsilon, name="epsilon"), _tail(tail_prob)
     g = rounded_up_root(_scale_factor(scale_factor) * budget, users)
     margin = ceiling(lambda: ball(g / budget) * (2 * ball(2 / p).log()).sqrt())
@@ -158,7 +162,9 @@ def discrete_gaussian_sheet(
 
 
 def central_laplace_sheet(*, users: int, epsilon: ExactLike, tail_prob: ExactLike) -> Sheet:
-    """Theorem 5, CDP-SE: the parameters of Theorem 1, with one Lap_Z(g/ε) that the trusted server adds."""
+    """Apply Theorem 5, CDP-SE: the parameters of Theorem 1, with one Lap_Z(g/ε) that the trusted server
+    adds.
+    """
     sheet = polya_sheet(users=users, epsilon=epsilon, tail_prob=tail_prob)
     return _sheet("central", users, sheet.precision, sheet.noise_margin, sheet.tail_prob, sheet.total_noise())
 
@@ -170,9 +176,10 @@ def local_laplace_sheet(
     tail_prob: ExactLike,
     laplace_sum_constant: ExactLike = LAPLACE_SUM_CONSTANT,
 ) -> Sheet:
-    """Theorem 6, LDP-SE: Lap_Z(g/ε) from every user and τ = ceil((c g/ε) sqrt(2 n log(2/p))).
+    """Apply Theorem 6, LDP-SE: Lap_Z(g/ε) from every user and τ = ceil((c g/ε) sqrt(2 n log(2/p))).
 
-    ``laplace_sum_constant`` is c of Lemma 5."""
+    ``laplace_sum_constant`` is c of Lemma 5.
+    """
     budget, p = positive(epsilon, name="epsilon"), _tail(tail_prob)
     c = positive(laplace_sum_constant, name="laplace_sum_constant")
     g = rounded_up_root(budget, users)
@@ -182,7 +189,7 @@ def local_laplace_sheet(
 
 @lru_cache(maxsize=1024)
 def _polya(users: int, budget: Fraction, noise_budget: Fraction | None, p: Fraction) -> Sheet:
-    """g and τ from ``budget``; noise from ``noise_budget`` where that differs."""
+    """Build a sheet with g and τ from ``budget``, and the noise from ``noise_budget`` if it differs."""
     g = rounded_up_root(budget, users)
     margin = ceiling(lambda: ball(g / budget) * ball(2 / p).log())
     share = polya_share(users=users, epsilon=noise_budget or budget, precision=g)

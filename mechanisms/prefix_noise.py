@@ -1,9 +1,9 @@
 """The noise in the estimates of all prefixes, for a tree whose nodes have independent noise.
 
-Three routes: ``noise`` draws one number a node and adds up, for many runs at once; ``noise_variance`` is
-exact for every t; a message-by-message simulation stands in ``concurrent_sum``. Node noise need not be that
-of a shuffler: ``LaplaceNoise`` is the central tree's (section 2.2, Figure 1 of Tenenbaum et al. 2023),
-``VectorEntryNoise`` that of one entry of a vector sum.
+``noise`` draws one number per node and adds up, for many runs at once. ``noise_variance`` is exact for every
+t. A message-by-message simulation is in ``concurrent_sum``. Node noise need not come from a shuffler:
+``LaplaceNoise`` is the noise of the central tree (section 2.2, Figure 1 of Tenenbaum et al. 2023),
+``VectorEntryNoise`` the noise of one entry of a vector sum.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ Floats = NDArray[np.float64]
 
 
 class NodeNoise(Protocol):
-    """The error of one node's estimate: its variance, and draws of any shape. Mean 0."""
+    """The error of one node's estimate: mean 0, its variance, and draws of any shape."""
 
     @property
     def variance(self) -> Any:
-        """Exact, or a float."""
+        """Return the variance, exact or as a float."""
 
     @property
     def proxy(self) -> arb:
-        """A sub-Gaussian variance proxy."""
+        """Return a sub-Gaussian variance proxy."""
 
     def draw_noise(self, rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
-        """Independent errors of shape ``size``."""
+        """Draw independent errors of shape ``size``."""
 
 
 class PrefixNoise:
-    """What follows from a ``tree`` and the noise of its ``nodes``, one for each height, height 1 first."""
+    """The errors that follow from a ``tree`` and the noise of its ``nodes``, one for each height, height 1
+    first.
+    """
 
     tree: Tree
 
@@ -50,29 +52,35 @@ class PrefixNoise:
         raise NotImplementedError
 
     def noise_variance(self) -> Floats:
-        """The variance of the noise in the estimate of each prefix t = 1..horizon: shape (horizon,)."""
+        """Return the variance of the noise in the estimate of each prefix t = 1..horizon: shape
+        (horizon,).
+        """
         each = np.array([float(node.variance) for node in self.nodes])
         return np.asarray(node_counts(self.tree) @ each)
 
     def noise_proxy(self) -> Floats:
-        """The sub-Gaussian variance proxy of the same, by the optimal ones of the nodes, which add up:
-        (horizon,)."""
+        """Return the sub-Gaussian variance proxy of each prefix, the sum of the nodes' optimal proxies:
+        (horizon,).
+        """
         each = np.array([float(node.proxy) for node in self.nodes])
         return np.asarray(node_counts(self.tree) @ each)
 
     def blind_users(self) -> NDArray[np.int64]:
-        """How many users no complete batch holds, for t = 1..horizon."""
+        """Return the number of users in no complete batch, for t = 1..horizon."""
         return np.arange(1, self.tree.horizon + 1) % self.tree.sizes[0]
 
     def offsets(self, bits: NDArray[np.integer]) -> Floats:
-        """Minus the sum of the blind users' values, ``bits`` of shape (..., horizon): the part of the error
-        that is not noise."""
+        """Return minus the sum of the blind users' values, ``bits`` of shape (..., horizon): the part of the
+        error that is not noise.
+        """
         sums = np.concatenate([np.zeros((*bits.shape[:-1], 1)), np.cumsum(bits, axis=-1)], axis=-1)
         t = np.arange(1, self.tree.horizon + 1)
         return np.asarray(sums[..., t - self.blind_users()] - sums[..., t])
 
     def noise(self, rng: np.random.Generator, *, runs: int) -> Floats:
-        """The noise in all estimates of ``runs`` independent runs, one draw a node: shape (runs, horizon)."""
+        """Draw the noise in all estimates of ``runs`` independent runs, one draw per node: shape (runs,
+        horizon).
+        """
         n, sizes, ratios = self.tree.horizon, self.tree.sizes, self.tree.ratios
         t = np.arange(1, n + 1)
         total = np.zeros((runs, n))
@@ -86,15 +94,15 @@ class PrefixNoise:
         return total
 
     def errors(self, bits: NDArray[np.integer], rng: np.random.Generator, *, runs: int) -> Floats:
-        """Estimate minus true prefix sum at every t, ``bits`` of shape (horizon,) or (runs, horizon)."""
+        """Draw estimate minus true prefix sum at every t, ``bits`` of shape (horizon,) or (runs, horizon)."""
         return self.noise(rng, runs=runs) + self.offsets(np.asarray(bits))
 
     def largest_errors(
         self, bits: NDArray[np.integer], rng: np.random.Generator, *, runs: int, chunk: int = 1 << 22
     ) -> Floats:
-        """max over t of |error| in each of ``runs`` runs on ``bits`` of shape (horizon,): shape (runs,).
+        """Draw max over t of |error| in each of ``runs`` runs on ``bits`` of shape (horizon,): shape (runs,).
 
-        Computed about ``chunk`` numbers at a time.
+        About ``chunk`` numbers are computed at a time.
         """
         step = max(1, chunk // self.tree.horizon)
         parts = [
@@ -118,7 +126,7 @@ class TreeNoise(PrefixNoise):
 
 @dataclass(frozen=True)
 class LaplaceNoise:
-    """Laplace noise of a ``scale``; it is sub-exponential, so there is no finite sub-Gaussian proxy."""
+    """Laplace noise of a ``scale``. It is sub-exponential, so there is no finite sub-Gaussian proxy."""
 
     scale: Fraction
 
@@ -136,11 +144,12 @@ class LaplaceNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorEntryNoise:
-    """One entry of P_Vec (Chowdhury and Zhou 2022, Algorithms 5 to 7) for a batch of ``n_users``, as in
-    section 2.3 of the concurrent paper: entries rounded to multiples of 1/g by a coin, ``bits`` coins of
-    probability 1/4 a user.
+    """The noise of one entry of P_Vec (Chowdhury and Zhou 2022, Algorithms 5 to 7) for a batch of
+    ``n_users``.
 
-    Rounding is taken at its worst, halfway between two multiples for every user.
+    As in section 2.3 of the concurrent paper, entries are rounded to multiples of 1/g by a coin, with
+    ``bits`` coins of probability 1/4 per user. Rounding takes its worst case, halfway between two multiples
+    for every user.
     """
 
     n_users: int
@@ -149,7 +158,9 @@ class VectorEntryNoise:
 
     @classmethod
     def printed(cls, n_users: int, epsilon: Fraction, delta: Fraction, *, dim: int) -> VectorEntryNoise:
-        """g = max{2 sqrt(m), d, 4}, b = 24e4 g^2 log(4(d^2 + 1)/delta)^2 / (epsilon^2 m), both rounded up."""
+        """Apply g = max{2 sqrt(m), d, 4}, b = 24e4 g^2 log(4(d^2 + 1)/delta)^2 / (epsilon^2 m), both rounded
+        up.
+        """
         g = math.ceil(max(2 * math.sqrt(n_users), dim, 4))
         level = math.log(4 * (dim**2 + 1) / float(delta))
         bits = math.ceil(24e4 * g**2 * level**2 / (float(epsilon) ** 2 * n_users))
@@ -162,7 +173,9 @@ class VectorEntryNoise:
 
     @property
     def proxy(self) -> arb:
-        """m/4 for rounding, and the optimal proxy 1/(4 log 3) of a coin of probability 1/4 for every bit."""
+        """Return m/4 for rounding, and the optimal proxy 1/(4 log 3) of a coin of probability 1/4 for every
+        bit.
+        """
         coin = 1 / (4 * ball(3).log())
         return (ball(Fraction(self.n_users, 4)) + self.bits * self.n_users * coin) / self.precision**2
 

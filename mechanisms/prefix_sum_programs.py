@@ -1,4 +1,4 @@
-"""Sums over a stream written out in draws: partial, prefix and smart sums, a sequential test.
+"""Sums over a stream with explicit noise draws: partial, prefix and smart sums, and a sequential test.
 
 The programs that LightDP (Zhang and Kifer 2017) and CheckDP (Wang, Ding, Kifer and Zhang 2020) verify; smart
 sums are the two-level counters of Chan, Shi and Song (2011). One record is replaced by another in [0, 1].
@@ -16,7 +16,7 @@ __all__ = ["partial_sum", "prefix_sums", "released_prefixes", "sequential_test",
 
 
 def partial_sum(*, scale: ExactLike) -> Program:
-    """The sum of all records, released once."""
+    """Release the sum of all records once."""
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:
@@ -29,7 +29,7 @@ def partial_sum(*, scale: ExactLike) -> Program:
 
 
 def prefix_sums(*, scale: ExactLike) -> Program:
-    """Every prefix sum, of records that got noise once each."""
+    """Release every prefix sum of records that got noise once each."""
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:
@@ -42,7 +42,7 @@ def prefix_sums(*, scale: ExactLike) -> Program:
 
 
 def released_prefixes(*, scale: ExactLike) -> Program:
-    """Every prefix sum released with noise of its own: a record costs as often as it is in one."""
+    """Release every prefix sum with fresh noise: a record costs once for each prefix that contains it."""
     noise = Laplace(scale=exact(scale, name="scale"))
 
     def program(coins: Coins, data: Any) -> None:
@@ -55,9 +55,10 @@ def released_prefixes(*, scale: ExactLike) -> Program:
 
 
 def smart_sums(*, scale: ExactLike, block: int, restarts: bool = True, noisy_blocks: bool = True) -> Program:
-    """Prefix sums from noisy records and noisy blocks of ``block`` records: each record gets noise twice.
+    """Release prefix sums of noisy records and noisy blocks of ``block`` records; each record gets noise
+    twice.
 
-    Wrong without ``restarts`` (a block's sum keeps those before it) and without ``noisy_blocks``.
+    Wrong without ``restarts`` (a block's sum keeps the previous blocks) and without ``noisy_blocks``.
     """
     noise = Laplace(scale=exact(scale, name="scale"))
 
@@ -81,8 +82,9 @@ def smart_sums(*, scale: ExactLike, block: int, restarts: bool = True, noisy_blo
 
 
 def sequential_test(*, boundary: ExactLike, step: ExactLike, width: int = 10) -> Program:
-    """Stop as soon as the noisy sum leaves an interval, which one draw of scale ``boundary`` widens on both
-    sides; each step has noise of scale ``step``.
+    """Stop as soon as the noisy sum leaves an interval.
+
+    One draw of scale ``boundary`` widens the interval on both sides. Each step has noise of scale ``step``.
     """
     noise_of_boundary = Laplace(scale=exact(boundary, name="boundary"))
     noise_of_step = Laplace(scale=exact(step, name="step"))

@@ -1,9 +1,9 @@
-"""What is known of programs that a proof for EVERY number of records is tried on.
+"""Known bounds of programs on which a proof for EVERY number of records is tried.
 
-The same programs as in ``mechanisms/proved_programs.py``, for data of any length: what a bounded size cannot
-show, an epsilon that grows with the data among it, these bounds do. ``math.inf``: no bound for every size is
-derived, and of the noisy maxima none is, though they have one: a running maximum that stays hidden needs two
-runs in different branches side by side, which the generic step does not follow.
+These are the programs of ``mechanisms/proved_programs.py``, for data of any length. The bounds also cover an
+epsilon that grows with the data, which a bounded size cannot show. ``math.inf`` means that no bound for every
+size is derived. No bound is derived for any noisy maximum, although each has one: a running maximum that
+stays hidden needs two runs in different branches side by side, and the generic step does not follow these.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["NOT_PROVED_AT_EVERY_SIZE", "PROVED_AT_EVERY_SIZE"]
 def row(
     name: str, program: Program, bound: Fraction | float | str, adjacency: Adjacent = ANY
 ) -> ProvedProgram:
-    """A program on any number of queries that are any numbers."""
+    """Build a case on any number of queries, each any number."""
     return ProvedProgram(
         name=name,
         program=program,
@@ -53,7 +53,7 @@ def row(
 def stream(
     name: str, program: Program, bound: Fraction | float | str, width: int | None = None
 ) -> ProvedProgram:
-    """A program on any number of records in [0, 1], one of which is replaced."""
+    """Build a case on any number of records in [0, 1], one of which is replaced."""
     return ProvedProgram(
         name=name,
         program=program,
@@ -64,7 +64,7 @@ def stream(
     )
 
 
-#: Right ones first, then those that have no bound or a larger one.
+#: Right programs first, then programs that have no bound or a larger one.
 PROVED_AT_EVERY_SIZE: tuple[ProvedProgram, ...] = (
     row("SVT", sparse_vector(threshold=2, query=4), "1"),
     row("SVT, second answer", sparse_vector(threshold=2, query=8, cut_off=2), "1"),
@@ -98,7 +98,7 @@ PROVED_AT_EVERY_SIZE: tuple[ProvedProgram, ...] = (
     stream("lazy UCB that keeps its sums", lazy_ucb(arms=2, scale=1, forgets=False), math.inf, 2),
 )
 
-#: Right for every size, by their papers, and not proved so: no bound is derived.
+#: Right for every size according to their papers, but not proved here: no bound is derived.
 NOT_PROVED_AT_EVERY_SIZE: tuple[ProvedProgram, ...] = (
     row("noisy max", noisy_max(scale=2), math.inf),
     row("noisy max, one way", noisy_max(scale=1), math.inf, ONE_WAY),

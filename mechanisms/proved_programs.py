@@ -1,7 +1,7 @@
-"""What is known of programs that a proof is tried on: one table for tests, rows and the benchmark.
+"""Known bounds of programs on which a proof is tried: one table for tests, rows and the benchmark.
 
-Bounds are the optima of the alignment, for all data of the stated size: the program's epsilon where it is
-right and where its data are unbounded. Sources: the programs' own papers; LightDP (Zhang and Kifer 2017) and
+Bounds are the optima of the alignment, for all data of the stated size. They equal the program's epsilon if
+it is right and its data are unbounded. Sources: the programs' papers; LightDP (Zhang and Kifer 2017) and
 CheckDP (Wang, Ding, Kifer and Zhang 2020) for the set.
 """
 
@@ -50,10 +50,10 @@ ONE_WAY = EachMoves(by=1, one_way=True)
 
 @dataclass(frozen=True, kw_only=True)
 class ProvedProgram:
-    """A program with its data, and what a proof of ``claim`` has to say: the verdict and the bound.
+    """A program with its data, and the expected result of a proof of ``claim``: the verdict and the bound.
 
-    ``right`` says whether the program keeps the claim. A wrong program must not be verified: the prover says
-    "refuted" where its data leave room for a witness, else "inconclusive".
+    ``right`` states whether the program satisfies the claim. A wrong program must not be verified: the prover
+    returns "refuted" if its data leave room for a witness, else "inconclusive".
     """
 
     name: str
@@ -76,7 +76,7 @@ class ProvedProgram:
 def row(
     name: str, program: Program, bound: Fraction | float | str, n: int = 4, adjacency: Adjacent = ANY
 ) -> ProvedProgram:
-    """A program on ``n`` queries that are any numbers."""
+    """Build a case on ``n`` queries, each any number."""
     value = Fraction(bound) if isinstance(bound, str) else bound
     return ProvedProgram(name=name, program=program, data=Symbols(n), bound=value, adjacency=adjacency)
 
@@ -84,7 +84,7 @@ def row(
 def stream(
     name: str, program: Program, bound: Fraction | float | str, n: int = 4, verdict: str = "refuted"
 ) -> ProvedProgram:
-    """A program on ``n`` records in [0, 1], one of which is replaced."""
+    """Build a case on ``n`` records in [0, 1], one of which is replaced."""
     value = Fraction(bound) if isinstance(bound, str) else bound
     return ProvedProgram(
         name=name,
@@ -97,7 +97,7 @@ def stream(
 
 
 def bandit(name: str, program: Program, bound: str, rounds: int, arms: int = 2) -> ProvedProgram:
-    """A bandit of so many rounds and arms; one round's rewards are replaced."""
+    """Build a case of a bandit with these rounds and arms; one round's rewards are replaced."""
     return ProvedProgram(
         name=name,
         program=program,
@@ -163,13 +163,15 @@ BANDITS = (
     bandit("lazy UCB that keeps its sums", lazy_ucb(arms=2, scale=1, forgets=False), "2", 6),
 )
 
-#: Every program, the right ones of each family first.
+#: Every program, the right programs of each family first.
 PROVED_PROGRAMS: tuple[ProvedProgram, ...] = (*SPARSE_VECTORS, *NOISY_MAXIMA, *SUMS, *BANDITS)
 
 
 def at_eight() -> Iterator[ProvedProgram]:
-    """Each program on eight records (queries, scores, rounds), where other bounds than at its own size are
-    known."""
+    """Yield each program on eight records (queries, scores, rounds).
+
+    ``grown`` holds the bounds that differ from the bound at the program's own size.
+    """
     grown = {
         "SVT, second answer": "1",
         "SVT, threshold redrawn": "1",

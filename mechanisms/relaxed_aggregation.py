@@ -1,21 +1,21 @@
-"""Relaxed secure aggregation: admissible functions S for Theorem 3, benign ones and ones as bad as allowed.
+"""Relaxed secure aggregation: admissible functions S for Theorem 3, benign and worst-case.
 
 Chowdhury and Zhou (ICLR 2023), Definition 9, after Cheu and Yan (2021). With Σ(y) = Σ y_i mod m, S is an
 (ε̂, q)-relaxation if some POST has SD(POST(S(y)), Σ(y)) <= q and some SIM has LLR(S(y), SIM(Σ(y))) <= ε̂, for
 every input y.
 
-* ``CarrySum`` is benign. It stands for the shuffler: user i sends the integer y_i + m W_i with W_i a Pólya
-  difference of shape 1/n and ratio e^{-ε̂/n}, and only the sum z is shown. POST reduces z modulo m: q = 0. SIM
-  runs it on (s, 0, ..., 0). Since Σ y_i = s + k m with 0 <= k <= n - 1, security is that of a shift by k of
-  Lap_Z(n/ε̂): at most ε̂ (n - 1)/n. (The bit-vector form needs truncated W_i, which is where q > 0 comes from.)
-* ``LeakySum`` is adversarial. It shows ŷ, and a coin whose bias depends on ONE user's message: p₁ if that
-  message is nearer to g (a reward of 1) than to 0, else p₀. POST forgets the coin: q = 0. SIM tosses a coin
+* ``CarrySum`` is benign. It models the shuffler: user i sends the integer y_i + m W_i with W_i a Pólya
+  difference of shape 1/n and ratio e^{-ε̂/n}, and only the sum z is released. POST reduces z modulo m: q = 0.
+  SIM runs it on (s, 0, ..., 0). Since Σ y_i = s + k m with 0 <= k <= n - 1, the security is the security of a
+  shift by k of Lap_Z(n/ε̂): at most ε̂ (n - 1)/n. (The bit-vector form needs truncated W_i, which cause q > 0.)
+* ``LeakySum`` is adversarial. It releases ŷ, and a coin whose bias depends on ONE user's message: p₁ if that
+  message is nearer to g (a reward of 1) than to 0, else p₀. POST drops the coin: q = 0. SIM tosses a coin
   of bias c. The best choice is c = 1/(1 + e^ε̂), p₁ = c e^ε̂, p₀ = c e^{-ε̂}: no ratio to c exceeds e^ε̂,
   and p₁/p₀ = e^{2ε̂}, the whole of what the proof's chain 2ε̂ + LLR(Σ) allows. The biases are rationals,
   rounded so that the premise holds; ``LeakyCoin.admissible`` derives it anew from the four ratios, in balls.
-* ``GarbledSum`` uses up the other allowance: with probability q it shows the residue opposite to Σ(y) on the
-  circle. It depends on Σ(y) alone, so it is its own simulator (ε̂ = 0); POST does nothing, and the distance
-  from Σ(y) is q. Theorem 3's utility has to live with it, its privacy does not suffer.
+* ``GarbledSum`` uses the allowance q: with probability q it releases the residue opposite to Σ(y) on the
+  circle. It depends on Σ(y) alone, so it is its own simulator (ε̂ = 0). POST does nothing, and the distance
+  from Σ(y) is q. Theorem 3's utility bound has to allow for it; privacy is not affected.
 
 The first two draw what is visible from the conditional distribution given the hidden messages, so that a
 given transcript can be summed out exactly. One run at a time: no replicates.
@@ -77,17 +77,17 @@ class CarrySum:
         return residue
 
     def carry_noise(self, users: int) -> DiscreteLaplace:
-        """The distribution of Σ W_i: Lap_Z(n/ε̂)."""
+        """Return the distribution of Σ W_i: Lap_Z(n/ε̂)."""
         return DiscreteLaplace(scale=users / self.secagg_epsilon)
 
     def security(self, users: int) -> Fraction:
-        """sup over y of LLR(S(y), SIM(Σ(y))): the largest carry, n - 1, over the noise scale."""
+        """Return sup over y of LLR(S(y), SIM(Σ(y))): the largest carry, n - 1, over the noise scale."""
         return (users - 1) * self.secagg_epsilon / users
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeakyCoin:
-    """P(coin = 1) of S for the two kinds of message, and of the simulator."""
+    """The probabilities P(coin = 1) of S for the two kinds of message, and of the simulator."""
 
     high: Fraction
     low: Fraction
@@ -95,9 +95,12 @@ class LeakyCoin:
 
     @classmethod
     def worst(cls, secagg_epsilon: ExactLike) -> LeakyCoin:
-        """The most telling coin that Definition 9 admits, to within 2^-64: likelihood ratio e^{2ε̂}."""
+        """Build the most revealing coin that Definition 9 admits, to within 2^-64: likelihood ratio
+        e^{2ε̂}.
+        """
         budget = positive(secagg_epsilon, name="secagg_epsilon")
-        # The simulator's bias a little below 1/(1 + e^ε̂), then the two others a little inside its reach.
+        # The simulator's bias is slightly below 1/(1 + e^ε̂), and the two other biases are slightly inside
+        # its reach.
         simulated = _down(enclose(lambda: 1 / (1 + ball(budget).exp()), bits=160))
         high = _down(enclose(lambda: ball(simulated) * ball(budget).exp(), bits=160))
         low = -_down(enclose(lambda: -ball(simulated) * ball(-budget).exp(), bits=160))
@@ -110,25 +113,30 @@ class LeakyCoin:
 
     @property
     def ratios(self) -> tuple[Fraction, ...]:
-        """Probabilities under S over those under SIM: both kinds of message, coin 1 and coin 0."""
+        """Return the probabilities under S over the probabilities under SIM: both kinds of message, coin 1
+        and coin 0.
+        """
         s, biases = self.simulated, (self.high, self.low)
         return tuple(ratio for bias in biases for ratio in (bias / s, (1 - bias) / (1 - s)))
 
     def admissible(self, secagg_epsilon: ExactLike) -> bool:
-        """Whether |log ratio| <= ``secagg_epsilon`` for all four, signs decided in balls (Definition 9)."""
+        """Check |log ratio| <= ``secagg_epsilon`` for all four, with signs decided in balls (Definition
+        9).
+        """
         budget = positive(secagg_epsilon, name="secagg_epsilon")
         return all(_distance_to(ratio, budget) <= 0 for ratio in self.ratios)
 
     @property
     def log_ratio(self) -> Fraction:
-        """A lower bound of log(high / low), what the coin alone tells of the message."""
+        """Return a lower bound of log(high / low), the privacy loss of the coin alone."""
         return lower_exact(enclose(lambda: ball(self.high / self.low).log()))
 
 
 @dataclass(frozen=True, init=False)
 class LeakySum:
-    """The adversarial relaxation: ŷ to the server (site ``aggregate``), and the coin about user ``user``
-    (site ``coin``). An ``Aggregator``.
+    """The adversarial relaxation: an ``Aggregator``.
+
+    It releases ŷ to the server (site ``aggregate``), and the coin about user ``user`` (site ``coin``).
     """
 
     secagg_epsilon: Fraction
@@ -154,8 +162,9 @@ class LeakySum:
 
 @dataclass(frozen=True, init=False)
 class GarbledSum:
-    """The relaxation with correctness error ``secagg_error`` = q: Σ(y), or floor(m/2) more with probability
-    q. An ``Aggregator``.
+    """The relaxation with correctness error ``secagg_error`` = q: an ``Aggregator``.
+
+    It releases Σ(y), or floor(m/2) more with probability q.
     """
 
     secagg_error: Fraction
@@ -172,23 +181,24 @@ class GarbledSum:
 
     @staticmethod
     def offset(sheet: Sheet) -> int:
-        """How far a garbled residue is from the true one: half way round."""
+        """Return the distance of a garbled residue from the true residue: half of the circle."""
         return sheet.modulus // 2
 
 
 def nearer_to_full(message: int, sheet: Sheet) -> bool:
-    """Whether a message is nearer to g than to 0 on the circle Z_m."""
+    """Check whether a message is nearer to g than to 0 on the circle Z_m."""
     return sheet.precision < 2 * message < sheet.precision + sheet.modulus
 
 
 def distances(
     secure: Aggregator, simulator: Callable[[Coins, int], Any], sheet: Sheet, *, tail: float = 0.0
 ) -> tuple[Any, Any]:
-    """The largest |log-ratio| between what S shows on y and what SIM shows on Σ(y), over all y in Z_m^n, and
-    the largest P(POST(S(y)) != Σ(y)), POST being the residue. Balls, from the running programs.
+    """Return the two distances of Definition 9 as balls, computed from the running programs.
 
-    Something that only one of the two shows is an infinite log-ratio. Of distributions with infinite support
-    mass ``tail`` > 0 is left out on both sides, and what only one of the enumerations reaches is passed over.
+    The first is the largest |log-ratio| between the views of S on y and of SIM on Σ(y), over all y in Z_m^n.
+    The second is the largest P(POST(S(y)) != Σ(y)), with the residue as POST. An outcome of only one of the
+    two programs gives an infinite log-ratio. For distributions with infinite support, mass ``tail`` > 0 is
+    left out on both sides, and outcomes that only one of the enumerations reaches are skipped.
     """
 
     def secured(coins: Coins, y: tuple[int, ...]) -> None:
@@ -211,7 +221,7 @@ def distances(
 
 
 def _shown(run: Callable[[Coins, Any], None], data: Any, tail: float) -> dict[tuple[int, ...], Any]:
-    """The exact distribution of what ``run`` shows the server, its result left out."""
+    """Return the exact distribution of what ``run`` releases to the server, without its result."""
     found = enumerate_view(run, data, view=View.of(SERVER), tail=tail)
     return {
         tuple(int(x) for x in found.transcripts[key][:-1]): chance
@@ -220,14 +230,15 @@ def _shown(run: Callable[[Coins, Any], None], data: Any, tail: float) -> dict[tu
 
 
 def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[arb, int, int]:
-    """What ``CarrySum`` costs exactly: the largest |log-ratio| of the server's view, residue r and carry w
-    together, as a ball, for one encoding 0 against g, all other encodings being ``others``; and r and w where
-    it is. About n³ m terms.
+    """Return the exact privacy loss of ``CarrySum`` as a ball, and the r and w that attain it.
+
+    It is the largest |log-ratio| of the server's view, residue r and carry w jointly, for one encoding 0
+    against g, with ``others`` as all other encodings. The cost is about n³ m terms.
 
     The server sees Σ y_i + m Lap_Z(n/ε̂). With a(z) the distribution of the integer Σ y_i, messages in 0,
-    ..., m - 1,
-    P(r, w) is proportional to Σ_k a(r + k m) e^{-|w - k| ε̂/n} over k = 0, ..., n - 1. Beyond these k the
-    ratio of two such sums no longer depends on w, so n values of w and m residues are all.
+    ..., m - 1, P(r, w) is proportional to Σ_k a(r + k m) e^{-|w - k| ε̂/n} over k = 0, ..., n - 1. Beyond
+    these k the ratio of two such sums no longer depends on w, so n values of w and m residues cover all
+    cases.
     """
     n, m = sheet.users, sheet.modulus
     wrapped = WrappedMod(sheet.share, modulus=m)
@@ -260,15 +271,15 @@ def _coefficients(polynomial: arb_poly, length: int) -> list[arb]:
 def _one_run(coins: Coins) -> None:
     if coins.replicates is not None:
         raise InvalidParameterError(
-            f"a relaxed aggregation runs once at a time, got {coins.replicates} replicates; loop over runs."
+            f"a relaxed aggregation runs once at a time, got {coins.replicates} replicates."
         )
 
 
 def _distance_to(ratio: Fraction, budget: Fraction) -> int:
-    """The sign of |log ratio| - budget."""
+    """Return the sign of |log ratio| - budget."""
     return sign_of(lambda: abs(ball(ratio).log()) - ball(budget))
 
 
 def _down(value: arb) -> Fraction:
-    """The largest multiple of 2^-64 not above the ball."""
+    """Return the largest multiple of 2^-64 not above the ball."""
     return Fraction((lower_exact(value) * _UNIT).__floor__(), _UNIT)

@@ -1,5 +1,8 @@
-"""What the server sees of relaxed secure functions: an event that shows what ``LeakySum`` leaks, the hidden
-messages summed out, and the distances of all three functions from the conditions that admit them."""
+"""The server's view of relaxed secure functions.
+
+This file has an event that shows the leak of ``LeakySum`` with the hidden messages summed out, and the
+distances of all three functions from the conditions that admit them.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ _TO: Audience = frozenset([SERVER])
 
 
 def leaky_event(sheet: Sheet, coin: LeakyCoin, *, reach: int) -> Event:
-    """One batch with ``LeakySum`` about user 0, whose reward is 1 or else 0, all others' being 0; the server
-    sees ŷ = g and the coin 1.
+    """Run one batch with ``LeakySum`` about user 0, whose reward is 1 or 0 while all others have 0.
 
-    Messages from -``reach`` to g + ``reach`` are listed, modulo m, or all of them where these are as many.
+    The server sees ŷ = g and the coin 1. Messages from -``reach`` to g + ``reach`` are listed, modulo m, or
+    all messages if the range covers all.
     """
     return Event(
         values=[sheet.precision % sheet.modulus, 1],
@@ -65,8 +68,10 @@ def _listed(sheet: Sheet, reach: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def distances_of(kind: str, users: int, budget: Fraction) -> tuple[Any, Any]:
-    """``distances`` for S by name, with ε̂ (for the garbled sum: q) = ``budget``; g = 1 and a modulus of 4, 5
-    or 8 for 1, 2 or 3 users: small enough for all message vectors."""
+    """Return ``distances`` for S by name, with ε̂ (for the garbled sum: q) = ``budget``.
+
+    g = 1 and a modulus of 4, 5 or 8 for 1, 2 or 3 users are small enough for all message vectors.
+    """
     sheet = polya_sheet(users=users, epsilon=Fraction(7 if users < 3 else 5, 10), tail_prob=1)
     if kind == "leaky":
         leaky = LeakySum(secagg_epsilon=budget)
@@ -80,6 +85,6 @@ def distances_of(kind: str, users: int, budget: Fraction) -> tuple[Any, Any]:
 
 
 def _toss(leaky: LeakySum, coins: Coins, total: int) -> None:
-    """The simulator of ``LeakySum``: the sum, and a coin that looks at nothing."""
+    """Simulate ``LeakySum``: release the sum, and a coin that depends on no message."""
     coins.reveal(total, site="aggregate", to=SERVER)
     coins.observe(Bernoulli(p=leaky.coin.simulated), site="coin", to=SERVER)

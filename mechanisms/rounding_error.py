@@ -1,8 +1,8 @@
-"""Rounding by ``fixed_point``, in exact numbers: its mean, its ends, how far a sum can move, and the
-distribution of a sum of equal rewards.
+"""Rounding by ``fixed_point``, in exact numbers.
 
-Rewards are dyadic, and so are the probabilities of their encodings: means, ranges and distributions are
-exact.
+This file has its mean, its extremes, the largest change of a sum, and the distribution of a sum of equal
+rewards. Rewards are dyadic, and so are the probabilities of their encodings: means, ranges and distributions
+are exact.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["mean_error", "rounding_distance", "rounding_ends", "sum_movement"]
 
 
 def mean_error(reward: Fraction, precision: int) -> Any:
-    """E[x̂] - x g as a ball, without radius for a dyadic reward."""
+    """Return E[x̂] - x g as a ball, without radius for a dyadic reward."""
     distribution = encoding_distribution(reward, precision=precision)
     return sum((p * int(k) for k, p in distribution.atoms()), arb(0)) - ball(reward * precision)
 
 
 def rounding_ends(reward: Fraction, precision: int) -> tuple[Fraction, Fraction]:
-    """The least and the largest ι = x̂ - x g."""
+    """Return the least and the largest ι = x̂ - x g."""
     errors = [
         int(k) - reward * precision for k, _ in encoding_distribution(reward, precision=precision).atoms()
     ]
@@ -37,15 +37,18 @@ def rounding_ends(reward: Fraction, precision: int) -> tuple[Fraction, Fraction]
 
 
 def sum_movement(before: Fraction, after: Fraction, precision: int) -> int:
-    """The most that Σ x̂ can move when one reward changes from ``before`` to ``after``, roundings free."""
+    """Return the largest change of Σ x̂ when one reward changes from ``before`` to ``after``, over all
+    roundings.
+    """
     distributions = [encoding_distribution(reward, precision=precision) for reward in (before, after)]
     here, there = ([int(k) for k, _ in distribution.atoms()] for distribution in distributions)
     return max(abs(a - b) for a, b in itertools.product(here, there))
 
 
 def rounding_distance(reward: Fraction, *, users: int, precision: int) -> Any:
-    """Total variation between Σ x̂ of the running program, user by user, and n ⌊x g⌋ + Bin(n,
-    x g - ⌊x g⌋)."""
+    """Return the total variation between Σ x̂ of the running program, user by user, and n ⌊x g⌋ + Bin(n, x g
+    - ⌊x g⌋).
+    """
 
     def program(coins: Coins, data: Sequence[Fraction]) -> None:
         coins.reveal(int(sum(encode(coins, data, precision=precision))), site="sum")

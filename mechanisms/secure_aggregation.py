@@ -1,9 +1,9 @@
-"""Secure aggregation by additive masking: what the server gets to see when the modular sum is computed.
+"""Secure aggregation by additive masking, and what the server sees while the modular sum is computed.
 
-Chowdhury and Zhou (ICLR 2023), appendix G.1, in words; the construction is that of Bonawitz and others (2017)
-with the key agreement abstracted away. The users hold masks that are uniform on Z_m^n subject to adding up
-to 0. User i sends (y_i + mask_i) mod m to the server, who adds up what it gets. What it sees is uniform among
-all vectors with the sum ŷ: P(v) = P(ŷ = Σ v mod m) / m^(n-1). ``secure_sum`` takes that for granted.
+Chowdhury and Zhou (ICLR 2023) describe it in appendix G.1; the construction is by Bonawitz and others (2017),
+with the key agreement abstracted away. The users hold masks that are uniform on Z_m^n subject to adding up to
+0. User i sends (y_i + mask_i) mod m to the server, which adds up the messages. The server's view is uniform
+among all vectors with the sum ŷ: P(v) = P(ŷ = Σ v mod m) / m^(n-1). ``secure_sum`` assumes this.
 
 Masks are agreed on by the users present: a message lost after that is not simulated here.
 """
@@ -26,17 +26,18 @@ __all__ = ["masked_sum", "zero_sum_masks"]
 
 
 def zero_sum_masks(coins: Coins, *, users: int, modulus: int) -> list[Any]:
-    """Masks of ``users`` users: all but one uniform on Z_m, the last minus their sum. Hidden draws (site
-    ``mask``)."""
+    """Draw masks of ``users`` users as hidden draws (site ``mask``): all but one uniform on Z_m, the last
+    minus their sum.
+    """
     free = [coins.draw(_uniform(modulus), site="mask") for _ in range(users - 1)]
     return [*free, _residue(-sum(free), modulus)]
 
 
 def masked_sum(coins: Coins, distributions: Sequence[Distribution], sheet: Sheet) -> Any:
-    """Run the masked protocol: every message is drawn, masked, and shown to the server; returns ŷ.
+    """Run the masked protocol: every message is drawn, masked, and released to the server; returns ŷ.
 
-    ``distributions`` are the users' x̂ + η. Messages are hidden draws (site ``message``), masked ones are
-    shown (site ``masked``). An ``Aggregator``, the same in distribution as ``secure_sum``.
+    ``distributions`` are the users' x̂ + η. Messages are hidden draws (site ``message``), masked messages are
+    released (site ``masked``). An ``Aggregator`` with the same distribution as ``secure_sum``.
     """
     modulus = sheet.modulus
     messages = [

@@ -1,4 +1,4 @@
-"""Bits that users send: of a real batch, packed and read back, and of ``CarrySum``, a bound on the mean."""
+"""Bits that users send: a real batch, packed and read back, and a bound on the mean of ``CarrySum``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ __all__ = ["Wired", "carried_bits", "sent_over_the_wire"]
 
 @dataclass
 class Wired:
-    """Secure aggregation that takes every message over the wire: packed, unpacked, added up. An
-    ``Aggregator`` for one run; ``packed`` are the bytes of each batch."""
+    """Secure aggregation that packs, unpacks and adds up every message.
+
+    An ``Aggregator`` for one run; ``packed`` are the bytes of each batch.
+    """
 
     packed: list[bytes] = field(default_factory=list)
 
@@ -40,8 +42,11 @@ class Wired:
 def sent_over_the_wire(
     sheet: Sheet, rewards: Sequence[float], rng: np.random.Generator
 ) -> tuple[bytes, bool]:
-    """One batch of a real run: the bytes that its users send, and whether what the server unpacks from them
-    decodes to what the protocol returned (with a trusted server: to the sum before its noise)."""
+    """Return the bytes that the users of one batch of a real run send, and whether they decode correctly.
+
+    They decode correctly if what the server unpacks decodes to what the protocol returned (with a trusted
+    server: to the sum before its noise).
+    """
     m, n = sheet.modulus, len(rewards)
     if sheet.trust == "distributed":
         wire = Wired()
@@ -60,8 +65,11 @@ def sent_over_the_wire(
 
 
 def carried_bits(sheet: Sheet, secagg_epsilon: Fraction) -> float:
-    """An upper bound on the mean length of y + m W in Elias' code, whatever y in Z_m is, from the exact
-    distribution of W up to a window and a geometric bound beyond. |y + m W| is below m (|W| + 1)."""
+    """Return an upper bound on the mean length of y + m W in Elias' code, for every y in Z_m.
+
+    It uses the exact distribution of W up to a window and a geometric bound beyond. |y + m W| is below m (|W|
+    + 1).
+    """
     scale = sheet.users / secagg_epsilon
     distribution = PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=1 / scale)
     counts = np.arange(4 * math.ceil(scale))

@@ -1,13 +1,13 @@
-"""P_GD: projected gradient descent whose gradients come out of a shuffler (Algorithm 7 of Sarmasarkar 2026,
-after Cheu, Joseph, Mao and Peng 2022), as a program under coins.
+"""P_GD: projected gradient descent on shuffled gradients, as a program under coins.
 
-In each step every user clips her gradient to length L, scales it to entries in [-1, 1] and sends it as
-labelled bits; the shuffler shows, for each entry, the number of ones of all users: their encodings and Bin(b,
-p) ones each (``vector_messages``). The analyzer moves by the mean gradient, projects onto a ball, and returns
-the mean of the iterates that gradients were taken at. The print has t = 1, ..., T and theta_0: here t = 0,
+Algorithm 7 of Sarmasarkar (2026), after Cheu, Joseph, Mao and Peng (2022). In each step every user clips her
+gradient to length L, scales it to entries in [-1, 1] and sends it as labelled bits. For each entry the
+shuffler releases the number of ones of all users: their encodings and Bin(b, p) ones each
+(``vector_messages``). The analyzer takes a step along the mean gradient, projects onto a ball, and returns
+the mean of the iterates at which gradients were taken. The print has t = 1, ..., T and theta_0: here t = 0,
 ..., T - 1.
 
-``batches`` says who sends in which step: everybody in every step, as printed, or each user in one of them.
+``batches`` determines who sends in which step: everybody in every step, as printed, or each user in one step.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Floats = NDArray[np.float64]
 
 #: One call of the vector sum: from coins, step and the users' gradients (n, d) to their noisy sum (d,).
 Call = Callable[[Coins, int, Floats], Floats]
-#: Who sends in step t of how many, of n users: their places.
+#: The users who send in step t of how many, of n users, by their places.
 Batches = Callable[[int, int, int], Sequence[int]]
 
 
 def clipped(gradients: Any, length: float) -> Floats:
-    """Rows of ``gradients`` (n, d), the longer ones shortened to ``length``."""
+    """Return the rows of ``gradients`` (n, d), with longer rows shortened to ``length``."""
     given = np.asarray(gradients, dtype=np.float64)
     return np.asarray(given / np.maximum(np.linalg.norm(given, axis=1, keepdims=True) / length, 1.0))
 
@@ -43,8 +43,10 @@ def clipped(gradients: Any, length: float) -> Floats:
 def vector_call(
     sheet: VectorSheet, length: float, *, grid: int | None = None, site: str = "gradient"
 ) -> Call:
-    """P_1 = (R_1, S_1, A_1) with ``sheet`` for gradients clipped to ``length``; with a ``grid``, for those
-    whose entries are then multiples of ``length``/``grid``, which need no rounding (``release``)."""
+    """Build P_1 = (R_1, S_1, A_1) with ``sheet`` for gradients clipped to ``length``.
+
+    With a ``grid``, the entries are multiples of ``length``/``grid``, which need no rounding (``release``).
+    """
 
     def call(coins: Coins, step: int, gradients: Floats) -> Floats:
         scaled = clipped(gradients, length) / length
@@ -54,24 +56,24 @@ def vector_call(
 
 
 def in_every_step(step: int, steps: int, users: int) -> Sequence[int]:
-    """Everybody, as Algorithm 7 has it."""
+    """Let everybody send in every step, as Algorithm 7 does."""
     return range(users)
 
 
 def in_one_step(step: int, steps: int, users: int) -> Sequence[int]:
-    """Users in ``steps`` blocks, one a step: a user sends once. ``steps`` divides ``users``."""
+    """Let users send once, in ``steps`` blocks, one per step. ``steps`` divides ``users``."""
     size = users // steps
     return range(step * size, (step + 1) * size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledGradientDescent:
-    """``steps`` steps of size ``rate`` over the ball of radius ``radius``, on the mean loss of a generalized
-    linear model with mean ``mean`` and ``ridge`` / 2 ||theta||^2.
+    """``steps`` steps of size ``rate`` over the ball of radius ``radius``.
 
-    Called with coins and users (n, d + 1), features and then the reward, it returns the mean iterate (d,).
-    Raises ``InvalidParameterError`` for no step or a radius or rate that is not positive; when called, for
-    users of another shape.
+    The loss is the mean loss of a generalized linear model with mean ``mean``, plus ``ridge`` / 2
+    ||theta||^2. Called with coins and users (n, d + 1), features and then the reward, it returns the mean
+    iterate (d,). Raises ``InvalidParameterError`` if there is no step or a radius or rate is not positive;
+    when called, for users of another shape.
     """
 
     call: Call
@@ -86,13 +88,13 @@ class ShuffledGradientDescent:
         if self.steps < 1 or not self.rate > 0 or not self.radius > 0:
             raise InvalidParameterError(
                 "steps must be 1 or more, rate and radius greater than 0, got "
-                f"{self.steps}, {self.rate} and {self.radius}; raise them."
+                f"{self.steps}, {self.rate} and {self.radius}."
             )
 
     def __call__(self, coins: Coins, users: Any) -> Floats:
         given = np.asarray(users, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] < 2:
-            raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}; one row each.")
+            raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}.")
         theta = np.zeros(given.shape[1] - 1)
         total = np.zeros_like(theta)
         for step in range(self.steps):

@@ -1,9 +1,9 @@
-"""When each of the k concurrent shufflers is open, and for which batch.
+"""The opening times of the k concurrent shufflers, and their batches.
 
-Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023), Algorithms 1 to 3. In step t the server activates, user t
-sends to every open batch, full batches are shuffled and read, and only then the estimate is put out. So a
-batch of users start..stop is open from step ``start`` to step ``stop``, and its shuffler may open again at
-``stop + 1``, not before. Every height of the tree has one shuffler.
+Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023), Algorithms 1 to 3. In step t the server activates batches,
+user t sends to every open batch, full batches are shuffled and read, and only then the estimate is output. A
+batch of users start..stop is therefore open from step ``start`` to step ``stop``, and its shuffler may open
+again at ``stop + 1``, not before. Every height of the tree has one shuffler.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ __all__ = ["Batch", "active_batches", "conflicts", "opened_at", "read_at", "shuf
 
 @dataclass(frozen=True, order=True)
 class Batch:
-    """Users ``start..stop`` at ``shuffler`` (the node's height): activated in step ``open_time``, read in
-    step ``close_time``, or never (``None``) where the horizon comes first."""
+    """One batch: users ``start..stop`` at ``shuffler`` (the node's height).
+
+    It is activated in step ``open_time`` and read in step ``close_time``, or never (``None``) if the horizon
+    comes first.
+    """
 
     open_time: int
     shuffler: int
@@ -34,7 +37,7 @@ class Batch:
 
 
 def shuffler_schedule(tree: Tree) -> tuple[Batch, ...]:
-    """All batches that are ever opened, by the time of opening and then by shuffler."""
+    """Return all batches that are ever opened, by the time of opening and then by shuffler."""
     batches = []
     for height, size in enumerate(tree.sizes, start=1):
         for index in range(-(-tree.horizon // size)):
@@ -45,24 +48,27 @@ def shuffler_schedule(tree: Tree) -> tuple[Batch, ...]:
 
 
 def opened_at(tree: Tree, t: int) -> tuple[Node, ...]:
-    """The nodes whose first user is ``t``: their batches are activated in step t. The lowest first."""
+    """Return the nodes whose first user is ``t``, the lowest first: their batches are activated in step t."""
     return tuple(node for node in tree.above(t) if node.start == t)
 
 
 def active_batches(tree: Tree, t: int) -> tuple[Node, ...]:
-    """The nodes to whose batches user ``t`` sends, one for each shuffler, the lowest first."""
+    """Return the nodes to whose batches user ``t`` sends, one for each shuffler, the lowest first."""
     return tree.above(t)
 
 
 def read_at(tree: Tree, t: int) -> tuple[Node, ...]:
-    """The nodes whose last user is ``t``: shuffled and read in step t. The lowest first."""
+    """Return the nodes whose last user is ``t``, the lowest first: their batches are shuffled and read in
+    step t.
+    """
     return tuple(node for node in tree.above(t) if node.stop == t)
 
 
 def conflicts(batches: Iterable[Batch]) -> list[tuple[Batch, Batch]]:
-    """Pairs of batches of one shuffler, in order of opening, the second opened before the first was done.
+    """Return pairs of batches of one shuffler, in order of opening, if the second opened before the first was
+    done.
 
-    A batch that is never read is never done. Empty for a schedule that k shufflers can keep.
+    A batch that is never read is never done. The result is empty if k shufflers can follow the schedule.
     """
     by_shuffler: dict[int, list[Batch]] = {}
     for batch in sorted(batches):

@@ -1,8 +1,8 @@
-"""Sparse vector written out in draws: above-threshold programs, right and wrong, for proofs of programs.
+"""Sparse vector with explicit noise draws: above-threshold programs, right and wrong, for proofs of programs.
 
 After Dwork and Roth (2014, section 3.6), Lyu, Su and Li (2017, Figure 1), and for gaps and adaptive budgets
-Ding, Wang, Zhang and Kifer (2019). Data are the queries' answers, each moving by at most 1 between
-neighbours. The threshold is 0: another one is a shift of all queries.
+Ding, Wang, Zhang and Kifer (2019). Data are the queries' answers, each changing by at most 1 between
+neighbours. The threshold is 0: another threshold is a shift of all queries.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def sparse_vector(
     redrawn: bool = False,
     distribution: Distribution = Laplace,
 ) -> Program:
-    """Is each query above the noisy threshold? Ends with answer number ``cut_off`` that is.
+    """Answer whether each query is above the noisy threshold, up to ``cut_off`` positive answers.
 
-    ``threshold`` and ``query`` are the scales of the noise; ``redrawn`` draws the threshold anew after each
-    answer above.
+    ``threshold`` and ``query`` are the scales of the noise. ``redrawn`` draws the threshold anew after each
+    positive answer.
     """
     noise_of_threshold = distribution(scale=exact(threshold, name="threshold"))
     noise_of_query = distribution(scale=exact(query, name="query"))
@@ -59,7 +59,7 @@ def sparse_vector(
 
 
 def numeric_sparse_vector(*, threshold: ExactLike, query: ExactLike, value: ExactLike) -> Program:
-    """NumSVT: the query that is above is released with fresh Laplace noise of scale ``value``."""
+    """Run NumSVT: the query above the threshold is released with fresh Laplace noise of scale ``value``."""
     noise_of_threshold = Laplace(scale=exact(threshold, name="threshold"))
     noise_of_query = Laplace(scale=exact(query, name="query"))
     noise_of_value = Laplace(scale=exact(value, name="value"))
@@ -78,8 +78,10 @@ def numeric_sparse_vector(*, threshold: ExactLike, query: ExactLike, value: Exac
 def sparse_vector_showing(
     what: str, *, threshold: ExactLike, query: ExactLike, distribution: Distribution = Laplace
 ) -> Program:
-    """Shows of the query above the threshold its ``"gap"`` to the noisy threshold (free), or the noisy
-    ``"query"`` itself (wrong: Lyu, Su and Li's variant 3).
+    """Release a number for the query above the threshold.
+
+    ``"gap"`` releases its gap to the noisy threshold (free), ``"query"`` the noisy query itself (wrong: Lyu,
+    Su and Li's variant 3).
     """
     noise_of_threshold = distribution(scale=exact(threshold, name="threshold"))
     noise_of_query = distribution(scale=exact(query, name="query"))
@@ -98,7 +100,7 @@ def sparse_vector_showing(
 
 
 def sparse_vector_without_query_noise(*, threshold: ExactLike) -> Program:
-    """Only the threshold is noisy (wrong: variant 5)."""
+    """Add noise to the threshold only (wrong: variant 5)."""
     noise_of_threshold = Laplace(scale=exact(threshold, name="threshold"))
 
     def program(coins: Coins, data: Any) -> None:
@@ -110,7 +112,7 @@ def sparse_vector_without_query_noise(*, threshold: ExactLike) -> Program:
 
 
 def sparse_vector_without_cut_off(*, threshold: ExactLike, query: ExactLike) -> Program:
-    """Answers every query (wrong: variant 6)."""
+    """Answer every query, without a cut-off (wrong: variant 6)."""
     noise_of_threshold = Laplace(scale=exact(threshold, name="threshold"))
     noise_of_query = Laplace(scale=exact(query, name="query"))
 
@@ -123,11 +125,11 @@ def sparse_vector_without_cut_off(*, threshold: ExactLike, query: ExactLike) -> 
 
 
 def adaptive_sparse_vector(*, answers: int, showing: str = "gap", step: int = 16) -> Program:
-    """Adaptive sparse vector with gap at epsilon 1: a query that is far above is answered at half the cost.
+    """Run the adaptive sparse vector with gap at epsilon 1: a query far above is answered at half the cost.
 
-    Threshold noise 2; far above (by ``step``) is tested with noise 8 ``answers``, above with 4 ``answers``;
-    the budget is for ``answers`` answers of the second kind. ``showing="query"`` shows the noisy query
-    (wrong).
+    Threshold noise has scale 2. "Far above" (by ``step``) is tested with noise 8 ``answers``, "above" with 4
+    ``answers``. The budget covers ``answers`` answers of the second kind. ``showing="query"`` releases the
+    noisy query (wrong).
     """
     noise_of_threshold = Laplace(scale=2)
     top, middle = Laplace(scale=8 * answers), Laplace(scale=4 * answers)

@@ -1,13 +1,13 @@
 """The binary mechanism: all prefix sums of one tree of observations, from nodes that are released once.
 
 Dwork, Naor, Pitassi and Rothblum (2010); Chan, Shi and Song (2011), as used by Hu, Huang and Mehta (arXiv
-2102.07929), eq. (33). The tree has 2^levels leaves. A node covers a dyadic block of leaves; the prefix of the
+2102.07929), eq. (33). The tree has 2^levels leaves. A node covers a dyadic block of leaves. The prefix of the
 first i leaves is the sum of one node per set bit of i, the longest block first.
 
-What is released. When leaf i arrives, exactly one node becomes complete and needed: the one at level ctz(i)
+Releases. When leaf i arrives, exactly one node becomes complete and needed: the node at level ctz(i)
 (trailing zeros of i) that ends at leaf i. The counter releases that node's sum with its one noise and adds up
-nodes afterwards. Prefix sums and released nodes determine each other, so that publishing the nodes shows
-neither more nor less than publishing every prefix.
+nodes afterwards. Prefix sums and released nodes determine each other, so publishing the nodes reveals exactly
+as much as publishing every prefix.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Node = tuple[int, int]
 
 
 def psum_nodes(leaves: int) -> tuple[Node, ...]:
-    """The nodes whose sum is the prefix of the first ``leaves`` >= 1 leaves, the longest block first."""
+    """Return the nodes whose sum is the prefix of the first ``leaves`` >= 1 leaves, the longest block
+    first.
+    """
     if leaves < 1:
         raise InvalidParameterError(f"leaves must be 1 or more, got {leaves}; an empty prefix needs no node.")
     nodes, start = [], 0
@@ -38,24 +40,22 @@ def psum_nodes(leaves: int) -> tuple[Node, ...]:
 
 
 def touched_nodes(leaf: int, *, levels: int) -> tuple[Node, ...]:
-    """The nodes above leaf number ``leaf`` (from 1) that some prefix uses, the lowest first.
+    """Return the nodes above leaf number ``leaf`` (from 1) that some prefix uses, the lowest first.
 
-    Nodes on even positions only: a right child is never used, because its parent is complete at the same
+    They have even positions only: a right child is never used, because its parent is complete at the same
     leaf. The first leaf lies under ``levels + 1`` of them.
     """
     if not 1 <= leaf <= 1 << levels:
-        raise InvalidParameterError(
-            f"leaf must be in 1..{1 << levels} for {levels} levels, got {leaf}; pass a leaf of this tree."
-        )
+        raise InvalidParameterError(f"leaf must be in 1..{1 << levels} for {levels} levels, got {leaf}.")
     path = ((level, (leaf - 1) >> level) for level in range(levels + 1))
     return tuple((level, position) for level, position in path if position % 2 == 0)
 
 
 class TreeCounter:
-    """One tree: ``add`` an observation, get the noisy prefix sum.
+    """One tree: ``add`` an observation and get the noisy prefix sum.
 
-    ``noise`` is the distribution of every node's noise, ``site`` the name of the releases, which go to the
-    server. Keeps one partial sum and one noisy node per level. Adding beyond 2^levels leaves raises
+    ``noise`` is the distribution of every node's noise, ``site`` the name of the releases to the server.
+    Keeps one partial sum and one noisy node per level. Adding beyond 2^levels leaves raises
     ``InvalidParameterError``.
     """
 
@@ -76,9 +76,7 @@ class TreeCounter:
     def add(self, value: Any) -> Any:
         """Insert ``value`` into the left-most empty leaf and return the noisy sum of all leaves so far."""
         if self.full:
-            raise InvalidParameterError(
-                f"a tree must have at most {self.leaves} leaves, got one more; open the next tree."
-            )
+            raise InvalidParameterError(f"a tree must have at most {self.leaves} leaves, got one more.")
         self.leaves += 1
         level = (self.leaves & -self.leaves).bit_length() - 1
         block = value + sum(self._sums[:level])

@@ -1,10 +1,10 @@
-"""P_Vec, step by step: what a user sends, what the shuffler passes on, what the analyzer makes of it.
+"""P_Vec, step by step: the user's message, the shuffler's output, and the analyzer.
 
-Chowdhury and Zhou (ICML 2022), Algorithms 5 to 7. Three routes to the same sums:
+Chowdhury and Zhou (ICML 2022), Algorithms 5 to 7. Three routes give the same sums:
 
 * ``user_messages``, ``shuffle``, ``analyze``: explicit labelled bits, for small sizes;
-* ``encode`` and one draw of Bin(bB, p) a label (``aggregate``): exact in distribution, of any size;
-* ``release``: the same under coins, the sums shown as the shuffler's output.
+* ``encode`` and one draw of Bin(bB, p) per label (``aggregate``): exact in distribution, of any size;
+* ``release``: the same under coins, with the sums as the shuffler's output.
 
 Entries are ordered: the vector's d, then the matrix's on and above the diagonal, row by row.
 """
@@ -35,30 +35,32 @@ MOST_TRIALS = 2**62
 
 
 def labels(dim: int) -> tuple[Hashable, ...]:
-    """The labels of the entries: k of the vector, (i, j) with i <= j of the matrix."""
+    """Return the labels of the entries: k of the vector, (i, j) with i <= j of the matrix."""
     return (*range(dim), *((i, j) for i in range(dim) for j in range(i, dim)))
 
 
 def encode(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Integers:
-    """x̂ = floor((v + 1) s) + Ber(the rest), entrywise, s the sheet's scale; ``values`` in [-1, 1], any
-    shape."""
+    """Return x̂ = floor((v + 1) s) + Ber(the rest), entrywise, with s the sheet's scale.
+
+    ``values`` are in [-1, 1], of any shape.
+    """
     scaled = (_checked(values) + 1) * float(sheet.scale)
     whole = np.floor(scaled)
     return np.asarray(whole + (rng.random(scaled.shape) < scaled - whole), dtype=np.int64)
 
 
 def user_messages(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> list[Message]:
-    """All labelled bits of one user with these entries: for each label g + b of them, x̂ + Bin(b, p) ones
+    """Return all labelled bits of one user with these entries: g + b bits per label, the x̂ + Bin(b, p) ones
     first.
 
-    Entries above the diagonal are sent twice, as (i, j) and (j, i), the same bits. Raises
-    ``InvalidParameterError`` where there are more ones than bits, which the paper leaves undefined.
+    Entries above the diagonal are sent twice, as (i, j) and (j, i), with the same bits. Raises
+    ``InvalidParameterError`` if there are more ones than bits, which the paper leaves undefined.
     """
     ones = encode(values, sheet, rng)
     ones = ones + rng.binomial(sheet.trials, float(sheet.chance), size=ones.shape)
     if ones.max() > sheet.bits:
         raise InvalidParameterError(
-            f"an entry must have at most g + b = {sheet.bits} ones, got {ones.max()}; use more trials."
+            f"an entry must have at most g + b = {sheet.bits} ones, got {ones.max()}."
         )
     sent = []
     for label, count in zip(labels(sheet.dim), ones.tolist(), strict=True):
@@ -69,21 +71,22 @@ def user_messages(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> 
 
 
 def analyze_bits(messages: Sequence[Message], sheet: VectorSheet) -> Floats:
-    """The analyzer on shuffled bits; those of (j, i), i < j, are copies and left out."""
+    """Apply the analyzer to shuffled bits; the bits of (j, i), i < j, are copies and are left out."""
     bits = by_label(messages)
     return analyze(np.array([sum(bits[label]) for label in labels(sheet.dim)], dtype=np.int64), sheet)
 
 
 def analyze(sums: Any, sheet: VectorSheet) -> Floats:
-    """The estimate of each entry's sum from the number of ones: (ones - p b B) / s - B, last axis the
-    entries."""
+    """Estimate each entry's sum from the number of ones: (ones - p b B) / s - B, last axis the entries."""
     ones = np.asarray(sums, dtype=np.float64)
     return np.asarray((ones - sheet.noise_mean) / float(sheet.scale) - sheet.batch_size)
 
 
 def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floats:
-    """The analyzer's output for the users' entries ``values``, shape (..., B, entries): every user's
-    rounding, and one binomial draw a label. Above 2^62 trials the draw is normal."""
+    """Return the analyzer's output for the users' entries ``values``, shape (..., B, entries).
+
+    It draws every user's rounding, and one binomial per label. Above 2^62 trials the draw is normal.
+    """
     given = np.asarray(values, dtype=np.float64)
     if given.shape[-2:] != (sheet.batch_size, sheet.entries):
         raise InvalidParameterError(
@@ -101,11 +104,13 @@ def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floa
 def release(
     coins: Coins, values: Any, sheet: VectorSheet, *, grid: int | None = None, site: str = "sums"
 ) -> Floats:
-    """One batch under coins: rounding is hidden, the numbers of ones come out of the shuffler at ``site``.
+    """Release one batch under coins: rounding is hidden, the numbers of ones are the shuffler's output at
+    ``site``.
 
-    ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also where nothing
-    is to be rounded, unless a ``grid`` is declared that divides the scale: then entries are multiples of
-    1/grid, which others than such raise ``InvalidParameterError``, and no coin is tossed."""
+    ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also if nothing is
+    to be rounded, unless a ``grid`` is declared that divides the scale. Then entries must be multiples of
+    1/grid, or ``InvalidParameterError`` is raised, and no coin is tossed.
+    """
     given = _checked(values)
     if grid is not None and (sheet.scale / grid).denominator == 1:
         step = int(sheet.scale / grid)
@@ -125,7 +130,5 @@ def release(
 def _checked(values: Any) -> Floats:
     given = np.asarray(values, dtype=np.float64)
     if not np.all(np.abs(given) <= 1):
-        raise InvalidParameterError(
-            f"entries must be in [-1, 1], got one of {np.abs(given).max():.6g}; scale features and rewards."
-        )
+        raise InvalidParameterError(f"entries must be in [-1, 1], got one of {np.abs(given).max():.6g}.")
     return given

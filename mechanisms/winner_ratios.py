@@ -1,5 +1,7 @@
-"""Report Noisy Max over sums of reward vectors, one of them replaced: exact log-ratios and divergences of the
-winner's distribution. A replaced vector may lower one sum by 1 and raise all others by 1."""
+"""Exact log-ratios and divergences of the winner of Report Noisy Max, with one reward vector replaced.
+
+Scores are sums of reward vectors. A replaced vector may lower one sum by 1 and raise all others by 1.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ Floats = NDArray[np.float64]
 
 
 def largest_winner_ratio(noise: Laplace, *, n_actions: int, vectors: int) -> float:
-    """The largest log-ratio of the winner's distribution over replaced vectors, for sums in [0, ``vectors``].
+    """Return the largest log-ratio of the winner's distribution over replaced vectors, for sums in [0,
+    ``vectors``].
 
-    P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of
-    them against it by 1; the ratio grows with the deficit, so that all rivals are level. A geometric grid of
-    deficits up to ``vectors`` (the smallest ones, and one of 64 noise scales or more) is evaluated.
+    P(winner = 1) falls in the rivals' scores and rises in its own score, so the worst replacement changes all
+    of them against it by 1. The ratio grows with the deficit, so all rivals are level. The deficits form a
+    geometric grid up to ``vectors`` (the smallest deficits, and one of 64 noise scales or more).
     """
-    # A replaced vector moves the difference by 2; with one vector it goes from 1 behind to 1 ahead.
+    # A replaced vector changes the difference by 2; with one vector it goes from 1 behind to 1 ahead.
     far = min(vectors, int(64 * noise.scale) + 1)
     deficits = np.array(sorted({1, vectors, far, *(2**k for k in range(vectors.bit_length()))}))
     # Action 1 trails by d before and by d - 2 after the replacement.
@@ -35,8 +38,11 @@ def largest_winner_ratio(noise: Laplace, *, n_actions: int, vectors: int) -> flo
 
 
 def winner_deltas(epsilons: Floats, *, noise: Laplace, leads: Iterable[int]) -> Floats:
-    """For each of ``epsilons``, the largest hockey-stick divergence, in both directions, between two actions
-    of which the first trails by a lead and by two less, over ``leads``: delta(epsilon) from below."""
+    """Bound delta(epsilon) from below for each of ``epsilons``: the largest hockey-stick divergence of two
+    actions.
+
+    It is taken in both directions, with the first action trailing by a lead and by two less, over ``leads``.
+    """
     behind = np.array(list(leads), dtype=float)
     scores = np.stack([np.zeros_like(behind), behind], axis=-1)
     worlds = [NoisyArgmax(scores - shift, noise) for shift in (np.zeros(2), np.array([0.0, 2.0]))]

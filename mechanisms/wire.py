@@ -14,14 +14,14 @@ __all__ = ["bits_per_residue", "integer_bits", "pack_residues", "read_integers",
 
 
 def bits_per_residue(modulus: int) -> int:
-    """ceil(log2 m): the length of one message in Z_m."""
+    """Return ceil(log2 m): the length of one message in Z_m."""
     if modulus < 1:
-        raise InvalidParameterError(f"modulus must be 1 or more, got {modulus}; pass the sheet's.")
+        raise InvalidParameterError(f"modulus must be 1 or more, got {modulus}.")
     return (modulus - 1).bit_length()
 
 
 def pack_residues(messages: Iterable[int], *, modulus: int) -> bytes:
-    """The messages one after the other, most significant bit first."""
+    """Pack the messages one after the other, most significant bit first."""
     width, stream, count = bits_per_residue(modulus), 0, 0
     for message in messages:
         if not 0 <= message < modulus:
@@ -35,7 +35,7 @@ def pack_residues(messages: Iterable[int], *, modulus: int) -> bytes:
 
 
 def unpack_residues(packed: bytes, *, modulus: int, count: int) -> list[int]:
-    """Inverse of ``pack_residues`` for ``count`` messages."""
+    """Invert ``pack_residues`` for ``count`` messages."""
     width = bits_per_residue(modulus)
     size = (width * count + 7) // 8
     if len(packed) != size:
@@ -48,13 +48,13 @@ def unpack_residues(packed: bytes, *, modulus: int, count: int) -> list[int]:
 
 
 def integer_bits(message: int) -> str:
-    """A signed integer as bits: Elias' gamma code of 1, 2, 3, ... for 0, -1, 1, -2, 2, ..."""
+    """Encode a signed integer as bits: Elias' gamma code of 1, 2, 3, ... for 0, -1, 1, -2, 2, ..."""
     number = 2 * message + 1 if message >= 0 else -2 * message
     return "0" * (number.bit_length() - 1) + f"{number:b}"
 
 
 def read_integers(bits: str) -> list[int]:
-    """Inverse of ``integer_bits`` for the words of several messages one after the other."""
+    """Invert ``integer_bits`` for the words of several messages one after the other."""
     found, position = [], 0
     while position < len(bits):
         zeros = bits.find("1", position) - position
@@ -62,7 +62,7 @@ def read_integers(bits: str) -> list[int]:
         if zeros < 0 or end > len(bits):
             raise InvalidParameterError(
                 f"a word must have as many bits after its first 1 as zeros before it, got the rest "
-                f"{bits[position:][:40]!r}; pass whole words."
+                f"{bits[position:][:40]!r}."
             )
         number = int(bits[position + zeros : end], 2)
         found.append((number - 1) // 2 if number % 2 else -(number // 2))

@@ -1,9 +1,8 @@
-"""The noise of the sums that a policy sees, drawn at once for a batch: its exact distribution, not user by
-user.
+"""The noise of the sums that a policy sees, drawn at once for a batch from its exact distribution.
 
 A noise has two pure functions: ``init(R, d)`` and ``step(state, batch, rng)``. The state holds the noise
 accumulated over the batches so far, ``vec`` (R, d) and ``mat`` (R, d, d), symmetric. Independent batches add
-up; a tree's noise is that of the nodes that make up the prefix.
+up. A tree's noise is the noise of the nodes that make up the prefix.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _LARGEST_TRIALS = 2**62
 
 
 class NoiseState(NamedTuple):
-    """Accumulated noise after ``batches`` batches; ``nodes`` are a tree's: vectors and matrices by level."""
+    """Accumulated noise after ``batches`` batches; ``nodes`` hold a tree's vectors and matrices by level."""
 
     batches: int
     vec: Floats
@@ -48,13 +47,13 @@ class NoiseState(NamedTuple):
 
 
 class AggregateNoise(Protocol):
-    """Noise of the sums of all batches so far."""
+    """The noise of the sums of all batches so far."""
 
     def init(self, replicates: int, dim: int) -> NoiseState:
-        """Before the first batch."""
+        """Return the state before the first batch."""
 
     def step(self, state: NoiseState, batch: Batch, rng: np.random.Generator) -> NoiseState:
-        """After one batch more."""
+        """Return the state after one more batch."""
 
 
 def _nothing(replicates: int, dim: int) -> NoiseState:
@@ -66,7 +65,7 @@ def _added(state: NoiseState, vec: Floats, mat: Floats) -> NoiseState:
 
 
 def _std(std: float | Sequence[float] | Floats, axes: int) -> Floats:
-    """A number, or one per replicate, against arrays with ``axes`` further axes."""
+    """Return a number, or one number per replicate, broadcast against arrays with ``axes`` further axes."""
     return np.asarray(std, dtype=float).reshape((-1,) + (1,) * axes)
 
 
@@ -78,12 +77,12 @@ def _require_gaussians(
     checks.whole(n_batches, name="n_batches")
     if symmetry not in get_args(Symmetry):
         raise InvalidParameterError(
-            f"symmetry must be one of {', '.join(get_args(Symmetry))}, got {symmetry!r}; name one of them."
+            f"symmetry must be one of {', '.join(get_args(Symmetry))}, got {symmetry!r}."
         )
 
 
 def symmetric_gaussians(rng: np.random.Generator, shape: tuple[int, ...], symmetry: Symmetry) -> Floats:
-    """Symmetric matrices (..., d, d) from independent standard normal entries."""
+    """Return symmetric matrices (..., d, d) from independent standard normal entries."""
     drawn = rng.normal(size=shape)
     if symmetry == "copy":
         upper = np.triu(drawn)
@@ -94,7 +93,7 @@ def symmetric_gaussians(rng: np.random.Generator, shape: tuple[int, ...], symmet
 
 @dataclass(frozen=True)
 class NoNoise:
-    """The sums as they are."""
+    """No noise: the sums are exact."""
 
     def init(self, replicates: int, dim: int) -> NoiseState:
         return _nothing(replicates, dim)
@@ -105,10 +104,11 @@ class NoNoise:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianNoise:
-    """Each user adds N(0, std²) to every entry of vector and matrix: P_Amp, the local protocol (also B = 1).
+    """Gaussian messages: each user adds N(0, std²) to every entry of vector and matrix.
 
-    ``std_vec`` and ``std_mat`` are per user, numbers or one per replicate. A batch of n users has n times the
-    variance. Raises ``InvalidParameterError`` for a negative or infinite one and for another symmetry.
+    This is P_Amp, and the local protocol (also B = 1). ``std_vec`` and ``std_mat`` are per user, numbers or
+    one number per replicate. A batch of n users has n times the variance. Raises ``InvalidParameterError``
+    for a negative or infinite deviation and for another symmetry.
     """
 
     std_vec: float | Floats
@@ -133,10 +133,10 @@ class BinomialNoise:
     """P_Vec (Algorithms 5 to 7): randomised rounding of every user's entries, and Bin(b n, p) bits.
 
     ``scale`` is the coordinate bound Delta; ``precision`` is g. ``debias_trials`` is the b that the analyzer
-    subtracts, that of the draw unless named (the authors' code truncates one of them). The distribution is
+    subtracts, by default the b of the draw (the authors' code truncates one of them). The distribution is
     exact: the rounding errors of users with equal features and reward are one binomial draw.
 
-    Raises ``InvalidParameterError`` where b n does not fit 62 bits.
+    Raises ``InvalidParameterError`` if b n does not fit 62 bits.
     """
 
     precision: float
@@ -171,8 +171,10 @@ class BinomialNoise:
         return _added(state, unit * vec, unit * (upper + np.triu(mat, 1).swapaxes(-1, -2)))
 
     def _rounding(self, values: Floats, counts: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-        """Σ over users of (rounded - exact), in units of Delta/g; users of one group round up with the
-        fractional part of the shifted value."""
+        """Return Σ over users of (rounded - exact), in units of Delta/g.
+
+        Users of one group round up with the fractional part of the shifted value.
+        """
         part = (values + self.scale) * (self.precision / self.scale)
         part = part - np.floor(part)
         return np.asarray((rng.binomial(counts, part) - counts * part).sum(axis=1))
@@ -181,7 +183,7 @@ class BinomialNoise:
         if self.trials * int(users.max()) > _LARGEST_TRIALS:
             raise InvalidParameterError(
                 f"trials of a batch must be at most 2^62, got {self.trials * int(users.max()):.3g}; take "
-                "GaussianNoise of the same standard deviation, and say so."
+                "GaussianNoise of the same standard deviation instead."
             )
         bits = rng.binomial(np.broadcast_to(self.trials * users, shape), self.prob)
         subtracted = self.trials if self.debias_trials is None else self.debias_trials
@@ -190,8 +192,9 @@ class BinomialNoise:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeNoise:
-    """A binary tree over the batches: every node has one draw of N(0, std²) an entry, and a prefix is made of
-    the nodes of its binary digits, so that at most ``log2(M) + 1`` draws are in it.
+    """A binary tree over the batches: every node has one draw of N(0, std²) per entry.
+
+    A prefix is made of the nodes of its binary digits, so it contains at most ``log2(M) + 1`` draws.
     """
 
     std_vec: float | Floats
@@ -214,7 +217,7 @@ class TreeNoise:
 
 
 def _prefix(state: NoiseState, vec: Floats, mat: Floats, n_batches: int) -> NoiseState:
-    """The node that the next batch closes replaces those below it."""
+    """Replace the nodes below the node that the next batch closes."""
     closed = state.batches + 1
     if state.nodes is None or closed > n_batches:
         raise InvalidParameterError(
@@ -229,11 +232,11 @@ def _prefix(state: NoiseState, vec: Floats, mat: Floats, n_batches: int) -> Nois
 
 @dataclass(frozen=True, kw_only=True)
 class WishartTreeNoise:
-    """Shariff and Sheffet's (2018) other variant: a node's noise is Wishart with ``freedom`` degrees and
-    ``scale`` (L² + B²) times the unit matrix of d + 1; the last column is the vector's.
+    """The Wishart variant of Shariff and Sheffet (2018).
 
-    ``shift`` times the unit matrix is subtracted from every prefix. Raises ``InvalidParameterError`` for
-    fewer degrees of freedom than d + 1.
+    A node's noise is Wishart with ``freedom`` degrees and ``scale`` (L² + B²) times the unit matrix of d + 1.
+    The last column is the vector's noise. ``shift`` times the unit matrix is subtracted from every prefix.
+    Raises ``InvalidParameterError`` for fewer degrees of freedom than d + 1.
     """
 
     scale: float
@@ -250,7 +253,7 @@ class WishartTreeNoise:
     def init(self, replicates: int, dim: int) -> NoiseState:
         if self.freedom < dim + 1:
             raise InvalidParameterError(
-                f"degrees of freedom must be d + 1 = {dim + 1} or more, got {self.freedom}; raise them."
+                f"degrees of freedom must be d + 1 = {dim + 1} or more, got {self.freedom}."
             )
         return TreeNoise(std_vec=0, std_mat=0, n_batches=self.n_batches).init(replicates, dim)
 
@@ -261,7 +264,7 @@ class WishartTreeNoise:
         return found._replace(mat=found.mat - self.shift * np.eye(dim))
 
     def _wishart(self, replicates: int, size: int, rng: np.random.Generator) -> Floats:
-        """Bartlett's decomposition: a triangle with normal entries and roots of chi-squares."""
+        """Draw by Bartlett's decomposition: a triangle with normal entries and roots of chi-squares."""
         lower = np.tril(rng.normal(size=(replicates, size, size)), -1)
         degrees = self.freedom - np.arange(size)
         diagonal = np.sqrt(rng.chisquare(degrees, size=(replicates, size)))

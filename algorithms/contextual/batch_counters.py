@@ -1,17 +1,18 @@
-"""How the statistics of batches of users are summed in each trust model: the counters of private linear UCB.
+"""The counters of private linear UCB: sums of the statistics of batches of users in each trust model.
 
-``by_batches`` adds up what a release of every batch shows; the releases are those of Chowdhury and Zhou (ICML
-2022): Gaussian messages (P_Amp, Algorithms 2 to 4) and binomial ones (P_Vec, Algorithms 5 to 7).
+``by_batches`` adds up what a release of every batch shows. The releases are those of Chowdhury and Zhou (ICML
+2022): Gaussian messages (P_Amp, Algorithms 2 to 4) and binomial messages (P_Vec, Algorithms 5 to 7).
 
-* ``shuffled_lists``: the shuffler's output, permuted vectors and permuted matrices, each under a permutation
-  of its own; ``shuffled_pairs``: the same under one permutation, which shows more.
+* ``shuffled_lists``: the shuffler's output, permuted vectors and permuted matrices, under two independent
+  permutations; ``shuffled_pairs``: the same under one permutation, which reveals more.
 * ``messages``: each message is seen by itself, as in the local model.
 * ``gaussian_sums``: the analyzer's sums of P_Amp alone, less than the shuffler's output.
-* ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is their number
-  for every label: an integer sum, of which the zeros tell nothing more.
+* ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is the number of
+  ones for every label: an integer sum. The number of zeros adds no information.
 
-``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf;
-``tree_by_levels`` the same with every node a release of its own, for users who are in several leaves.
+``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf.
+``tree_by_levels`` releases every node of the same tree at a separate site, for users who are in several
+leaves.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Release = Callable[[Coins, Floats], Floats]
 
 
 def by_batches(release: Release) -> Counter:
-    """Batches are released one by one, and their estimates added up: Algorithm 1."""
+    """Release batches one by one, and add up their estimates: Algorithm 1."""
 
     def counter(coins: Coins) -> Opened:
         sums: list[Floats] = []
@@ -66,14 +67,14 @@ def by_batches(release: Release) -> Counter:
 
 
 def _noisy(batch: Floats, variance: ExactLike) -> list[Distribution]:
-    """The users' messages: one noise for all entries, and one distribution a distinct row."""
+    """Release the users' messages: one noise for all entries, and one distribution per distinct row."""
     noise = Gaussian(variance=variance)
     distinct = {row.tobytes(): noise.shift(row) for row in batch}
     return [distinct[row.tobytes()] for row in batch]
 
 
 def shuffled_pairs(*, variance: ExactLike) -> Release:
-    """The users' pairs of messages under one permutation, as the shuffler shows them."""
+    """Release the users' pairs of messages under one permutation, as the shuffler outputs them."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         pairs = coins.aggregate(
@@ -85,8 +86,9 @@ def shuffled_pairs(*, variance: ExactLike) -> Release:
 
 
 def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
-    """The permuted vectors and the permuted matrices, each under a permutation of its own (Algorithm 3): what
-    ``shuffled_pairs`` shows, with the second parts permuted once more.
+    """Release the permuted vectors and the permuted matrices under independent permutations (Algorithm 3).
+
+    This is the output of ``shuffled_pairs`` with the second parts permuted once more.
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:
@@ -101,7 +103,7 @@ def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
 
 
 def messages(*, variance: ExactLike, to: Principal = SERVER) -> Release:
-    """Each user's message by itself: the identity shuffler of the local model (Appendix F)."""
+    """Release each user's message by itself: the identity shuffler of the local model (Appendix F)."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         noise = Gaussian(variance=variance)
@@ -112,7 +114,7 @@ def messages(*, variance: ExactLike, to: Principal = SERVER) -> Release:
 
 
 def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Release:
-    """The sums of the users' messages, each with noise of ``variance`` in every entry."""
+    """Release the sums of the users' messages, each with noise of ``variance`` in every entry."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         return np.asarray(coins.aggregate(_noisy(batch, variance), Sum(), site="statistics/sum", to=to))
@@ -121,7 +123,7 @@ def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Re
 
 
 def trusted_sums(*, variance: ExactLike, to: Principal = SERVER) -> Release:
-    """The true sums with noise of ``variance`` in every entry, added by a trusted party."""
+    """Release the true sums with noise of ``variance`` in every entry, added by a trusted party."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         noise = Gaussian(variance=variance)
@@ -134,10 +136,10 @@ def trusted_sums(*, variance: ExactLike, to: Principal = SERVER) -> Release:
 
 
 def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Release:
-    """The number of ones under each label, d + d (d + 1) / 2 of them, and the analyzer's estimate from it.
+    """Release the number of ones under each label, d + d (d + 1) / 2 of them, and estimate the sum.
 
-    Every entry of the statistics is encoded as ``sheet`` says; what is left over a whole number is rounded by
-    a hidden coin, and users add their binomial ones.
+    Every entry of the statistics is encoded by ``sheet``. A hidden coin rounds the fractional part, and users
+    add their binomial ones.
     """
     noise = Binomial(trials=sheet.trials, p=sheet.chance)
 
@@ -151,7 +153,7 @@ def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Relea
 
 
 def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
-    """``scaled`` rounded at random so that its expectation stays; whole entries take no coin."""
+    """Round ``scaled`` at random without changing its expectation; whole entries take no coin."""
     low = np.floor(scaled)
     over = scaled - low
     for place in zip(*np.nonzero(over), strict=True):
@@ -163,7 +165,9 @@ def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
 
 
 def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER) -> Counter:
-    """A binary tree over at most ``batches`` batches, every node with Gaussian noise of ``variance``."""
+    """Build a binary tree over at most ``batches`` batches, every node with Gaussian noise of
+    ``variance``.
+    """
     kernel = BinaryTree(leaves=batches, noise=Gaussian(variance=variance))
 
     def counter(coins: Coins) -> Opened:
@@ -180,8 +184,10 @@ def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER
 
 
 def tree_by_levels(*, variance: ExactLike, to: Principal = SERVER) -> Counter:
-    """A binary tree over the batches whose nodes are released as they are complete, every one with Gaussian
-    noise of ``variance``; the site of a node, "statistics/level 0" and up, says how high it stands."""
+    """Build a binary tree over the batches that releases each node when it is complete.
+
+    Every node has Gaussian noise of ``variance``. Its site, "statistics/level 0" and up, names its level.
+    """
     noise = Gaussian(variance=variance)
 
     def counter(coins: Coins) -> Opened:

@@ -1,8 +1,8 @@
-"""Broken releases of a batch's statistics: the right noise used wrongly. An audit that does not catch them is
-broken; ``averaged`` and ``all_entries`` look alike and are correct.
+"""Broken releases of a batch's statistics: the right noise used wrongly.
 
-Each takes the ``variance`` of a trusted party's noise on the sum (``batch_counters.trusted_sums``), or of a
-message. Statistics are the vector's d entries, then the matrix's on and above the diagonal.
+An audit that does not catch them is broken. ``averaged`` and ``all_entries`` look alike and are correct. Each
+function takes the ``variance`` of a trusted party's noise on the sum (``batch_counters.trusted_sums``), or of
+a message. Statistics are the vector's d entries, then the matrix's on and above the diagonal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def matrix_as_it_is(*, variance: ExactLike, dim: int) -> Release:
-    """Only the vector gets noise: contexts are thought to be public."""
+    """Add noise to the vector only, as if contexts were public."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         total = batch.sum(axis=0)
@@ -40,7 +40,7 @@ def matrix_as_it_is(*, variance: ExactLike, dim: int) -> Release:
 
 
 def vector_noise_again(*, variance: ExactLike, dim: int) -> Release:
-    """The noise of the vector's first entry is added to every entry of the matrix as well."""
+    """Add the noise of the vector's first entry to every entry of the matrix as well."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         total = batch.sum(axis=0)
@@ -54,8 +54,10 @@ def vector_noise_again(*, variance: ExactLike, dim: int) -> Release:
 
 
 def half_matrix(*, variance: ExactLike, dim: int) -> Release:
-    """The matrix gets half the variance, on the diagonal too: symmetrisation is thought to need less. Its
-    entries are released sqrt 2 times, with the whole variance, and divided by sqrt 2: the same distribution.
+    """Give the matrix half the variance, on the diagonal too, as if symmetrisation needed less.
+
+    Its entries are released sqrt 2 times, with the whole variance, and divided by sqrt 2: the same
+    distribution.
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:
@@ -68,7 +70,7 @@ def half_matrix(*, variance: ExactLike, dim: int) -> Release:
 
 
 def announced(right: Release, *, dim: int) -> Release:
-    """A batch without any reward is announced as such, and not released."""
+    """Announce a batch without any reward, and do not release it."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
         empty = coins.reveal(not np.any(batch[:, :dim]), site="no reward", to=SERVER)
@@ -81,12 +83,12 @@ def announced(right: Release, *, dim: int) -> Release:
 
 
 def averaged(*, variance: ExactLike, dim: int) -> Release:
-    """The matrix gets (N + Nᵀ)/2 with N independent in all entries: off the diagonal half the variance.
+    """Add (N + Nᵀ)/2 to the matrix with N independent in all entries: off the diagonal half the variance.
 
     Off the diagonal the number is released sqrt 2 times, with the whole variance, and divided by sqrt 2: the
-    same distribution. No more private than a copied triangle at most: ||x xᵀ - x' x'ᵀ|| in the Frobenius norm
-    counts
-    these entries twice, and the joint change is at most 9/2 squared in either (``gaussian_randomiser``).
+    same distribution. It is no more private than a copied triangle at most. ||x xᵀ - x' x'ᵀ|| in the
+    Frobenius norm counts these entries twice, and the joint change is at most 9/2 squared in either
+    (``gaussian_randomiser``).
     """
     scale = np.ones((dim, dim)) * 2**0.5
     np.fill_diagonal(scale, 1.0)
@@ -101,8 +103,9 @@ def averaged(*, variance: ExactLike, dim: int) -> Release:
 
 
 def all_entries(*, variance: ExactLike, dim: int) -> Release:
-    """All d x d entries of the matrix are released, with independent noise: it is not symmetric then, and the
-    triangles are averaged.
+    """Release all d x d entries of the matrix with independent noise.
+
+    The matrix is then not symmetric, and the triangles are averaged.
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Numbers and arrays that come from a caller: checked at the door, with what must hold and what came."""
+"""Validation of numbers and arrays from a caller. Errors state the constraint and the value."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def _values(value: Any, name: str) -> np.ndarray[Any, Any]:
     try:
         found = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InvalidParameterError(f"{name} must be numeric, got {value!r}; pass a number.") from error
+        raise InvalidParameterError(f"{name} must be numeric, got {value!r}.") from error
     if not np.isfinite(found).all():
-        raise InvalidParameterError(f"{name} must be finite, got {_shown(value)}; correct it.")
+        raise InvalidParameterError(f"{name} must be finite, got {_shown(value)}.")
     return found
 
 
@@ -26,34 +26,34 @@ def _shown(value: Any) -> str:
 
 
 def finite(value: Any, *, name: str) -> None:
-    """A number, or an array of them, without NaN and infinities; else ``InvalidParameterError``."""
+    """Require a number, or an array of numbers, without NaN and infinities; else
+    ``InvalidParameterError``.
+    """
     _values(value, name)
 
 
 def at_least(value: Any, least: float, *, name: str) -> None:
-    """Finite and ``least`` or more, everywhere; else ``InvalidParameterError``."""
+    """Require finite values of ``least`` or more everywhere; else ``InvalidParameterError``."""
     found = _values(value, name)
     if found.size and found.min() < least:
-        raise InvalidParameterError(f"{name} must be {least:g} or more, got {found.min():g}; raise it.")
+        raise InvalidParameterError(f"{name} must be {least:g} or more, got {found.min():g}.")
 
 
 def positive(value: Any, *, name: str) -> None:
-    """Finite and greater than 0, everywhere; else ``InvalidParameterError``."""
+    """Require finite values greater than 0 everywhere; else ``InvalidParameterError``."""
     found = _values(value, name)
     if found.size and found.min() <= 0:
-        raise InvalidParameterError(f"{name} must be greater than 0, got {found.min():g}; raise it.")
+        raise InvalidParameterError(f"{name} must be greater than 0, got {found.min():g}.")
 
 
 def in_unit(value: Any, *, name: str) -> None:
-    """In (0, 1], else ``InvalidParameterError``."""
+    """Require values in (0, 1]; else ``InvalidParameterError``."""
     found = _values(value, name)
     if found.size and not (found.min() > 0 and found.max() <= 1):
-        raise InvalidParameterError(f"{name} must be in (0, 1], got {_shown(value)}; correct it.")
+        raise InvalidParameterError(f"{name} must be in (0, 1], got {_shown(value)}.")
 
 
 def whole(value: Any, least: int = 1, *, name: str) -> None:
-    """An integer (no boolean, no float) of ``least`` or more; else ``InvalidParameterError``."""
+    """Require an integer (no boolean, no float) of ``least`` or more; else ``InvalidParameterError``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidParameterError(
-            f"{name} must be an integer of {least} or more, got {value!r}; correct it."
-        )
+        raise InvalidParameterError(f"{name} must be an integer of {least} or more, got {value!r}.")

@@ -1,16 +1,16 @@
 """Linear UCB with concurrent shufflers, simulated: Algorithm 4 of Tenenbaum, Kaplan, Mansour and Stemmer
 (ICML 2023).
 
-User t plays with the estimates of step t - 1; V and u change when a batch is full, the radius in every round.
-Sums of batches are exact sums plus the noise of the nodes of V_t, one draw a node, for all replicates at
+User t plays with the estimates of step t - 1. V and u change when a batch is full, the radius in every round.
+Sums of batches are exact sums plus the noise of the nodes of V_t, one draw per node, for all replicates at
 once:
 
     state = init(policy, replicates, dim)
     arms = choose(policy, state, features)
     state = step(policy, state, batch, rng)     # after each user
 
-The program under audit is ``concurrent_linucb_protocol``'s; this is for regret. Batches that are open at the
-end never report. A V_t that is not positive definite is used as it is, and counted.
+The program under audit is in ``concurrent_linucb_protocol``; this file simulates regret. Batches that are
+open at the end never report. A V_t that is not positive definite is used unchanged, and counted.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConcurrentPolicy:
-    """Algorithm 4 over ``tree``: ``ridge`` λ > 0, ``radius(t)`` after t rounds, and the noise of an entry of
-    a node's vector and matrix by height, the lowest first; none for exact sums.
+    """Algorithm 4 over ``tree``, with ``ridge`` λ > 0 and ``radius(t)`` after t rounds.
 
-    Raises ``InvalidParameterError`` for a ridge that is not positive, or noises for another number of
+    The noises of an entry of a node's vector and matrix are given by height, the lowest first; none for exact
+    sums. Raises ``InvalidParameterError`` for a ridge that is not positive, or noises for another number of
     heights.
     """
 
@@ -55,14 +55,16 @@ class ConcurrentPolicy:
         if not self.ridge > 0 or {len(self.vec_noise), len(self.mat_noise)} - {0, heights}:
             raise InvalidParameterError(
                 f"ridge must be greater than 0 and noises one for each of {heights} heights, or none, got "
-                f"{self.ridge}, {len(self.vec_noise)} and {len(self.mat_noise)}; correct them."
+                f"{self.ridge}, {len(self.vec_noise)} and {len(self.mat_noise)}."
             )
 
 
 class ConcurrentState(NamedTuple):
-    """After ``time`` rounds: exact sums of all users, ``gram`` (R, d, d) and ``reward_vec`` (R, d); the same
-    of the users in full batches; the noise in V_t's nodes by height, (k, R, d) and (k, R, d, d); what users
-    are sent."""
+    """The state after ``time`` rounds.
+
+    It holds the exact sums of all users, ``gram`` (R, d, d) and ``reward_vec`` (R, d); the same of the users
+    in full batches; the noise in V_t's nodes by height, (k, R, d) and (k, R, d, d); and what users are sent.
+    """
 
     time: int
     gram: Floats
@@ -77,17 +79,19 @@ class ConcurrentState(NamedTuple):
 
     @property
     def mat_error(self) -> Floats:
-        """H'_t = V'_t - Σ x xᵀ over all users, (R, d, d): noise, less the users who are not reported yet."""
+        """Return H'_t = V'_t - Σ x xᵀ over all users, (R, d, d): noise, minus the users who are not
+        reported yet.
+        """
         return np.asarray(self.full_gram + self.mat.sum(axis=0) - self.gram)
 
     @property
     def vec_error(self) -> Floats:
-        """h_t = u_t - Σ x y over all users, (R, d)."""
+        """Return h_t = u_t - Σ x y over all users, (R, d)."""
         return np.asarray(self.full_reward_vec + self.vec.sum(axis=0) - self.reward_vec)
 
 
 def init(policy: ConcurrentPolicy, replicates: int, dim: int) -> ConcurrentState:
-    """Before the first user: u = 0 and V = λI."""
+    """Return the state before the first user: u = 0 and V = λI."""
     k, zeros, square = policy.tree.n_shufflers, np.zeros((replicates, dim)), np.zeros((replicates, dim, dim))
     return ConcurrentState(
         time=0,
@@ -104,8 +108,10 @@ def init(policy: ConcurrentPolicy, replicates: int, dim: int) -> ConcurrentState
 
 
 def choose(policy: ConcurrentPolicy, state: ConcurrentState, features: Floats) -> Ints:
-    """The arm of each replicate, the largest <x, θ> + β ‖x‖ in V^-1, the first one of equals, from features
-    (R, K, d)."""
+    """Return the arm of each replicate, the largest <x, θ> + β ‖x‖ in V^-1, from features (R, K, d).
+
+    The first arm wins ties.
+    """
     mean = np.matmul(features, state.theta_hat[:, :, None])[:, :, 0]
     squared = np.einsum("rkd,rkd->rk", np.matmul(features, state.inverse), features)
     return np.asarray((mean + policy.radius(state.time) * np.sqrt(np.maximum(squared, 0.0))).argmax(axis=1))
@@ -114,7 +120,7 @@ def choose(policy: ConcurrentPolicy, state: ConcurrentState, features: Floats) -
 def step(
     policy: ConcurrentPolicy, state: ConcurrentState, batch: Batch, rng: np.random.Generator
 ) -> ConcurrentState:
-    """The state after one user more; V and u are renewed where a batch is full."""
+    """Return the state after one more user; V and u are renewed when a batch is full."""
     time = state.time + 1
     gram, reward_vec = state.gram + batch.gram(), state.reward_vec + batch.reward_vec()
     state = state._replace(time=time, gram=gram, reward_vec=reward_vec)
@@ -138,7 +144,7 @@ def step(
 def _noise(
     policy: ConcurrentPolicy, state: ConcurrentState, height: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """A new node of the highest full ``height`` stands beside its siblings and for everything below it."""
+    """Add a node of the highest full ``height`` to its siblings, and drop the nodes below it."""
     vec, mat = state.vec.copy(), state.mat.copy()
     vec[:height], mat[:height] = 0.0, 0.0
     if policy.vec_noise:
@@ -151,7 +157,9 @@ def _noise(
 
 @dataclass(frozen=True, eq=False)
 class ConcurrentRuns:
-    """Pseudo-regret by run and checkpoint; batches after which V_t was not positive definite, by run."""
+    """Pseudo-regret by run and checkpoint, and the batches after which V_t was not positive definite, by
+    run.
+    """
 
     pseudo: RegretRuns
     indefinite: Ints
@@ -166,18 +174,18 @@ def simulate(
     checkpoints: Sequence[int] | None = None,
     watch: Callable[[ConcurrentState], None] | None = None,
 ) -> ConcurrentRuns:
-    """Play all users of the tree's horizon; ``watch`` sees the state after each."""
+    """Play all users of the tree's horizon; ``watch`` receives the state after each user."""
     horizon = policy.tree.horizon
     grid = checked_grid(horizon, checkpoints)
     rewards, noise = map(np.random.default_rng, root_of(seed).spawn(2))
     replicates, _, dim = environment.shape
-    state, paid = init(policy, replicates, dim), np.zeros(replicates)
+    state, regret_so_far = init(policy, replicates, dim), np.zeros(replicates)
     curves = np.zeros((replicates, len(grid)))
     for t in range(1, horizon + 1):
         batch = environment.play(partial(choose, policy, state), 1, rewards)
-        paid += batch.regret
+        regret_so_far += batch.regret
         state = step(policy, state, batch, noise)
         if watch is not None:
             watch(state)
-        curves[:, grid == t] = paid[:, None]
+        curves[:, grid == t] = regret_so_far[:, None]
     return ConcurrentRuns(RegretRuns(name, grid, curves), state.indefinite)

@@ -1,10 +1,10 @@
-"""Linear UCB with concurrent shufflers as a program under audit: Algorithm 4 of Tenenbaum, Kaplan, Mansour
-and Stemmer (ICML 2023).
+"""Linear UCB with concurrent shufflers as a program under audit.
 
-User t plays the optimistic action of the estimates of step t - 1, sees it alone, and sends the statistics of
-the played action to the open batch of every shuffler. Full batches are shown as the integer sums of P_Vec,
-vector and matrix together. As in ``shuffle_linucb_protocol``, a design matrix that is not positive definite
-is used as it is: privacy does not depend on it.
+Algorithm 4 of Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023). User t plays the optimistic action of the
+estimates of step t - 1, sees it alone, and sends the statistics of the played action to the open batch of
+every shuffler. Full batches are released as the integer sums of P_Vec, vector and matrix in one release. As
+in ``shuffle_linucb_protocol``, a design matrix that is not positive definite is used unchanged: privacy does
+not depend on it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["ConcurrentLinUCB", "by_height"]
 
 
 def by_height(releases: Sequence[Release]) -> NodeRelease:
-    """The release of a node: that of its height, the lowest first."""
+    """Return the release of a node, given releases by height, the lowest first."""
 
     def release(coins: Coins, batch: NDArray[Any], node: Node) -> Floats:
         return releases[node.height - 1](coins, batch)
@@ -45,10 +45,11 @@ def by_height(releases: Sequence[Release]) -> NodeRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class ConcurrentLinUCB:
-    """Algorithm 4 over ``tree`` with one ``release`` a node (``by_height``), for ``dim`` features.
+    """Algorithm 4 over ``tree`` with one ``release`` per node (``by_height``), for ``dim`` features.
 
     ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users,
-    shape (n, K, d + 1) with rewards last, it returns nothing: actions and shufflers' outputs are seen.
+    shape (n, K, d + 1) with rewards last, it returns nothing: the adversary sees actions and shufflers'
+    outputs.
 
     Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
     of another shape, number or out of bounds.
@@ -64,7 +65,7 @@ class ConcurrentLinUCB:
     def __post_init__(self) -> None:
         if self.dim < 1 or not self.ridge > 0:
             raise InvalidParameterError(
-                f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}; raise."
+                f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> None:

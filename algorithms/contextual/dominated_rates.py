@@ -1,10 +1,10 @@
-"""Sums of monomials compared exactly: is one term, up to a constant, at most a sum of others where every
-symbol is at least 1?
+"""Exact comparison of sums of monomials.
 
-It is if and only if its exponents lie below a convex combination of the others' exponents; otherwise there is
-a ray, symbols z^u with u >= 0, along which its ratio to the sum grows like a positive power of z. A cap is
-another bound on what the term bounds (regret is at most T): then the smaller of both must be at most the sum,
-as a weighted geometric mean of both is, or outgrow it. Either answer is found by linear programming and
+Is one term, up to a constant, at most a sum of others if every symbol is at least 1? It is if and only if its
+exponents lie below a convex combination of the others' exponents. Otherwise there is a ray, symbols z^u with
+u >= 0, along which its ratio to the sum grows like a positive power of z. A cap is another bound on the
+quantity that the term bounds (regret is at most T). With caps, the smallest of all must be at most the sum,
+as a weighted geometric mean of them is, or outgrow it. Either answer is found by linear programming and
 checked in fractions.
 """
 
@@ -22,14 +22,17 @@ from dpaudit.reference.algorithms.contextual.exponents import Monomial
 
 __all__ = ["Growth", "growth"]
 
-#: Denominators of exponents, weights and rays that are tried.
+#: Denominators that are tried for exponents, weights and rays.
 _LARGEST_DENOMINATOR = 10_000
 
 
 @dataclass(frozen=True)
 class Growth:
-    """term/sum grows like z^``power`` along symbols z^``ray`` (largest exponent 1); 0 and no ray where it is
-    bounded, ``weights`` being the convex combination that proves it, for the term and then for each cap."""
+    """The growth of term/sum: z^``power`` along symbols z^``ray`` (largest exponent 1).
+
+    If the ratio is bounded, the power is 0 and there is no ray. ``weights`` is then the convex combination
+    that proves it, for the term and for each cap.
+    """
 
     power: Fraction
     ray: tuple[tuple[str, Fraction], ...] = ()
@@ -37,14 +40,13 @@ class Growth:
 
 
 def growth(term: Monomial, printed: Sequence[Monomial], *, caps: Sequence[Monomial] = ()) -> Growth:
-    """How fast ``term``, or the smallest of it and ``caps``, can outgrow the sum of ``printed``, all symbols
-    at least 1.
+    """Return how fast ``term``, or the smallest of it and ``caps``, can outgrow the sum of ``printed``.
 
-    Raises ``InvalidParameterError`` without a printed term, ``UndecidedError`` where neither answer survives
-    the check in fractions.
+    All symbols are at least 1. Raises ``InvalidParameterError`` without a printed term, ``UndecidedError`` if
+    neither answer survives the check in fractions.
     """
     if not printed:
-        raise InvalidParameterError("a rate must have a term to compare with, got none; name one.")
+        raise InvalidParameterError("a rate must have a term to compare with, got none.")
     symbols = sorted({s for row in (term, *caps, *printed) for s in row.symbols})
     gaps = [[one.exponent(s) - row.exponent(s) for s in symbols] for one in (term, *caps) for row in printed]
     ray = _ray(gaps)
@@ -61,7 +63,7 @@ def growth(term: Monomial, printed: Sequence[Monomial], *, caps: Sequence[Monomi
 
 
 def _ray(gaps: Sequence[Sequence[Fraction]]) -> list[Fraction]:
-    """Exponents in [0, 1] that make the smallest gap as large as possible."""
+    """Return exponents in [0, 1] that make the smallest gap as large as possible."""
     table = np.array([[float(g) for g in row] for row in gaps])
     count = table.shape[1]
     found = linprog(
@@ -74,7 +76,7 @@ def _ray(gaps: Sequence[Sequence[Fraction]]) -> list[Fraction]:
 
 
 def _weights(gaps: Sequence[Sequence[Fraction]]) -> tuple[Fraction, ...]:
-    """Convex weights that make the largest mean gap as small as possible."""
+    """Return convex weights that make the largest mean gap as small as possible."""
     table = np.array([[float(g) for g in row] for row in gaps])
     size = len(gaps)
     found = linprog(

@@ -1,8 +1,8 @@
 """Linear bandits with Bernoulli rewards as arrays with a replicate axis: fixed arms, changing contexts.
 
 Notation: R replicates, K arms, d dimensions, n users of a batch. A replicate is one instance (arms and theta)
-with rewards of its own. A batch is what a policy that does not change plays: with fixed arms the same arm n
-times, so that its rewards are one binomial draw; with changing contexts n rounds.
+with independent rewards. A batch is the rounds between two updates of a policy. With fixed arms it plays the
+same arm n times, so its rewards are one binomial draw. With changing contexts it has n different rounds.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ Choose = Callable[[Floats], Ints]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What happened in a batch: G groups of users with equal features.
+    """The result of a batch: G groups of users with equal features.
 
-    ``features`` (R, G, d), ``users`` (R, G) how many, ``ones`` (R, G) how many of them had reward 1;
-    ``regret`` (R,) the pseudo-regret, ``realised`` (R,) the best arm's rewards minus the played ones'.
+    ``features`` (R, G, d), ``users`` (R, G) their number, ``ones`` (R, G) how many of them had reward 1;
+    ``regret`` (R,) the pseudo-regret, ``realised`` (R,) the best arm's rewards minus the played arms'
+    rewards.
     """
 
     features: Floats
@@ -41,12 +42,12 @@ class Batch:
     realised: Floats
 
     def gram(self) -> Floats:
-        """Σ x xᵀ over the users, (R, d, d)."""
+        """Return Σ x xᵀ over the users, (R, d, d)."""
         weighted = self.features * self.users[..., None]
         return np.asarray(weighted.transpose(0, 2, 1) @ self.features)
 
     def reward_vec(self) -> Floats:
-        """Σ x y over the users, (R, d)."""
+        """Return Σ x y over the users, (R, d)."""
         return np.asarray((self.features * self.ones[..., None]).sum(axis=1))
 
 
@@ -55,15 +56,15 @@ class Environment(Protocol):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(R, K, d)."""
+        """Return the shape (R, K, d)."""
 
     def play(self, choose: Choose, size: int, rng: np.random.Generator) -> Batch:
-        """``size`` rounds in which the policy stays as it is."""
+        """Play ``size`` rounds with one policy."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedArms:
-    """Arms that stay: ``features`` (R, K, d) and ``theta`` (R, d), with <x, theta> in [0, 1] for every arm.
+    """Fixed arms: ``features`` (R, K, d) and ``theta`` (R, d), with <x, theta> in [0, 1] for every arm.
 
     Raises ``InvalidParameterError`` for other shapes and for means outside [0, 1].
     """
@@ -75,29 +76,30 @@ class FixedArms:
         if self.features.ndim != 3 or self.theta.shape != self.features.shape[::2]:
             raise InvalidParameterError(
                 "features must have shape (R, K, d) and theta (R, d), got "
-                f"{self.features.shape} and {self.theta.shape}; give one theta a replicate."
+                f"{self.features.shape} and {self.theta.shape}."
             )
         _require_arms(self.shape)
         _checked_means(self.means)
-        # One arm's coordinates apart in memory: scores of all arms are products of contiguous rows.
+        # Each coordinate is contiguous in memory: scores of all arms are products of contiguous rows.
         stored = np.ascontiguousarray(self.features.transpose(0, 2, 1)).transpose(0, 2, 1)
         object.__setattr__(self, "features", stored)
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(R, K, d)."""
+        """Return (R, K, d)."""
         replicates, n_arms, dim = self.features.shape
         return replicates, n_arms, dim
 
     @cached_property
     def means(self) -> Floats:
-        """Expected rewards, (R, K)."""
+        """Return expected rewards, (R, K)."""
         return np.asarray(np.einsum("rkd,rd->rk", self.features, self.theta))
 
     def play(self, choose: Choose, size: int, rng: np.random.Generator) -> Batch:
-        """One arm for the whole batch; the sum of its Bernoulli rewards is binomial, exactly.
+        """Play one arm for the whole batch; the sum of its Bernoulli rewards is binomial, exactly.
 
-        Where another arm is played, the best arm's rewards are drawn, too: the regret that is seen.
+        If another arm is played, the best arm's rewards are drawn too, because the realised regret needs
+        them.
         """
         arms, rows = choose(self.features), np.arange(len(self.theta))
         means = self.means
@@ -111,7 +113,7 @@ class FixedArms:
         )
 
     def repeated(self, times: int) -> FixedArms:
-        """The same instances ``times`` times, one block after the other."""
+        """Return the same instances ``times`` times, one block after the other."""
         return FixedArms(np.tile(self.features, (times, 1, 1)), np.tile(self.theta, (times, 1)))
 
 
@@ -119,7 +121,7 @@ class FixedArms:
 class FreshContexts:
     """A new set of K arms in every round: (unit vector, 1) / sqrt(2), uniform; theta (R, d) stays.
 
-    Raises ``InvalidParameterError`` where a mean can leave [0, 1].
+    Raises ``InvalidParameterError`` if a mean can leave [0, 1].
     """
 
     theta: Floats
@@ -128,7 +130,7 @@ class FreshContexts:
     def __post_init__(self) -> None:
         if self.theta.ndim != 2 or self.theta.shape[1] < 2:
             raise InvalidParameterError(
-                f"theta must have shape (R, d) with d of 2 or more, got {self.theta.shape}; reshape it."
+                f"theta must have shape (R, d) with d of 2 or more, got {self.theta.shape}."
             )
         _require_arms(self.shape)
         length = np.linalg.norm(self.theta[:, :-1], axis=1)
@@ -138,11 +140,11 @@ class FreshContexts:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(R, K, d)."""
+        """Return (R, K, d)."""
         return len(self.theta), self.n_arms, self.theta.shape[1]
 
     def play(self, choose: Choose, size: int, rng: np.random.Generator) -> Batch:
-        """``size`` rounds, each with arms of its own: R groups of one user a round."""
+        """Play ``size`` rounds, each with new arms: R groups of one user per round."""
         replicates, n_arms, dim = self.shape
         rows = np.arange(replicates)
         chosen, ones = np.empty((replicates, size, dim)), np.empty((replicates, size), dtype=np.int64)
@@ -169,12 +171,12 @@ def _checked_means(means: Floats) -> None:
     checks.finite(means, name="mean rewards")
     if means.min() < -1e-12 or means.max() > 1 + 1e-12:
         raise InvalidParameterError(
-            f"mean rewards must be in [0, 1], got {means.min():.4g} to {means.max():.4g}; scale the arms."
+            f"mean rewards must be in [0, 1], got {means.min():.4g} to {means.max():.4g}."
         )
 
 
 def _appended(rng: np.random.Generator, shape: tuple[int, ...], dim: int) -> Floats:
-    """Uniform unit vectors of dim - 1 with a 1 appended."""
+    """Draw uniform unit vectors of dim - 1 with a 1 appended."""
     if dim < 2:
         raise InvalidParameterError(f"dim must be 2 or more, got {dim}; one coordinate is appended.")
     unit = rng.normal(size=(*shape, dim - 1))
@@ -183,8 +185,11 @@ def _appended(rng: np.random.Generator, shape: tuple[int, ...], dim: int) -> Flo
 
 
 def sphere_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Generator) -> FixedArms:
-    """Instances as printed (Chowdhury and Zhou 2022, Section 6): arms and theta are uniform vectors of norm
-    1/sqrt(2) in d - 1 dimensions with 1/sqrt(2) appended, so that norms are 1 and means in [0, 1]."""
+    """Draw instances as printed (Chowdhury and Zhou 2022, Section 6).
+
+    Arms and theta are uniform vectors of norm 1/sqrt(2) in d - 1 dimensions with 1/sqrt(2) appended. Norms
+    are therefore 1 and means in [0, 1].
+    """
     _require_arms((replicates, n_arms, dim))
     features = _appended(rng, (replicates, n_arms), dim) / np.sqrt(2)
     theta = _appended(rng, (replicates,), dim) / np.sqrt(2)
@@ -192,9 +197,12 @@ def sphere_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Genera
 
 
 def coded_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Generator) -> FixedArms:
-    """Instances as in the authors' public code: arms (unit vector, 1) of norm sqrt(2), of which the first d
-    are the unit basis with last coordinate 1; theta = (unit vector, 1)/2. The means' distribution is the
-    printed one but for these d arms, whose last has mean 1/2."""
+    """Draw instances as in the authors' public code.
+
+    Arms are (unit vector, 1) of norm sqrt(2), of which the first d are the unit basis with last coordinate 1;
+    theta = (unit vector, 1)/2. The means have the printed distribution except for these d arms, whose last
+    has mean 1/2.
+    """
     _require_arms((replicates, n_arms, dim))
     features = _appended(rng, (replicates, n_arms), dim)
     basis = np.eye(dim)

@@ -1,7 +1,7 @@
-"""Rates as monomials with exact exponents: T^(3/5) ε^(-1/2) log^(1/2), and what substitution makes of them.
+"""Rates as monomials with exact exponents, such as T^(3/5) ε^(-1/2) log^(1/2), and substitution in them.
 
-Symbols are chosen at least 1 (T, d, 1/ε, M, logarithms), so that a product with smaller exponents is smaller.
-Constants and the ranges of the symbols are left out: a row says them.
+Symbols are chosen at least 1 (T, d, 1/ε, M, logarithms), so a product with smaller exponents is smaller.
+Constants and the ranges of the symbols are left out: a row states them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Monomial:
     powers: tuple[tuple[str, Fraction], ...]
 
     def exponent(self, symbol: str) -> Fraction:
-        """The exponent of ``symbol``, 0 where it does not stand."""
+        """Return the exponent of ``symbol``, 0 if it does not occur."""
         return dict(self.powers).get(symbol, Fraction(0))
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """In alphabetical order."""
+        """Return the symbols in alphabetical order."""
         return tuple(symbol for symbol, _ in self.powers)
 
     def __mul__(self, other: Monomial) -> Monomial:
@@ -41,7 +41,7 @@ class Monomial:
         return _of({symbol: value * exact(power) for symbol, value in self.powers})
 
     def at(self, **values: Monomial) -> Monomial:
-        """With every symbol named in ``values`` replaced."""
+        """Replace every symbol named in ``values``."""
         found = _of({s: value for s, value in self.powers if s not in values})
         for symbol, value in values.items():
             found = found * value ** self.exponent(symbol)
@@ -56,15 +56,15 @@ def _of(powers: Mapping[str, Fraction]) -> Monomial:
 
 
 def monomial(text: str) -> Monomial:
-    """``"T^3/5 d L^-1/2"``: symbols with exponents, separated by blanks. Raises ``InvalidParameterError`` for
-    a symbol named twice."""
+    """Parse ``"T^3/5 d L^-1/2"``: symbols with exponents, separated by blanks.
+
+    Raises ``InvalidParameterError`` for a symbol named twice.
+    """
     found: dict[str, Fraction] = {}
     for part in text.split():
         symbol, _, power = part.partition("^")
         if symbol in found:
-            raise InvalidParameterError(
-                f"a symbol must stand once, got {symbol!r} twice in {text!r}; join them."
-            )
+            raise InvalidParameterError(f"a symbol must occur once, got {symbol!r} twice in {text!r}.")
         found[symbol] = Fraction(power or 1)
     return _of(found)
 
@@ -72,7 +72,9 @@ def monomial(text: str) -> Monomial:
 def excess(
     terms: Iterable[Monomial], printed: Monomial, *, without: Iterable[str] = ()
 ) -> dict[str, tuple[Fraction, Fraction]]:
-    """For every symbol, but those ``without``: the largest exponent among ``terms``, and the printed one."""
+    """Return for every symbol, except ``without``, the largest exponent among ``terms``, and the printed
+    exponent.
+    """
     rows = list(terms)
     hidden = set(without)
     symbols = sorted({s for row in [*rows, printed] for s in row.symbols} - hidden)

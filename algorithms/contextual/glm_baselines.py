@@ -31,8 +31,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class BanditSize:
-    """What an algorithm is told: the horizon T, d, the bound S on the parameter's norm, kappa (4), the
-    failure probability, the bound R on rewards, and the largest slope of the link, L_mu."""
+    """The instance as an algorithm knows it.
+
+    It holds the horizon T, d, the bound S on the parameter's norm, kappa (4), the failure probability, the
+    bound R on rewards, and the largest slope of the link, L_mu.
+    """
 
     horizon: int
     dim: int
@@ -44,13 +47,15 @@ class BanditSize:
 
     @property
     def radius(self) -> float:
-        """sqrt(d log(T / zeta))."""
+        """Return sqrt(d log(T / zeta))."""
         return math.sqrt(self.dim * math.log(self.horizon / self.failure_prob))
 
 
 class RsGlinUcb:
-    """Warm-up rounds where an arm is long in V^-1, else elimination by the warm-up estimate and optimism by
-    one that is refitted when det H has grown by ``growth``."""
+    """Warm-up rounds while an arm is long in V^-1, then elimination by the warm-up estimate and optimism.
+
+    The optimism uses an estimate that is refitted when det H has grown by ``growth``.
+    """
 
     def __init__(
         self,
@@ -82,7 +87,7 @@ class RsGlinUcb:
         self.n_warm, self.n_refits = np.zeros((2, replicates), dtype=np.int64)
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """The longest arm in V^-1 while it is too long, else the most optimistic one that is left."""
+        """Return the longest arm in V^-1 while it is too long, else the most optimistic remaining arm."""
         lengths = squared_norms(arms, self.inverse)
         self.warm = lengths.max(axis=1) > self.threshold
         self._refit(~self.warm)
@@ -109,7 +114,7 @@ class RsGlinUcb:
         return np.where(left, middle + self.beta * norms(arms, self.last_inverse), -np.inf)
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """V and the warm-up estimate grow in warm-up rounds, H in the others."""
+        """Update V and the warm-up estimate in warm-up rounds, H in the others."""
         self.history.add(x, rewards)
         self.warm_rounds = np.concatenate([self.warm_rounds, self.warm[:, None]], axis=1)
         if self.warm.any():
@@ -135,15 +140,15 @@ class RsGlinUcb:
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """Warm-up rounds, and refits of the exploiting estimate."""
+        """Count warm-up rounds, and refits of the exploiting estimate."""
         return {"warm-up rounds": self.n_warm, "refits": self.n_refits}
 
 
 class GlmUcb:
-    """Optimism on means around the estimate with ridge d, which moves by one Newton step a round from the
-    last estimate.
+    """Optimism on means around the estimate with ridge d.
 
-    ``growing`` multiplies the bonus by sqrt(log t).
+    The estimate takes one Newton step per round from the last estimate. ``growing`` multiplies the bonus by
+    sqrt(log t).
     """
 
     def __init__(self, size: BanditSize, link: Link, replicates: int, *, growing: bool = False) -> None:
@@ -156,13 +161,13 @@ class GlmUcb:
         self.n_steps = np.zeros(replicates, dtype=np.int64)
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """argmax mu(<x, theta>) + width ||x||_{V^-1}."""
+        """Return argmax mu(<x, theta>) + width ||x||_{V^-1}."""
         width = self.width * (math.sqrt(math.log(max(t, 1))) if self.growing else 1.0)
         scores = self.link.mean(self.theta @ arms.T) + width * norms(arms, self.inverse)
         return np.asarray(scores.argmax(axis=1))
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """Rank-one update and Newton step."""
+        """Apply the rank-one update and the Newton step."""
         self.history.add(x, rewards)
         self.inverse = _updated(self.inverse, x)
         loss = ball_loss(self.link, self.history.points, self.history.rewards, ridge=self.ridge)
@@ -172,19 +177,19 @@ class GlmUcb:
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """Newton steps."""
+        """Count Newton steps."""
         return {"Newton steps": self.n_steps}
 
 
 def _updated(inverse: Floats, x: Floats, weight: Floats | float = 1.0) -> Floats:
-    """(A + weight x x^T)^-1 from A^-1 (Sherman and Morrison), (R, d, d)."""
+    """Return (A + weight x x^T)^-1 from A^-1 (Sherman and Morrison), (R, d, d)."""
     moved = np.matmul(inverse, x[:, :, None])[:, :, 0]
     share = weight / (1 + weight * (moved * x).sum(axis=1))
     return np.asarray(inverse - share[:, None, None] * outer(moved))
 
 
 class Gloc:
-    """An online Newton step a round, and optimism with a radius from its regret."""
+    """An online Newton step per round, and optimism with a radius from its regret."""
 
     def __init__(self, size: BanditSize, link: Link, replicates: int) -> None:
         self.link, self.size, self.curvature = link, size, 1 / size.kappa
@@ -194,19 +199,19 @@ class Gloc:
         self.n_steps = np.zeros(replicates, dtype=np.int64)
 
     def radius(self) -> Floats:
-        """(R,)."""
+        """Return the radius, (R,)."""
         zeta, steep = self.size.failure_prob, (self.size.steepest**2 / self.curvature) ** 2
         part = 2 * self.online_regret / self.curvature
         logs = np.log(2 / zeta * np.sqrt(1 + part + 4 * steep**2 / zeta**2))
         return np.asarray(np.sqrt(1 + 2 * part + 8 * steep * logs))
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """argmax mu(<x, theta>) + radius ||x||_{V^-1}."""
+        """Return argmax mu(<x, theta>) + radius ||x||_{V^-1}."""
         scores = self.link.mean(self.theta @ arms.T) + self.radius()[:, None] * norms(arms, self.inverse)
         return np.asarray(scores.argmax(axis=1))
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """V, the online regret, and the step, brought to norm S."""
+        """Update V, the online regret, and the online estimate, projected to norm S."""
         gradient = (self.link.mean((x * self.theta).sum(axis=1)) - rewards)[:, None] * x
         self.inverse = _updated(self.inverse, x)
         step = np.matmul(self.inverse, gradient[:, :, None])[:, :, 0]
@@ -217,14 +222,14 @@ class Gloc:
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """Online steps."""
+        """Count online steps."""
         return {"online steps": self.n_steps}
 
 
 class EcoLog:
     """Logistic rewards: an online estimate by projected descent, and optimism with a radius from its regret.
 
-    The radius is 2 ridge S^2 + (1 + S)^2 g_t, squared, without the sum of losses of the data-dependent
+    The squared radius is 2 ridge S^2 + (1 + S)^2 g_t, without the sum of losses of the data-dependent
     version.
     """
 
@@ -236,19 +241,19 @@ class EcoLog:
         self.n_steps = np.zeros(replicates, dtype=np.int64)
 
     def radius(self, t: int) -> float:
-        """After ``t`` rounds."""
+        """Return the radius after ``t`` rounds."""
         norm, root = self.size.param_norm, math.sqrt(self.ridge)
         grown = 2 / self.size.failure_prob * math.sqrt(1 + t / (4 * self.ridge))
         gain = root / 2 + 2 / root * math.log(grown)
         return math.sqrt(2 * self.ridge * norm**2 + (1 + norm) ** 2 * gain)
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """argmax mu(<x, theta>) + radius ||x||_{V^-1}."""
+        """Return argmax mu(<x, theta>) + radius ||x||_{V^-1}."""
         scores = self.link.mean(self.theta @ arms.T) + self.radius(t + 1) * norms(arms, self.inverse)
         return np.asarray(scores.argmax(axis=1))
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """One estimate a round, by about log t steps; then V with the slope at it."""
+        """Compute one estimate per round, in about log t steps; then update V with the slope at it."""
         self.theta = self._fitted(x, rewards, steps=math.ceil(math.log(t + 3)))
         slopes = self.link.slope((x * self.theta).sum(axis=1))
         self.design += slopes[:, None, None] * outer(x)
@@ -267,5 +272,5 @@ class EcoLog:
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """Online steps."""
+        """Count online steps."""
         return {"online steps": self.n_steps}

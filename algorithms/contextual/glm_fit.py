@@ -1,14 +1,14 @@
-"""Exact minimisers of regularised losses of generalized linear models, for many data sets at once.
+"""Exact minimisers of regularised losses of generalized linear models, for many datasets at once.
 
 The loss of one observation is ``b(<x, theta>) - r <x, theta>`` with ``b' = mean`` (Sarmasarkar, section 4),
-convex because the mean increases; for a mean outside the exponential families (probit) it is the loss with
-the same gradient ``(mean - r) x``. A data set adds ``theta^T Q theta / 2 - <q, theta>``: a ridge is
-``Q = ridge I``.
+convex because the mean increases. For a mean outside the exponential families (probit) it is the loss with
+the same gradient ``(mean - r) x``. A dataset adds ``theta^T Q theta / 2 - <q, theta>``: a ridge is ``Q =
+ridge I``.
 
-``minimise`` is Newton's method with halved steps; ``minimise_within`` adds the constraint
-``||theta - centre||_P <= radius`` through its multiplier, which bisection finds.
+``minimise`` is Newton's method with halved steps. ``minimise_within`` adds the constraint ``||theta -
+centre||_P <= radius`` through its multiplier, which bisection finds.
 
-Notation: R data sets, n observations each, d dimensions.
+Notation: R datasets, n observations each, d dimensions.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ class GlmLoss:
     lin: Floats
 
     def value(self, theta: Floats) -> Floats:
-        """Of ``theta`` (R, d): shape (R,)."""
+        """Return the loss of ``theta`` (R, d): shape (R,)."""
         z = self._linear(theta)
         losses = self.link.log_partition(z) - self.rewards * z
         squares = np.einsum("rd,rde,re->r", theta, self.quad, theta) / 2
         return np.asarray((self.weights * losses).sum(axis=1) + squares - (self.lin * theta).sum(axis=1))
 
     def gradient(self, theta: Floats) -> Floats:
-        """(R, d)."""
+        """Return the gradient, (R, d)."""
         residuals = self.weights * (self.link.mean(self._linear(theta)) - self.rewards)
         pulled = np.matmul(residuals[:, None, :], self.points)[:, 0]
         return np.asarray(pulled + np.matmul(self.quad, theta[:, :, None])[:, :, 0] - self.lin)
 
     def hessian(self, theta: Floats) -> Floats:
-        """(R, d, d)."""
+        """Return the Hessian, (R, d, d)."""
         weighted = self.points * (self.weights * self.link.slope(self._linear(theta)))[:, :, None]
         return np.asarray(np.matmul(weighted.transpose(0, 2, 1), self.points) + self.quad)
 
     def penalised(self, multiplier: Floats, shape: Floats, centre: Floats) -> GlmLoss:
-        """With ``multiplier / 2 ||theta - centre||^2_shape`` on top, ``multiplier`` (R,)."""
+        """Return the loss plus ``multiplier / 2 ||theta - centre||^2_shape``, with ``multiplier`` (R,)."""
         extra = multiplier[:, None, None] * shape
         return replace(
             self, quad=self.quad + extra, lin=self.lin + np.matmul(extra, centre[:, :, None])[:, :, 0]
@@ -70,7 +70,7 @@ class GlmLoss:
 def ball_loss(
     link: Link, points: Floats, rewards: Floats, *, ridge: float | Floats, weights: Floats | None = None
 ) -> GlmLoss:
-    """The loss with ``ridge / 2 ||theta||^2``, for data sets (R, n, d) and (R, n)."""
+    """Return the loss with ``ridge / 2 ||theta||^2``, for datasets (R, n, d) and (R, n)."""
     if points.ndim != 3 or rewards.shape != points.shape[:2]:
         raise InvalidParameterError(
             f"points must have shape (R, n, d) and rewards (R, n), got {points.shape} and {rewards.shape}; "
@@ -79,7 +79,7 @@ def ball_loss(
     replicates, _, dim = points.shape
     heights = np.broadcast_to(np.asarray(ridge, dtype=float), (replicates,))
     if not np.all(heights > 0):
-        raise InvalidParameterError(f"the ridge must be positive, got {heights.min()}; raise it.")
+        raise InvalidParameterError(f"the ridge must be positive, got {heights.min()}.")
     used = np.ones_like(rewards) if weights is None else weights
     quad = heights[:, None, None] * np.eye(dim)
     return GlmLoss(link, points, rewards, used, quad, np.zeros((replicates, dim)))
@@ -88,9 +88,10 @@ def ball_loss(
 def minimise(
     loss: GlmLoss, *, start: Floats | None = None, tolerance: float = 1e-10, most: int = 200
 ) -> Floats:
-    """The minimisers, (R, d): the Newton decrement is below ``tolerance`` times one plus the loss's size.
+    """Return the minimisers, (R, d).
 
-    Raises ``UndecidedError`` after ``most`` steps.
+    The Newton decrement is below ``tolerance`` times one plus the loss's size. Raises ``UndecidedError``
+    after ``most`` steps.
     """
     theta = np.zeros_like(loss.lin) if start is None else np.array(start, dtype=float)
     value = loss.value(theta)
@@ -114,7 +115,7 @@ def minimise(
 def _halved(
     loss: GlmLoss, theta: Floats, value: Floats, step: Floats, decrement: Floats
 ) -> tuple[Floats, Floats]:
-    """The first of step, step/2, ... that lowers the value enough (Armijo), per data set."""
+    """Return the first of step, step/2, ... that lowers the value enough (Armijo), per dataset."""
     size = np.ones(len(theta))
     for _ in range(60):
         moved = theta - size[:, None] * step
@@ -134,9 +135,10 @@ def minimise_within(
     shape: Floats | None = None,
     start: Floats | None = None,
 ) -> Floats:
-    """The minimisers over ``||theta - centre||_shape <= radius``, (R, d); the ball around 0 by default.
+    """Return the minimisers over ``||theta - centre||_shape <= radius``, (R, d); the ball around 0 by
+    default.
 
-    The norm is within one part in 10^9 of the radius where the constraint binds.
+    The norm is within one part in 10^9 of the radius if the constraint binds.
     """
     replicates, dim = loss.lin.shape
     middle = np.zeros((replicates, dim)) if centre is None else centre

@@ -1,4 +1,4 @@
-"""What the replicates of a policy have seen, and small linear algebra on stacks of matrices."""
+"""Rounds that the replicates of a policy have seen, and small linear algebra on stacks of matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class History:
         self._rewards = np.empty((replicates, 16))
 
     def add(self, x: Floats, rewards: Floats) -> None:
-        """One round: ``x`` (R, d) and ``rewards`` (R,)."""
+        """Add one round: ``x`` (R, d) and ``rewards`` (R,)."""
         if self.rounds == self._points.shape[1]:
             self._points = np.concatenate([self._points, np.empty_like(self._points)], axis=1)
             self._rewards = np.concatenate([self._rewards, np.empty_like(self._rewards)], axis=1)
@@ -30,30 +30,32 @@ class History:
 
     @property
     def points(self) -> Floats:
-        """(R, t, d)."""
+        """Return the points, (R, t, d)."""
         return self._points[:, : self.rounds]
 
     @property
     def rewards(self) -> Floats:
-        """(R, t)."""
+        """Return the rewards, (R, t)."""
         return self._rewards[:, : self.rounds]
 
 
 def stacked_identity(replicates: int, dim: int, scale: float) -> Floats:
-    """``scale`` times the identity, (R, d, d)."""
+    """Return ``scale`` times the identity, (R, d, d)."""
     return np.tile(scale * np.eye(dim), (replicates, 1, 1))
 
 
 def outer(x: Floats) -> Floats:
-    """x x^T for each row of ``x`` (R, d): (R, d, d)."""
+    """Return x x^T for each row of ``x`` (R, d): (R, d, d)."""
     return x[:, :, None] * x[:, None, :]
 
 
 def squared_norms(arms: Floats, inverse: Floats) -> Floats:
-    """x^T A^-1 x of each arm (K, d) in each ``inverse`` (R, d, d): (R, K)."""
+    """Return x^T A^-1 x of each arm (K, d) in each ``inverse`` (R, d, d): (R, K)."""
     return np.asarray((np.matmul(arms, inverse) * arms).sum(axis=-1))
 
 
 def norms(arms: Floats, inverse: Floats) -> Floats:
-    """The roots of ``squared_norms``; 0 where a matrix that is not definite makes a square negative."""
+    """Return the roots of ``squared_norms``, or 0 if a matrix that is not definite makes a square
+    negative.
+    """
     return np.asarray(np.sqrt(np.maximum(squared_norms(arms, inverse), 0.0)))

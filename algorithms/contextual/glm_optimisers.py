@@ -1,8 +1,8 @@
-"""What estimates a parameter from a set of rounds: exactly, or by noisy gradient descent.
+"""Estimates of a parameter from a set of rounds: exact, or by noisy gradient descent.
 
 ``ExactFit`` minimises the regularised loss over the constraint. ``ShuffledDescent`` is Algorithm 7 of
-Sarmasarkar (2026) with its printed numbers of steps, step size and noise. ``ClippedDescent`` is the
-minibatch descent with clipped gradients and Gaussian noise that the experiments use instead (Remark A.1).
+Sarmasarkar (2026) with its printed numbers of steps, step size and noise. ``ClippedDescent`` is the minibatch
+descent with clipped gradients and Gaussian noise that the experiments use instead (Remark A.1).
 
 All of them count calls and gradient steps.
 """
@@ -37,8 +37,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FitCall:
-    """``points`` (n, d) with ``rewards`` (n,), the summed loss with ``ridge / 2 ||theta||^2``, to minimise
-    over ``||theta - centre||_shape <= radius`` at the budget (``epsilon``, ``delta``)."""
+    """One call: ``points`` (n, d) with ``rewards`` (n,), and the loss to minimise.
+
+    The summed loss with ``ridge / 2 ||theta||^2`` is minimised over ``||theta - centre||_shape <= radius`` at
+    the budget (``epsilon``, ``delta``).
+    """
 
     link: Link
     points: Floats
@@ -52,29 +55,31 @@ class FitCall:
     delta: float
 
     def loss(self) -> GlmLoss:
-        """As a loss of one data set."""
+        """Return the loss of one dataset."""
         return ball_loss(self.link, self.points[None], self.rewards[None], ridge=self.ridge)
 
     def project(self, theta: Floats) -> Floats:
-        """The nearest point of the constraint: exact for a ball, along the ray to the centre otherwise."""
+        """Return the nearest point of the constraint: exact for a ball, along the ray to the centre
+        otherwise.
+        """
         away = theta - self.centre
         length = math.sqrt(float(away @ self.shape @ away))
         return theta if length <= self.radius else np.asarray(self.centre + away * (self.radius / length))
 
 
 class Fit(Protocol):
-    """From a call to an estimate (d,)."""
+    """A function from a call to an estimate (d,)."""
 
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
-        """The estimate."""
+        """Return the estimate."""
 
 
 @dataclass(frozen=True)
 class ExactFit:
-    """No privacy and no optimisation error."""
+    """Exact minimisation: no privacy and no optimisation error."""
 
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
-        """The constrained minimiser."""
+        """Return the constrained minimiser."""
         if not len(call.points):
             return call.project(np.zeros_like(call.centre))
         found = minimise_within(
@@ -85,12 +90,13 @@ class ExactFit:
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledDescent:
-    """Algorithm 7: ``eps^2 n^2 / (d log^power(n d / delta))`` steps of size ``2 D / (L sqrt(steps))`` on the
-    mean loss, each with the noise of one shuffled vector sum; the mean of the iterates.
+    """Algorithm 7: noisy gradient descent on the mean loss; the result is the mean of the iterates.
 
-    ``power`` is 3 in Algorithm 7 and 1 in Lemma E.4; ``most_steps`` cuts the number of steps (None: the
-    printed one). The noise is drawn per coordinate from the binomials of equation (127), rounding at its
-    worst. A printed number of steps below 1 is one step, and is counted in ``too_few``.
+    It takes ``eps^2 n^2 / (d log^power(n d / delta))`` steps of size ``2 D / (L sqrt(steps))``, each with the
+    noise of one shuffled vector sum. ``power`` is 3 in Algorithm 7 and 1 in Lemma E.4. ``most_steps`` limits
+    the number of steps (None: the printed number). The noise is drawn per coordinate from the binomials of
+    equation (127), with rounding at its worst. A printed number of steps below 1 is one step, and is counted
+    in ``too_few``.
     """
 
     lipschitz: float
@@ -100,11 +106,11 @@ class ShuffledDescent:
     log: dict[str, int] = field(default_factory=lambda: {"calls": 0, "steps": 0, "too_few": 0})
 
     def steps(self, n: int, dim: int, epsilon: float, delta: float) -> float:
-        """The printed number, a real number."""
+        """Return the printed number of steps, a real number."""
         return epsilon**2 * n**2 / (dim * math.log(n * dim / delta) ** self.power)
 
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
-        """The mean of the iterates, all of which satisfy the constraint."""
+        """Return the mean of the iterates, all of which satisfy the constraint."""
         n, dim = call.points.shape
         theta = call.project(np.zeros(dim))
         self.log["calls"] += 1
@@ -125,7 +131,7 @@ class ShuffledDescent:
         return np.asarray(total / steps)
 
     def _noise(self, n: int, dim: int, steps: int, call: FitCall, rng: np.random.Generator) -> Floats:
-        """(steps, d), in the summed gradient."""
+        """Draw the noise in the summed gradient, (steps, d)."""
         per_step = call.epsilon / (2 * math.sqrt(2 * steps * math.log(1 / call.delta)))
         entry = VectorEntryNoise.printed(n, Fraction(per_step), Fraction(call.delta / (steps + 1)), dim=dim)
         return self.lipschitz * entry.draw_noise(rng, (steps, dim))
@@ -133,13 +139,13 @@ class ShuffledDescent:
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """Algorithm 7 where its printed number of steps is below 1: the point that it starts from.
+    """Algorithm 7 if its printed number of steps is below 1: the starting point.
 
-    Raises ``UndecidedError`` where there is a step to make.
+    Raises ``UndecidedError`` if there is a step to make.
     """
 
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
-        """0, projected."""
+        """Return 0, projected."""
         n, dim = call.points.shape
         steps = ShuffledDescent(lipschitz=1.0, diameter=1.0).steps(n, dim, call.epsilon, call.delta)
         if steps >= 1:
@@ -151,8 +157,11 @@ class StartingPoint:
 
 
 def renyi_multiplier(steps: int, share: float, epsilon: float, delta: float) -> float:
-    """The noise multiplier at which ``steps`` Gaussian steps of Renyi divergence ``alpha share^2 / (2
-    sigma^2)`` come to (epsilon, delta), best alpha: ``c + 2 sqrt(c log(1/delta)) = epsilon``."""
+    """Return the noise multiplier at which ``steps`` Gaussian steps cost (epsilon, delta).
+
+    Each step has Renyi divergence ``alpha share^2 / (2 sigma^2)``. At the best alpha the condition is ``c + 2
+    sqrt(c log(1/delta)) = epsilon``.
+    """
     level = math.log(1 / delta)
     root = math.sqrt(level + epsilon) - math.sqrt(level)
     return share * math.sqrt(steps / 2) / root
@@ -160,11 +169,11 @@ def renyi_multiplier(steps: int, share: float, epsilon: float, delta: float) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedDescent:
-    """Epochs of minibatch descent with clipped gradients, noise by ``renyi_multiplier``; the mean of the
-    iterates at the ends of epochs after a burn-in. Without projection, as in the experiments.
+    """Epochs of minibatch descent with clipped gradients and noise by ``renyi_multiplier``.
 
-    Step k has size ``rate / sqrt(k)``; every batch gets noise of ``multiplier clip / batch`` on its mean
-    gradient.
+    The result is the mean of the iterates at the ends of epochs after a burn-in. There is no projection, as
+    in the experiments. Step k has size ``rate / sqrt(k)``; every batch gets noise of ``multiplier clip /
+    batch`` on its mean gradient.
     """
 
     batch: int = 2048
@@ -176,7 +185,7 @@ class ClippedDescent:
     log: dict[str, int] = field(default_factory=lambda: {"calls": 0, "steps": 0})
 
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
-        """The averaged iterate."""
+        """Return the averaged iterate."""
         n, dim = call.points.shape
         self.log["calls"] += 1
         if n == 0:

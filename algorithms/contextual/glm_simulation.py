@@ -1,9 +1,11 @@
 """Play policies on generalized linear bandits: many replicates of one sequence of arms at once.
 
-    class Policy: choose(t, arms) -> arm of each replicate; learn(t, x, rewards); counts -> how often each
-    branch ran
+    class Policy:
+        choose(t, arms) -> arm of each replicate
+        learn(t, x, rewards)
+        counts -> how often each branch ran
 
-Rewards and the policy's noise have generators of their own, spawned from the seed.
+Rewards and the policy's noise have separate generators, spawned from the seed.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ Ints = NDArray[np.int64]
 
 
 class GlmPolicy(Protocol):
-    """R replicates of one algorithm, with what they remember."""
+    """R replicates of one algorithm, with their state."""
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """The arm of each replicate, (R,), in round ``t`` (from 0), from ``arms`` (K, d)."""
+        """Return the arm of each replicate, (R,), in round ``t`` (from 0), from ``arms`` (K, d)."""
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """What was played, (R, d), and what it paid, (R,)."""
+        """Update with the played arms, (R, d), and their rewards, (R,)."""
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """How often each branch ran, (R,) each."""
+        """Return how often each branch ran, (R,) each."""
 
 
 #: (replicates, generator) -> a policy before its first round.
@@ -59,7 +61,7 @@ def simulate_glm(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> GlmRuns:
-    """All rounds of ``environment``, ``replicates`` times with rewards and noise of their own."""
+    """Play all rounds of ``environment``, ``replicates`` times with independent rewards and noise."""
     horizon = environment.shape[0]
     grid = checked_grid(horizon, checkpoints)
     reward_rng, noise_rng = map(np.random.default_rng, root_of(seed).spawn(2))

@@ -1,14 +1,14 @@
 """The rarely switching algorithm under joint privacy (Algorithm 2 of Sarmasarkar 2026), with a replicate
 axis.
 
-Two noisy trees release V and H before every round. Where an arm is too long in V^-1 (criterion I) it is
-played, and theta_o is fitted on all such rounds; otherwise the policy switches where the determinant of H has
-doubled (criterion II), eliminates by theta_o and plays the most optimistic arm by theta_tau.
+Two noisy trees release V and H before every round. If an arm is too long in V^-1 (criterion I) it is played,
+and theta_o is fitted on all such rounds. Otherwise the policy switches if the determinant of H has doubled
+(criterion II), eliminates by theta_o and plays the most optimistic arm by theta_tau.
 
-``joint_glm_constants`` holds the printed constants and those of the experiments. The pseudo-code has no caps
-on the calls of the optimisers; with ``cap_explore`` and ``cap_exploit`` estimates are no longer updated once
-they are reached (Remark A.1). V and H need not be positive definite: ``psd_mode`` "error" raises, "clip"
-raises eigenvalues to 1e-12, and both are counted.
+``joint_glm_constants`` holds the printed constants and the constants of the experiments. The pseudo-code has
+no caps on the calls of the optimisers. With ``cap_explore`` and ``cap_exploit`` estimates are no longer
+updated once the caps are reached (Remark A.1). V and H need not be positive definite: ``psd_mode`` "error"
+raises, "clip" raises eigenvalues to 1e-12, and both are counted.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ Ints = NDArray[np.int64]
 class JointConstants:
     """Every number that Algorithm 2 uses.
 
-    ``width`` is gamma sqrt(kappa); ``threshold`` that of criterion I on squared norms; ``call_explore`` and
-    ``call_exploit`` the (epsilon, delta) of one call; ``std_explore`` and ``std_exploit`` those of a node of
-    V's and H's tree, symmetrised by ``symmetrise``. ``shrink_leaf`` divides a leaf of V by 1 + ||x||^2,
-    ``fit_all`` fits theta_tau on all rounds, ``average`` plays by (theta_o + theta_tau) / 2.
+    ``width`` is gamma sqrt(kappa); ``threshold`` is the threshold of criterion I on squared norms;
+    ``call_explore`` and ``call_exploit`` the (epsilon, delta) of one call; ``std_explore`` and
+    ``std_exploit`` the deviations of a node of V's and H's tree, symmetrised by ``symmetrise``.
+    ``shrink_leaf`` divides a leaf of V by 1 + ||x||^2, ``fit_all`` fits theta_tau on all rounds, ``average``
+    plays by (theta_o + theta_tau) / 2.
     """
 
     horizon: int
@@ -66,7 +67,7 @@ class JointConstants:
 
 
 class JointGlm:
-    """R replicates of Algorithm 2; the optimiser ``fit`` is called once a replicate and update."""
+    """R replicates of Algorithm 2; the optimiser ``fit`` is called once per replicate and update."""
 
     def __init__(
         self,
@@ -98,11 +99,11 @@ class JointGlm:
 
     @property
     def counts(self) -> Mapping[str, Ints]:
-        """Rounds of each criterion, calls of each optimiser, rounds with an indefinite V or H."""
+        """Count rounds of each criterion, calls of each optimiser, and rounds with an indefinite V or H."""
         return self.tally
 
     def _released(self, t: int, which: int) -> Floats:
-        """V (0) or H (1) of the first ``t`` leaves, positive definite."""
+        """Return V (0) or H (1) of the first ``t`` leaves, positive definite."""
         c = self.constants
         found = self.sums[which] + self.noise[which][:, t] + c.ridge * np.eye(c.dim)
         if not (c.std_explore, c.std_exploit)[which]:
@@ -114,7 +115,7 @@ class JointGlm:
         return np.asarray(found)
 
     def _mended(self, t: int, found: Floats) -> Floats:
-        """Eigenvalues raised to 1e-12, or an error."""
+        """Raise eigenvalues to 1e-12, or raise an error."""
         values, vectors = np.linalg.eigh(found)
         self.tally["not definite"] += values[:, 0] <= 0
         if self.constants.psd_mode == "error":
@@ -125,7 +126,7 @@ class JointGlm:
         return np.asarray((vectors * np.maximum(values, 1e-12)[:, None, :]) @ np.swapaxes(vectors, -1, -2))
 
     def choose(self, t: int, arms: Floats) -> Ints:
-        """Criterion I plays the longest arm in V^-1; the others the most optimistic arm that is left."""
+        """Play the longest arm in V^-1 by criterion I; the others the most optimistic remaining arm."""
         self.design_explore, exploit = self._released(t, 0), self._released(t, 1)
         self.inverse: Floats = np.linalg.inv(self.design_explore).astype(np.float64)
         lengths = np.maximum(squared_norms(arms, self.inverse), 0.0)
@@ -175,7 +176,9 @@ class JointGlm:
         return np.where(left, theta @ arms.T + c.beta * norms(arms, self.switch_inverse), -np.inf)
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
-        """One leaf more in both trees, zero in that of the other criterion; theta_o after criterion I."""
+        """Add one leaf to both trees, zero in the tree of the other criterion; fit theta_o after criterion
+        I.
+        """
         c = self.constants
         self.history.add(x, rewards)
         self.explored[:, t] = self.exploring

@@ -1,4 +1,4 @@
-"""The constants of the rarely switching algorithm under joint privacy: as printed, and as in the experiments.
+"""The constants of the rarely switching algorithm under joint privacy, as printed and as in the experiments.
 
 Sarmasarkar (2026): equations (19) to (21), section 6, appendix I.1; Remark A.1 and the experiments of section
 8. Every constant that an O(.) hides, and C and c of (20) and (21), is a parameter (default 1).
@@ -30,45 +30,45 @@ class GlmBudget:
 
     @property
     def depth(self) -> int:
-        """m = ceil(log2 T + 1), nodes that a leaf touches."""
+        """Return m = ceil(log2 T + 1), the number of nodes that contain a leaf."""
         return math.ceil(math.log2(self.horizon) + 1)
 
     def ridge(self) -> float:
-        """(19)."""
+        """Return the ridge of (19)."""
         root, tail = 4 * math.sqrt(self.dim) + 1, math.log(16 * self.horizon / self.failure_prob)
         logs = math.log(32 / self.delta) * math.log(self.horizon)
         return 64 * root * logs * (tail + math.sqrt(self.dim)) / (self.epsilon * self.kappa_star)
 
     def ridge_ends(self) -> tuple[float, float]:
-        """(lambda_min, lambda_max) of section 6."""
+        """Return (lambda_min, lambda_max) of section 6."""
         root = 4 * math.sqrt(self.dim)
         return self.ridge() * root / (root + 1), self.ridge() * (root + 2) / (root + 1)
 
     def beta(self, constant: float = 1.0) -> float:
-        """(20)."""
+        """Return beta of (20)."""
         logs = math.log(self.horizon / self.failure_prob) * math.log(1 / self.delta)
         scale = self.reward_bound * self.param_norm * math.sqrt(self.dim)
         return constant * scale * logs / math.sqrt(self.epsilon * self.kappa_star)
 
     def gamma(self, constant: float = 1.0, *, kappa_power: int = 2) -> float:
-        """(21); the proof of I.8 has ``kappa_power`` 1."""
+        """Return gamma of (21); the proof of I.8 has ``kappa_power`` 1."""
         logs = math.log(self.horizon * self.dim / self.failure_prob) ** 2 * math.log(32 / self.delta)
         scale = self.reward_bound**5 * self.param_norm**4 * self.dim
         return constant * scale * logs / (min(self.epsilon, 1.0) * self.kappa_star**kappa_power)
 
     def node_std(self) -> float:
-        """sigma_noise of appendix I.1."""
+        """Return sigma_noise of appendix I.1."""
         level = math.log(32 / self.delta)
         return 6 * math.sqrt(self.depth) * level / (self.kappa_star * self.epsilon)
 
     def caps(self, gamma: float, ridge_low: float, ridge_high: float) -> tuple[float, float]:
-        """count1_cutoff and count2_cutoff of section 6, real numbers."""
+        """Return count1_cutoff and count2_cutoff of section 6, real numbers."""
         explore = 8 * self.dim * self.reward_bound**2 * self.kappa * gamma**2 * math.log(self.horizon)
         grown = self.horizon / (self.kappa_star**2 * ridge_low * self.dim)
         return explore, math.log2(ridge_high / ridge_low + grown)
 
     def call_budget(self, cap: float) -> tuple[float, float]:
-        """(epsilon, delta) of one of ``cap`` calls, section 6."""
+        """Return (epsilon, delta) of one of ``cap`` calls, section 6."""
         epsilon = self.epsilon / (6 * math.sqrt(2 * cap * math.log(4 / self.delta)))
         return epsilon, self.delta / (6 * cap)
 
@@ -83,8 +83,10 @@ def printed_constants(
     symmetrise: float = 0.5,
     enforce_caps: bool = False,
 ) -> JointConstants:
-    """(19) to (21) and section 6; the pseudo-code has no caps. ``threshold_factor`` is 1 in Algorithm 2, 1/2
-    in Algorithm 3, 1/4 in the proof of P.2."""
+    """Return the constants of (19) to (21) and section 6; the pseudo-code has no caps.
+
+    ``threshold_factor`` is 1 in Algorithm 2, 1/2 in Algorithm 3, 1/4 in the proof of P.2.
+    """
     gamma = budget.gamma(gamma_constant, kappa_power=kappa_power)
     low, high = budget.ridge_ends()
     explore, exploit = budget.caps(gamma, low, high)
@@ -108,8 +110,11 @@ def printed_constants(
 
 
 def practical_constants(budget: GlmBudget) -> JointConstants:
-    """The experiments' constants: ridge, widths and threshold set by hand, caps scaled down and enforced,
-    zCDP trees with sensitivity 1 for V and 1/kappa* for H, V and H clipped."""
+    """Return the experiments' constants.
+
+    Ridge, widths and threshold are set by hand. Caps are scaled down and enforced. zCDP trees have
+    sensitivity 1 for V and 1/kappa* for H, and V and H are clipped.
+    """
     b = budget
     level = math.log(4 / b.delta) * math.log(4 * b.horizon / b.failure_prob) ** 2 / (b.epsilon * b.kappa_star)
     ridge = 2 * level + 0.75 * b.dim * math.log(4 * b.horizon / b.failure_prob) / b.reward_bound**2
@@ -117,7 +122,8 @@ def practical_constants(budget: GlmBudget) -> JointConstants:
     radius = math.sqrt(b.dim * math.log(b.horizon / b.failure_prob))
     gamma = b.reward_bound * b.param_norm * radius
     explore, exploit = b.caps(gamma, low, high)
-    # The printed cap has 8 d R^2 kappa gamma^2 log T; the experiments' one has no 8 and is cut by 20000.
+    # The printed cap has 8 d R^2 kappa gamma^2 log T; the cap of the experiments has no 8 and is divided by
+    # 20000.
     cap_explore, cap_exploit = int(explore / 8 / 20000), int(exploit)
     std = _concentrated_std(b.epsilon / 3, b.delta / 3, nodes=math.ceil(math.log2(b.horizon)) + 1)
     return JointConstants(
@@ -143,15 +149,20 @@ def practical_constants(budget: GlmBudget) -> JointConstants:
 
 
 def _concentrated_std(epsilon: float, delta: float, *, nodes: int) -> float:
-    """A node's deviation for sensitivity 1: rho / nodes each, where rho-zCDP gives (epsilon, delta)."""
+    """Return a node's deviation for sensitivity 1: rho / nodes each, with the rho at which rho-zCDP gives
+    (epsilon, delta).
+    """
     level = math.log(1 / delta)
     root = math.sqrt(level + epsilon) - math.sqrt(level)
     return math.sqrt(nodes / 2) / root
 
 
 def _shared(epsilon: float, delta: float, calls: int) -> tuple[float, float]:
-    """(epsilon, delta) of one of ``calls`` calls: their sum up to 10 of them, else Dwork and Roth's Theorem
-    3.20, ``e0 sqrt(2 k log(1/delta')) + k e0 (exp(e0) - 1) = epsilon`` with half of delta for delta'."""
+    """Return (epsilon, delta) of one of ``calls`` calls.
+
+    Up to 10 calls their budgets add up. Beyond, Dwork and Roth's Theorem 3.20 applies, ``e0 sqrt(2 k
+    log(1/delta')) + k e0 (exp(e0) - 1) = epsilon`` with half of delta for delta'.
+    """
     if calls <= 10:
         return epsilon / max(calls, 1), delta / max(calls, 1)
     root = math.sqrt(2 * calls * math.log(2 / delta))

@@ -1,16 +1,16 @@
-"""The rarely switching algorithm under joint privacy as a program under audit: Algorithm 2 of Sarmasarkar
-(2026) in the practical variant of its Remark A.1, one feature.
+"""The rarely switching algorithm under joint privacy as a program under audit.
 
-User t is shown an action, all others see what it is computed from: the nodes of the trees of V and H, both
-trees' node at once, each in units of its sensitivity; and the noisy gradient of each call of an optimiser.
-V's leaf is x² where criterion I holds, else 0; H's is min(slope, 1/κ*) x² where it does not. An optimiser's
-call is one step from its last estimate on the clipped gradients of its own users, with noise drawn for a
-number of calls; ``cap_explore`` and ``cap_exploit`` end the calls.
+Algorithm 2 of Sarmasarkar (2026) in the practical variant of its Remark A.1, with one feature. User t sees an
+action. All others see what it is computed from: the nodes of the trees of V and H, both trees' node at once,
+each in units of its sensitivity; and the noisy gradient of each call of an optimiser. V's leaf is x² if
+criterion I holds, else 0; H's leaf is min(slope, 1/κ*) x² if it does not hold. An optimiser's call is one
+step from its last estimate on the clipped gradients of its users, with noise drawn for a number of calls.
+``cap_explore`` and ``cap_exploit`` end the calls.
 
-In print theta_o is fitted in every round that explores, and theta_tau in none of them ("explored"): that
-shows whether the round's user did. With "grown" both are fitted before a round where the released V, or H,
-has grown by a factor since the last time, which follows from the nodes. Mean gradients are over all rounds so
-far, whose number is public.
+In print theta_o is fitted in every round that explores, and theta_tau in none of them ("explored"): this
+reveals whether the round's user explored. With "grown" both are fitted before a round if the released V, or
+H, has grown by a factor since the last time, which follows from the nodes. Mean gradients are over all rounds
+so far, whose number is public.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ __all__ = ["JointGlmProtocol"]
 
 @dataclass(frozen=True, kw_only=True)
 class JointGlmProtocol:
-    """``node`` and ``call`` are the variances of a node's entry, in units of its sensitivity, and of a call's
-    gradient; ``clip`` its users' length. ``threshold`` is criterion I's on x²/V, ``growth`` criterion II's;
-    ``fit_at`` says when theta_o is fitted, ``width`` and ``beta`` are the radii, ``step`` the optimisers'
-    step. A cap of None is none.
+    """Algorithm 2 with one feature.
+
+    ``node`` and ``call`` are the variances of a node's entry, in units of its sensitivity, and of a call's
+    gradient. ``clip`` is the length of its users' gradients. ``threshold`` is the threshold of criterion I on
+    x²/V, ``growth`` the factor of criterion II. ``fit_at`` selects when theta_o is fitted, ``width`` and
+    ``beta`` are the radii, ``step`` the optimisers' step. A cap of None means no cap.
 
     Called with coins and users (n, K, 2), each action's feature and reward, it returns nothing. Raises
     ``InvalidParameterError`` for a clip or ridge that is not positive; when called, for another shape.
@@ -62,15 +64,13 @@ class JointGlmProtocol:
     def __post_init__(self) -> None:
         if not self.clip > 0 or not self.ridge > 0:
             raise InvalidParameterError(
-                f"clip and ridge must be greater than 0, got {self.clip} and {self.ridge}; raise them."
+                f"clip and ridge must be greater than 0, got {self.clip} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: Any) -> None:
         given = np.asarray(users, dtype=float)
         if given.ndim != 3 or given.shape[2] != 2:
-            raise InvalidParameterError(
-                f"users must have shape (n, K, 2), got {given.shape}; one pair an arm."
-            )
+            raise InvalidParameterError(f"users must have shape (n, K, 2), got {given.shape}.")
         state = _State(self.ridge)
         for t, arms in enumerate(given):
             explores, action = self._choose(coins, state, t, arms[:, 0])
@@ -85,7 +85,7 @@ class JointGlmProtocol:
                 self._explore_fit(coins, state)
 
     def _choose(self, coins: Coins, state: _State, t: int, features: Any) -> tuple[bool, int]:
-        """Criterion I, and what is played; criterion II fits theta_tau before."""
+        """Return whether criterion I holds, and the played arm; criterion II fits theta_tau before."""
         released = np.sum([state.nodes[key] for key in cover(t)], axis=0) if t else np.zeros(2)
         V = max(self.ridge + float(released[0]), 1e-12)
         H = max(self.ridge + float(released[1]) / self.kappa_star, 1e-12)
@@ -117,7 +117,7 @@ class JointGlmProtocol:
             state.theta_explore = self._fit(coins, state, state.explored, state.theta_explore, "theta_o")
 
     def _complete(self, coins: Coins, state: _State, t: int) -> None:
-        """The nodes whose last leaf is that of round ``t``, both trees at once."""
+        """Release the nodes whose last leaf is that of round ``t``, both trees at once."""
         for level in range((t & -t).bit_length()):
             total = np.sum(state.leaves[t - 2**level : t], axis=0)
             state.nodes[level, t >> level] = coins.release(total, Gaussian(variance=self.node), site="node")
@@ -125,7 +125,7 @@ class JointGlmProtocol:
     def _fit(
         self, coins: Coins, state: _State, points: list[tuple[float, float]], theta: float, site: str
     ) -> float:
-        """One noisy step; the number of rounds so far is public, that of ``points`` is not."""
+        """Take one noisy step; the number of rounds so far is public, the number of ``points`` is not."""
         gradients = [(self.mean(x * theta) - reward) * x for x, reward in points]
         total = float(np.sum(np.clip(gradients, -self.clip, self.clip)))
         shown = coins.release(total, Gaussian(variance=self.call), site=site)
@@ -133,7 +133,7 @@ class JointGlmProtocol:
 
 
 class _State:
-    """What a run has released and counted, and the rounds of either criterion."""
+    """The releases and counts of a run, and the rounds of either criterion."""
 
     def __init__(self, ridge: float) -> None:
         self.nodes: dict[tuple[int, int], Any] = {}

@@ -1,17 +1,18 @@
-"""LinUCB by batches on noisy sums (Algorithm 1 of Chowdhury and Zhou 2022), as pure functions of arrays with
-a replicate axis.
+"""LinUCB by batches on noisy sums (Algorithm 1 of Chowdhury and Zhou 2022), as pure functions of arrays.
+
+The arrays have a replicate axis:
 
     state = init(policy, replicates, dim)
     arms = choose(state, features)                 # between two updates the policy does not change
     state = step(policy, state, batch, rng)        # after each batch
 
-One policy covers all trust models: the noise says which (none, P_Amp, P_Vec, local, tree), ridge and radius
-may depend on time. B = 1 without noise is LinUCB.
+One policy covers all trust models: the noise selects the model (none, P_Amp, P_Vec, local, tree). Ridge and
+radius may depend on time. B = 1 without noise is LinUCB.
 
-V_m can fail to be positive definite, and the paper does not say what happens then: its analysis is about the
-event that it never does. Here the replicate goes on with the estimate of the indefinite matrix and counts
-(``indefinite_batches``): an arm whose squared norm in V_m^-1 is negative gets no bonus. A run that counts is
-outside every guarantee, and rows say how many there were.
+V_m can fail to be positive definite, and the paper does not define this case: its analysis is about the event
+that it never happens. Here the replicate goes on with the estimate of the indefinite matrix and counts the
+batch (``indefinite_batches``): an arm whose squared norm in V_m^-1 is negative gets no bonus. A run with such
+a batch is outside every guarantee, and rows state their number.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ Schedule = Callable[[int], float | Floats]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BatchedPolicy:
-    """Batches of ``batch_size`` users; ``ridge(t)`` and ``radius(t)`` at time t = end of the last batch, 0
-    before the first. Raises ``InvalidParameterError`` for a batch size that is no integer of 1 or more."""
+    """The policy with batches of ``batch_size`` users.
+
+    ``ridge(t)`` and ``radius(t)`` are taken at time t = end of the last batch, 0 before the first. Raises
+    ``InvalidParameterError`` for a batch size that is not an integer of 1 or more.
+    """
 
     batch_size: int
     ridge: Schedule
@@ -51,9 +55,10 @@ class BatchedPolicy:
 
 
 class PolicyState(NamedTuple):
-    """After ``time`` rounds: exact sums ``gram`` (R, d, d) and ``reward_vec`` (R, d) of all batches, the
-    noise, and what the users are sent: ``theta_hat`` (R, d), ``inverse`` of V_m (R, d, d), ``radius`` (R,).
+    """The state after ``time`` rounds.
 
+    It holds the exact sums ``gram`` (R, d, d) and ``reward_vec`` (R, d) of all batches, the noise, and what
+    the users are sent: ``theta_hat`` (R, d), ``inverse`` of V_m (R, d, d), ``radius`` (R,).
     ``indefinite_batches`` (R,) counts the batches whose V_m was not positive definite.
     """
 
@@ -68,14 +73,14 @@ class PolicyState(NamedTuple):
 
 
 def _at(schedule: Schedule, time: int, replicates: int, name: str) -> Floats:
-    """A schedule's value, (R,): a radius of 0 or more (0 explores nothing), a ridge greater than 0."""
+    """Return a schedule's value, (R,): a radius of 0 or more (0 explores nothing), a ridge greater than 0."""
     value = schedule(time)
     (checks.positive if name == "ridge" else partial(checks.at_least, least=0))(value, name=f"{name}({time})")
     return np.broadcast_to(np.asarray(value, dtype=float), (replicates,))
 
 
 def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
-    """Before the first round: theta_hat = 0 and V_0 = λI."""
+    """Return the state before the first round: theta_hat = 0 and V_0 = λI."""
     checks.whole(replicates, name="replicates")
     checks.whole(dim, name="dim")
     zeros = np.zeros((replicates, dim))
@@ -94,8 +99,8 @@ def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
 
 
 def scores(state: PolicyState, features: Floats) -> Floats:
-    """<x, theta_hat> + β ‖x‖ in V^-1 of each arm, (R, K), from features (R, K, d)."""
-    columns = features.transpose(0, 2, 1)  # contiguous for fixed arms, which are stored so
+    """Return <x, theta_hat> + β ‖x‖ in V^-1 of each arm, (R, K), from features (R, K, d)."""
+    columns = features.transpose(0, 2, 1)  # contiguous for fixed arms, whose features are stored this way
     mean = np.matmul(state.theta_hat[:, None, :], columns)[:, 0]
     products = np.matmul(state.inverse, columns)
     products *= columns
@@ -104,12 +109,12 @@ def scores(state: PolicyState, features: Floats) -> Floats:
 
 
 def choose(state: PolicyState, features: Floats) -> Ints:
-    """The arm of each replicate, the first one of equals."""
+    """Return the arm of each replicate, the first arm on ties."""
     return np.asarray(scores(state, features).argmax(axis=1))
 
 
 def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random.Generator) -> PolicyState:
-    """The state after one batch more; raises ``numpy.linalg.LinAlgError`` for a singular V_m."""
+    """Return the state after one more batch; raises ``numpy.linalg.LinAlgError`` for a singular V_m."""
     time = state.time + int(batch.users[0].sum())
     gram, reward_vec = state.gram + batch.gram(), state.reward_vec + batch.reward_vec()
     noise = policy.noise.step(state.noise, batch, rng)
@@ -130,8 +135,10 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
 
 
 def _indefinite(total: Floats, noise: AggregateNoise) -> Ints:
-    """1 where the smallest eigenvalue is not positive. Discs that stay above 0 (Gershgorin), or factors that
-    exist, spare the eigenvalues."""
+    """Return 1 if the smallest eigenvalue is not positive.
+
+    Gershgorin discs above 0, or a factorisation that exists, avoid the eigenvalues.
+    """
     found = np.zeros(len(total), dtype=np.int64)
     if isinstance(noise, NoNoise):
         return found

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 def symmetric_noise(
     rng: np.random.Generator, *, shape: tuple[int, ...], dim: int, std: float, factor: float = 0.5
 ) -> Floats:
-    """``factor`` (Z' + Z'^T), (*shape, d, d), the entries of Z' independent N(0, std^2).
+    """Draw ``factor`` (Z' + Z'^T), (*shape, d, d), the entries of Z' independent N(0, std^2).
 
     On the diagonal the deviation is 2 ``factor`` ``std``, elsewhere sqrt(2) ``factor`` ``std``.
     """
@@ -31,10 +31,12 @@ def symmetric_noise(
 def matrix_prefix_noise(
     rng: np.random.Generator, *, runs: int, horizon: int, dim: int, node_std: float, factor: float = 0.5
 ) -> Floats:
-    """The noise of the prefix of t leaves at index t = 0..horizon, (runs, horizon + 1, d, d); 0 at t = 0."""
+    """Draw the noise of the prefix of t leaves at index t = 0..horizon, (runs, horizon + 1, d, d); 0 at t
+    = 0.
+    """
     if horizon < 1 or node_std < 0:
         raise InvalidParameterError(
-            f"horizon must be 1 or more and node_std 0 or more, got {horizon} and {node_std}; correct them."
+            f"horizon must be 1 or more and node_std 0 or more, got {horizon} and {node_std}."
         )
     total = np.zeros((runs, horizon + 1, dim, dim))
     if node_std == 0:

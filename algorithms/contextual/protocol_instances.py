@@ -1,9 +1,10 @@
 """Small instances of linear bandit protocols for audits: users that change, and what they change.
 
-Two features, two actions. A user is a pair of rows, features and then the reward of an action; the others
-have contexts on the axes. ``turned_pairs`` moves the statistics furthest: contexts turn by 120 degrees, at
-the angle where no entry above the diagonal of the matrix moves, by 9/2 squared. ``grid_pairs`` stay on a
-grid, so that P_Vec draws no rounding: there statistics move by 4 squared at most.
+Two features, two actions. A user is a pair of rows, each the features and then the reward of an action. The
+other users have contexts on the axes. ``turned_pairs`` changes the statistics most: contexts turn by 120
+degrees, at the angle where no entry above the diagonal of the matrix changes, and the squared change is 9/2.
+``grid_pairs`` stay on a grid, so that P_Vec draws no rounding. The squared change of the statistics is then 4
+at most.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ DIM = 2
 USERS = Columns((Ball(1), DIM), (Interval(-1, 1), 1))
 #: The same with features in multiples of 1/2 and rewards -1, 0 or 1.
 GRID_USERS = Columns((Ball(1, step="1/2"), DIM), (Values(-1, 0, 1), 1))
-#: The squared change of (y x, x xᵀ on and above the diagonal) on the grid, at most: x turned around.
+#: The largest squared change of (y x, x xᵀ on and above the diagonal) on the grid, when x turns around.
 GRID_SQUARES = 4
-#: Lines that no history can enter, for they depend on public parameters, or on data out of the domain.
+#: Lines that no history can run, because they depend on public parameters, or on data out of the domain.
 REFUSALS = {
     "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "checked_users (branch)": "whether a number of users is asked for, a public parameter",
@@ -48,8 +49,9 @@ REFUSALS = {
 
 
 def turned_pairs(others: int) -> list[Neighbours]:
-    """The first of 1 + ``others`` users changes: her contexts turn by 120 degrees, or her actions change
-    places.
+    """Return pairs in which the first of 1 + ``others`` users changes.
+
+    Her contexts turn by 120 degrees, or her actions change places.
     """
     c, s = math.cos(math.pi / 12), math.sin(math.pi / 12)
     there, back = [[c, s, 1.0]] * 2, [[-s, -c, 1.0]] * 2
@@ -62,7 +64,9 @@ def turned_pairs(others: int) -> list[Neighbours]:
 
 
 def grid_pairs(others: int) -> list[Neighbours]:
-    """The first of 1 + ``others`` users turns around, or by a right angle, on the grid of halves."""
+    """Return pairs in which the first of 1 + ``others`` users turns around, or by a right angle, on the
+    grid of halves.
+    """
     right, left, up = ([[*x, 1.0]] * 2 for x in ([1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]))
     rest = [[[1.0, 0.0, 1.0], [0.5, 0.5, -1.0]]] * others
     return [
@@ -76,10 +80,10 @@ def _both(here: Any, there: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def grid_mechanism(sheet: VectorSheet, *, failure: float = 1e-12) -> Proof:
-    """The proof of one batch of P_Vec with ``sheet`` for data on the grid, d = 2; outcomes of probability
-    ``failure`` are left to delta.
+    """Return the proof of one batch of P_Vec with ``sheet`` for data on the grid, d = 2.
 
-    Raises ``InvalidParameterError`` for another dimension, or a precision that does not hold the grid.
+    Outcomes of probability ``failure`` are left to delta. Raises ``InvalidParameterError`` for another
+    dimension, or a precision that does not contain the grid.
     """
     if sheet.dim != DIM or sheet.scale % 4:
         raise InvalidParameterError(

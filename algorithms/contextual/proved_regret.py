@@ -5,11 +5,12 @@ probability 1 - α or more
 
     Reg(T) <= d B/(2 log 2) log(1 + T/(d λ_min)) + 4 β_M sqrt(2 d T log(1 + T/(d λ_min))),
 
-where the noise of every sum is symmetric with independent entries on and above the diagonal, sub-Gaussian
-with proxy σ² at every batch, λ = max(1, 2 Σ_N), Σ_n = Σ_N = c σ (sqrt(d) + sqrt(log(2M/α'))), and β_M is that
-of the proof of Lemma A.2. Half of α goes to the noise (α' = α/2), half to the self-normalised bound. Steps:
+if the noise of every sum is symmetric with independent entries on and above the diagonal, sub-Gaussian
+with proxy σ² at every batch, λ = max(1, 2 Σ_N), Σ_n = Σ_N = c σ (sqrt(d) + sqrt(log(2M/α'))), and β_M is the
+β_M of the proof of Lemma A.2. Half of α goes to the noise (α' = α/2), half to the self-normalised bound.
+Steps:
 
-* c = 6 will do for every such noise: a net of 9^d points (``norm_exceeded``); 2 for Gaussian entries and
+* c = 6 suffices for every such noise: a net of 9^d points (``norm_exceeded``); 2 for Gaussian entries and
   M >= 5.
 * on both events V_m - Σxxᵀ = H_m with λ_min <= H_m <= λ_max, and ‖theta - theta_hat_m‖ in V_m is at most β_m;
 * a round in which ‖φ‖ has not doubled since the last update costs at most 4 β_M ‖φ‖ in the norm of the round
@@ -34,18 +35,17 @@ NET_CONSTANT = 6
 def noise_norm(
     sigma: Any, *, dim: int, n_batches: int, failure_prob: Fraction, constant: Fraction | int = NET_CONSTANT
 ) -> arb:
-    """Σ_n = Σ_N of Lemma A.4: c σ (sqrt(d) + sqrt(log(2M/α)))."""
+    """Return Σ_n = Σ_N of Lemma A.4: c σ (sqrt(d) + sqrt(log(2M/α)))."""
     bound: arb = ball(constant) * sigma * (arb(dim).sqrt() + ln(2 * n_batches / failure_prob).sqrt())
     return bound
 
 
 def norm_exceeded(*, dim: int, n_batches: int, failure_prob: Fraction, constant: Fraction | int) -> arb:
-    """A bound on the probability that the norm of the accumulated noise matrix exceeds Σ_N at some of M
-    batches, for entries of proxy σ².
+    """Bound the probability that the norm of the accumulated noise matrix exceeds Σ_N at some of M batches.
 
-    On a quarter-net of the sphere, 9^d points x, the norm is at most twice the largest |xᵀNx| (Vershynin,
-    High-Dimensional Probability, Section 4.4), and xᵀNx has proxy Σ x_i⁴ σ² + 4 Σ_{i<j} x_i² x_j² σ² <= 2σ².
-    A union over net, signs and batches: M 9^d 2 exp(-(Σ_N/2)²/(4σ²)).
+    Entries have proxy σ². On a quarter-net of the sphere, 9^d points x, the norm is at most twice the largest
+    |xᵀNx| (Vershynin, High-Dimensional Probability, Section 4.4), and xᵀNx has proxy Σ x_i⁴ σ² + 4 Σ_{i<j}
+    x_i² x_j² σ² <= 2σ². A union over net, signs and batches gives M 9^d 2 exp(-(Σ_N/2)²/(4σ²)).
     """
     radius = noise_norm(arb(1), dim=dim, n_batches=n_batches, failure_prob=failure_prob, constant=constant)
     return 2 * n_batches * arb(9) ** dim * (-(radius**2) / 16).exp()
@@ -53,7 +53,7 @@ def norm_exceeded(*, dim: int, n_batches: int, failure_prob: Fraction, constant:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bound on the regret, and what it is made from."""
+    """The bound on the regret, and its parts."""
 
     regret: Any
     min_eig: Any
@@ -71,7 +71,7 @@ def worked_out(
     failure_prob: Fraction,
     constant: Fraction | int = NET_CONSTANT,
 ) -> Bounds:
-    """The bound above for total noise ``sigma`` (a ball, 0 or more); M is T/B rounded up."""
+    """Return the bound above for total noise ``sigma`` (a ball, 0 or more); M is T/B rounded up."""
     batches = -(-horizon // batch_size)
     norm = noise_norm(sigma, dim=dim, n_batches=batches, failure_prob=failure_prob / 2, constant=constant)
     ridge = larger(arb(1), 2 * norm)

@@ -1,7 +1,7 @@
 """Ridge and confidence radius: the formulas of Chowdhury and Zhou (2022) and of the baselines, by name.
 
-Radii of rewards in [0, 1] (noise 1-sub-Gaussian), ``‖theta‖ <= 1`` and features of norm at most 1 unless a
-formula says otherwise. Logarithms are natural.
+Rewards are in [0, 1] (noise 1-sub-Gaussian), ``‖theta‖ <= 1`` and features have norm at most 1 unless a
+formula states otherwise. Logarithms are natural.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ Times = float | NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Regularity:
-    """Assumption A.1: ``min_eig <= eigenvalues of H_m <= max_eig`` and ``‖h_m‖ in H_m^-1 <= vec_noise_bound``
-    for all batches. ``ridge`` is what makes it so."""
+    """Assumption A.1: ``min_eig <= eigenvalues of H_m <= max_eig`` and ``‖h_m‖ in H_m^-1 <=
+    vec_noise_bound``.
+
+    It holds for all batches. ``ridge`` is the ridge that achieves it.
+    """
 
     ridge: float
     min_eig: float
@@ -45,15 +48,15 @@ class Regularity:
 def noise_bound(
     *, total_std: float, dim: int, n_batches: int, failure_prob: float, concentration_const: float = 2.0
 ) -> float:
-    """Σ_n or Σ_N of Lemma A.4: c σ (sqrt(d) + sqrt(log(2M/α))), a bound on the norm of the accumulated noise
-    at all M batches, with probability 1 - α/2.
+    """Return Σ_n or Σ_N of Lemma A.4: c σ (sqrt(d) + sqrt(log(2M/α))).
 
-    ``total_std`` bounds the (sub-Gaussian) std of an entry at every batch. The paper names no constant c.
+    It bounds the norm of the accumulated noise at all M batches, with probability 1 - α/2. ``total_std``
+    bounds the (sub-Gaussian) std of an entry at every batch. The paper names no constant c.
     """
     if not (total_std >= 0 and 0 < failure_prob <= 1 and n_batches >= 1):
         raise InvalidParameterError(
             "total_std must be 0 or more, failure_prob in (0, 1] and n_batches 1 or more, got "
-            f"{total_std}, {failure_prob} and {n_batches}; correct them."
+            f"{total_std}, {failure_prob} and {n_batches}."
         )
     return (
         concentration_const * total_std * (math.sqrt(dim) + math.sqrt(math.log(2 * n_batches / failure_prob)))
@@ -61,7 +64,7 @@ def noise_bound(
 
 
 def _require(time: Times, *, dim: int, failure_prob: float, ridge: float = 1.0) -> None:
-    """Times of 0 or more, a dimension, a probability in (0, 1], and a ridge greater than 0."""
+    """Require times of 0 or more, a dimension, a probability in (0, 1], and a ridge greater than 0."""
     checks.at_least(time, 0, name="time")
     checks.whole(dim, name="dim")
     checks.in_unit(failure_prob, name="failure_prob")
@@ -69,8 +72,10 @@ def _require(time: Times, *, dim: int, failure_prob: float, ridge: float = 1.0) 
 
 
 def regularity(*, vec_bound: float, mat_bound: float, least: float = 1.0) -> Regularity:
-    """λ = 2 Σ_N as in the proof of Lemma A.4, at least ``least`` (the lemma's max{1, .}): with it
-    λ - Σ_N <= H_m <= λ + Σ_N."""
+    """Return λ = 2 Σ_N as in the proof of Lemma A.4, at least ``least`` (the lemma's max{1, .}).
+
+    With it λ - Σ_N <= H_m <= λ + Σ_N.
+    """
     checks.at_least(vec_bound, 0, name="vec_bound")
     checks.at_least(mat_bound, 0, name="mat_bound")
     checks.positive(least, name="least")
@@ -85,10 +90,10 @@ def regularity(*, vec_bound: float, mat_bound: float, least: float = 1.0) -> Reg
 
 
 def printed_radius(time: Times, *, dim: int, ridge: float, failure_prob: float) -> Times:
-    """β_m of Section 3.1: sqrt(2 log(2/α) + d log(1 + t/(dλ))) + sqrt(λ).
+    """Return β_m of Section 3.1: sqrt(2 log(2/α) + d log(1 + t/(dλ))) + sqrt(λ).
 
     ``time`` is t_m (Section 3.1) or T (Lemma A.4). The 2 under the first logarithm and dλ under the second
-    are a reading: that passage is lost in the text at hand.
+    are a reading: that passage is damaged in the text at hand.
     """
     return self_normalised_radius(time, dim=dim, ridge=ridge, failure_prob=failure_prob / 2) + math.sqrt(
         ridge
@@ -96,7 +101,7 @@ def printed_radius(time: Times, *, dim: int, ridge: float, failure_prob: float) 
 
 
 def exact_radius(time: Times, *, dim: int, regular: Regularity, failure_prob: float) -> Times:
-    """β_m of the proof of Lemma A.2: sqrt(2 log(1/α) + d log(1 + t/(d λ_min))) + sqrt(λ_max) + ν."""
+    """Return β_m of the proof of Lemma A.2: sqrt(2 log(1/α) + d log(1 + t/(d λ_min))) + sqrt(λ_max) + ν."""
     width = self_normalised_radius(time, dim=dim, ridge=regular.min_eig, failure_prob=failure_prob)
     return width + math.sqrt(regular.max_eig) + regular.vec_noise_bound
 
@@ -104,8 +109,10 @@ def exact_radius(time: Times, *, dim: int, regular: Regularity, failure_prob: fl
 def self_normalised_radius(
     time: Times, *, dim: int, ridge: float, failure_prob: float, feature_norm: float = 1.0
 ) -> Times:
-    """sqrt(2 log(1/α) + d log(1 + t L²/(dλ))): Abbasi-Yadkori et al. (2011), Theorem 1 with the determinant
-    bounded, for 1-sub-Gaussian reward noise."""
+    """Return sqrt(2 log(1/α) + d log(1 + t L²/(dλ))).
+
+    Abbasi-Yadkori et al. (2011), Theorem 1 with the determinant bounded, for 1-sub-Gaussian reward noise.
+    """
     _require(time, dim=dim, failure_prob=failure_prob, ridge=ridge)
     checks.positive(feature_norm, name="feature_norm")
     growth = np.log1p(np.asarray(time, dtype=float) * feature_norm**2 / (dim * ridge))
@@ -113,7 +120,9 @@ def self_normalised_radius(
 
 
 def coded_radius(*, horizon: int, dim: int, gamma: float, feature_norm: float) -> float:
-    """The constant radius of the authors' public code: sqrt(Γ) sqrt(d) + sqrt(d log((1 + T L²/Γ) T))/2."""
+    """Return the constant radius of the authors' public code: sqrt(Γ) sqrt(d) + sqrt(d log((1 + T L²/Γ)
+    T))/2.
+    """
     _require(horizon, dim=dim, failure_prob=1.0, ridge=gamma)
     checks.positive(feature_norm, name="feature_norm")
     inside = (1 + horizon * feature_norm**2 / gamma) * horizon
@@ -123,10 +132,11 @@ def coded_radius(*, horizon: int, dim: int, gamma: float, feature_norm: float) -
 def private_tree_regularity(
     *, epsilon: float, delta: float, horizon: int, dim: int, failure_prob: float
 ) -> tuple[float, Regularity]:
-    """Shariff and Sheffet (2018), Gaussian variant, features and rewards of norm at most 1: the std of a
-    node's entry, and the regularity that the shift 2Υ gives.
+    """Return the std of a node's entry and the regularity that the shift 2Υ gives, by Shariff and Sheffet
+    (2018).
 
-    σ² = 16 m L⁴ log(4/δ)²/ε² with m = 1 + ceil(log2 n) and L² = 2; Υ = sqrt(2m) σ (4 sqrt(d) + 2 log(2n/α)).
+    Gaussian variant, features and rewards of norm at most 1. σ² = 16 m L⁴ log(4/δ)²/ε² with m = 1 + ceil(log2
+    n) and L² = 2; Υ = sqrt(2m) σ (4 sqrt(d) + 2 log(2n/α)).
     """
     _require(horizon, dim=dim, failure_prob=failure_prob)
     checks.positive(epsilon, name="epsilon")
@@ -143,8 +153,11 @@ def private_tree_regularity(
 def sequential_local_radius(
     time: Times, *, std: float, dim: int, horizon: int, failure_prob: float
 ) -> tuple[Times, Times]:
-    """Zheng et al. (2020), as in their public code: ridge c_t = 2Γ_t with Γ_t = σ sqrt(t) (4 sqrt(d) +
-    2 log(2T/α)), and β_t = 2σ sqrt(d log T) + (sqrt(3Γ_t) + σ sqrt(d t/Γ_t)) d log T."""
+    """Return ridge and radius of Zheng et al. (2020), as in their public code.
+
+    The ridge is c_t = 2Γ_t with Γ_t = σ sqrt(t) (4 sqrt(d) + 2 log(2T/α)), and β_t = 2σ sqrt(d log T) +
+    (sqrt(3Γ_t) + σ sqrt(d t/Γ_t)) d log T.
+    """
     _require(time, dim=dim, failure_prob=failure_prob)
     checks.positive(std, name="std")
     checks.whole(horizon, name="horizon")

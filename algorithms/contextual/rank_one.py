@@ -1,6 +1,6 @@
-"""LinUCB on fixed arms, round by round, in O(K d) a round: scores are updated, never computed anew.
+"""LinUCB on fixed arms, round by round, in O(K d) per round: scores are updated, never recomputed.
 
-Between two rounds V grows by x xᵀ. With p = V^-1 x, q = xᵀ p and g = A p, of all arms A at once, every arm's
+Between two rounds V grows by x xᵀ. With p = V^-1 x, q = xᵀ p and g = A p, for all arms A at once, every arm's
 squared norm falls by g²/(1 + q), and its mean rises by g (y - <x, theta_hat>)/(1 + q) (Sherman and Morrison).
 No matrix is inverted, and rounding errors add up slowly: after 20000 rounds they are near 1e-12.
 
@@ -23,8 +23,11 @@ Ints = NDArray[np.int64]
 
 
 class ScoreState(NamedTuple):
-    """Features by coordinate (R, d, K) and by arm (R * K, d), each arm's estimated mean and squared norm in
-    V^-1 (R, K), V^-1 (R, d, d)."""
+    """The state of all replicates.
+
+    It holds features by coordinate (R, d, K) and by arm (R * K, d), each arm's estimated mean and squared
+    norm in V^-1 (R, K), and V^-1 (R, d, d).
+    """
 
     columns: Floats
     arms: Floats
@@ -34,7 +37,7 @@ class ScoreState(NamedTuple):
 
 
 def init_scores(features: Floats, *, ridge: float) -> ScoreState:
-    """No round played, features (R, K, d): V = ridge I."""
+    """Return the state before the first round, for features (R, K, d): V = ridge I."""
     if not ridge > 0:
         raise InvalidParameterError(f"ridge must be positive, got {ridge}; V must have an inverse.")
     replicates, n_arms, dim = features.shape
@@ -46,7 +49,7 @@ def init_scores(features: Floats, *, ridge: float) -> ScoreState:
 
 
 def best_arms(state: ScoreState, radius: float) -> Ints:
-    """The arm with the highest index in each replicate, (R,)."""
+    """Return the arm with the highest index in each replicate, (R,)."""
     index = np.sqrt(state.squares)
     index *= radius
     index += state.means
@@ -54,7 +57,7 @@ def best_arms(state: ScoreState, radius: float) -> Ints:
 
 
 def step_scores(state: ScoreState, cells: Ints, rewards: Floats) -> ScoreState:
-    """After one round more: ``cells`` are flat positions, replicate * K + arm."""
+    """Return the state after one more round; ``cells`` are flat positions, replicate * K + arm."""
     columns, arms, means, squares, inverse = state
     p = np.matmul(inverse, arms[cells][:, :, None])
     shrink = 1 / (1 + squares.ravel()[cells])
@@ -64,7 +67,7 @@ def step_scores(state: ScoreState, cells: Ints, rewards: Floats) -> ScoreState:
     both = np.concatenate([root, p * surprise[:, None, None]], axis=2).transpose(0, 2, 1)
     moved = np.matmul(both, columns)
     fall = moved[:, 0] * moved[:, 0]
-    # Rounding may take a norm that is nearly 0 below it.
+    # Rounding may make a norm that is nearly 0 negative.
     squares = np.maximum(squares - fall, 0.0)
     return ScoreState(
         columns, arms, means + moved[:, 1], squares, inverse - np.matmul(root, root.transpose(0, 2, 1))

@@ -1,11 +1,11 @@
 """The batched algorithm under shuffle privacy (Algorithm 1 of Sarmasarkar 2026), one run.
 
-Batch 1 plays G-optimal designs; every later batch eliminates by the bounds of all batches before it, scales
-the arms that are left, and plays a G-optimal design on them. At its end a batch releases one noisy matrix and
-one estimate. Design, optimiser and matrix noise are arguments, so that each can be exact, printed, or broken.
+Batch 1 plays G-optimal designs. Every later batch eliminates by the bounds of all batches before it, scales
+the remaining arms, and plays a G-optimal design on them. At its end a batch releases one noisy matrix and one
+estimate. Design, optimiser and matrix noise are arguments, so each can be exact, printed, or broken.
 
 The printed batch lengths can be longer than the horizon: the last batch that begins is cut at the horizon,
-and ``ShuffleRun.lengths`` says what was played. A batch that is cut releases nothing.
+and ``ShuffleRun.lengths`` holds the lengths played. A batch that is cut releases nothing.
 
 A released matrix need not be positive definite: the noise can be larger than the ridge. The paper's widths
 have no meaning for such a matrix, and it prints nothing for this case. ``psd_mode`` "error" raises; "clip" is
@@ -48,8 +48,11 @@ MatrixNoise = Callable[[int, float, np.random.Generator], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleConstants:
-    """What Algorithm 1 is told. ``late_scale`` stands before ‖x‖ in the bounds of batches k >= 2: sqrt(kappa)
-    in (13) and (14), 1 in the algorithm that it builds on."""
+    """The constants of Algorithm 1.
+
+    ``late_scale`` is the factor of ‖x‖ in the bounds of batches k >= 2: sqrt(kappa) in (13) and (14), 1 in
+    the algorithm that it builds on.
+    """
 
     lengths: tuple[int, ...]
     ridge: float
@@ -60,14 +63,17 @@ class ShuffleConstants:
 
     @property
     def call(self) -> tuple[float, float]:
-        """(epsilon/2, delta/2), for the matrix and for the estimate."""
+        """Return (epsilon/2, delta/2), for the matrix and for the estimate."""
         return self.budget.epsilon / 2, self.budget.delta / 2
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffleRun:
-    """``regret`` (T,) cumulated; ``lengths`` of the batches as played; ``thetas`` and ``designs`` released;
-    ``survivors`` the mean number of arms left in each batch from the second on; ``counts`` of branches."""
+    """The result of a run.
+
+    ``regret`` (T,) cumulated; ``lengths`` of the batches as played; ``thetas`` and ``designs`` released;
+    ``survivors`` the mean number of arms left in each batch from the second on; ``counts`` of branches.
+    """
 
     regret: Floats
     lengths: tuple[int, ...]
@@ -78,7 +84,9 @@ class ShuffleRun:
 
 
 def batch_lengths(first: float, growth: float, n_batches: int) -> tuple[int, ...]:
-    """(6), (7): ``first``, ``growth``, then ``growth`` times the root of the length before, rounded up."""
+    """Return the lengths of (6), (7): ``first``, ``growth``, then ``growth`` times the root of the
+    previous length, rounded up.
+    """
     lengths = [first, growth]
     while len(lengths) < n_batches:
         lengths.append(growth * math.sqrt(lengths[-1]))
@@ -93,8 +101,11 @@ def printed_shuffle_constants(
     nu_constant: float = 1.0,
     shift: int = 1,
 ) -> ShuffleConstants:
-    """(6) to (10) and (15), natural logarithms. alpha = T^(1/(2(1 - 2^(-M + shift)))), ``shift`` 1 in section
-    5 and 0 in appendix F; ``n_batches`` M is 2 or more."""
+    """Return (6) to (10) and (15), natural logarithms.
+
+    alpha = T^(1/(2(1 - 2^(-M + shift)))), ``shift`` 1 in section 5 and 0 in appendix F; ``n_batches`` M is 2
+    or more.
+    """
     b, d = budget, budget.dim
     r, s = b.reward_bound, b.param_norm
     growth = b.horizon ** (1 / (2 * (1 - 2.0 ** (-n_batches + shift))))
@@ -118,8 +129,10 @@ def printed_shuffle_constants(
 
 
 def shuffled_matrix_noise(epsilon: float, delta: float, *, dim: int) -> MatrixNoise:
-    """The noise of one shuffled matrix sum by (127): independent upper-triangular entries, mirrored; rounding
-    at its worst."""
+    """Draw the noise of one shuffled matrix sum by (127).
+
+    Upper-triangular entries are independent and mirrored, with rounding at its worst.
+    """
 
     def noise(users: int, sensitivity: float, rng: np.random.Generator) -> Floats:
         entry = VectorEntryNoise.printed(users, Fraction(epsilon), Fraction(delta), dim=dim)
@@ -207,7 +220,7 @@ class _Batches:
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def survivors(self, arms: Floats) -> Bools:
-        """Which arms no earlier batch eliminates, one batch after the other."""
+        """Return the arms that no earlier batch eliminates, batch by batch."""
         c, left = self.constants, np.ones(len(arms), dtype=bool)
         for k, theta in enumerate(self.thetas):
             scale = math.sqrt(c.budget.kappa) if k == 0 else c.late_scale
@@ -216,7 +229,7 @@ class _Batches:
         return left
 
     def arm_weights(self, arms: Floats) -> Floats:
-        """mu'(<x, theta_1>) / beta(x) of (11), (12); 1 in the first batch."""
+        """Return mu'(<x, theta_1>) / beta(x) of (11), (12); 1 in the first batch."""
         if not self.thetas:
             return np.ones(len(arms))
         b = self.constants.budget
@@ -225,7 +238,7 @@ class _Batches:
         return np.asarray(self.environment.link.slope(arms @ self.thetas[0]) / scales)
 
     def play(self, t: int, design: Design) -> tuple[int, int]:
-        """The arm of round ``t``, and how many arms were left."""
+        """Return the arm of round ``t``, and the number of arms left."""
         arms = self.environment.arms[t]
         left = np.flatnonzero(self.survivors(arms))
         weights = self.arm_weights(arms[left])
@@ -251,7 +264,7 @@ class _Batches:
     def _definite(self, released: Floats) -> Floats:
         """Return ``released`` if it is positive definite; otherwise raise, or return its repair."""
         values, vectors = np.linalg.eigh(released)
-        # Eigenvalues within rounding of 0 have no meaning either: an inverse would have negative squares.
+        # Eigenvalues within rounding of 0 are not usable either: an inverse would have negative squares.
         if values[0] > np.finfo(float).eps * len(values) * abs(values[-1]):
             return released
         self.not_definite += 1

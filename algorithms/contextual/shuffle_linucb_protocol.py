@@ -1,15 +1,17 @@
-"""Private linear UCB by batches as a program under audit: Chowdhury and Zhou (ICML 2022), Algorithm 1, and
-its variants for other trust models, which differ in how the statistics of a batch are summed.
+"""Private linear UCB by batches as a program under audit.
+
+Chowdhury and Zhou (ICML 2022), Algorithm 1, and its variants for other trust models, which differ in how the
+statistics of a batch are summed.
 
 A user is a row of K actions, each a feature vector of length at most 1 with the reward that it would get in
 [-1, 1]: ``users`` has shape (U, K, d + 1), rewards last. Every round plays the optimistic action of one user,
-shows it to that user alone, and sends the ``statistics`` of the played action to the batch. What comes back
-after a batch is a noisy sum of all statistics so far, from a ``Counter``: everything that users learn of each
-other goes through it.
+shows it to that user alone, and sends the ``statistics`` of the played action to the batch. After a batch, a
+``Counter`` returns a noisy sum of all statistics so far: all information that users get about each other goes
+through it.
 
 The paper leaves a noisy design matrix that is not positive definite undefined. Here the length of a feature
-vector is the root of the absolute value then, and the returned count says in how many batches that was so.
-Privacy does not depend on it: actions read noisy sums and the user's own row only.
+vector is then the root of the absolute value, and the returned count is the number of such batches. Privacy
+does not depend on it: actions depend on noisy sums and the user's own row only.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ Floats = NDArray[np.float64]
 #: Takes the statistics of one batch, shape (B, D), and returns the noisy sum of all batches so far, (D,).
 Opened = Callable[[Floats], Floats]
 
-#: Opened once at the start of a run: how the statistics of batches are summed, and who sees what of it.
+#: Opened once at the start of a run: determines how the statistics of batches are summed, and who sees which
+#: part.
 Counter = Callable[[Coins], Opened]
 
 #: Lengths and rewards may exceed 1 by this much: floats on the unit sphere do.
@@ -51,13 +54,16 @@ SLACK = 1e-9
 
 
 def statistics_size(dim: int) -> int:
-    """How many numbers a user's statistics are: d of the vector, d (d + 1) / 2 of the symmetric matrix."""
+    """Return how many numbers a user's statistics are: d of the vector, d (d + 1) / 2 of the symmetric
+    matrix.
+    """
     return dim + dim * (dim + 1) // 2
 
 
 def statistics(features: Any, rewards: Any) -> Floats:
-    """What users send of played actions x (..., d) with rewards y (...): the vector y x, then x xᵀ on and
-    above its diagonal, row by row, along the last axis.
+    """Return what users send of played actions x (..., d) with rewards y (...).
+
+    It is the vector y x, then x xᵀ on and above its diagonal, row by row, along the last axis.
     """
     x, y = np.asarray(features, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
     first, second = np.triu_indices(x.shape[-1])
@@ -65,25 +71,26 @@ def statistics(features: Any, rewards: Any) -> Floats:
 
 
 def design_matrix(entries: Any, dim: int) -> Floats:
-    """The symmetric (d, d) matrix with these entries on and above its diagonal, row by row."""
+    """Return the symmetric (d, d) matrix with these entries on and above its diagonal, row by row."""
     return np.asarray(entries, dtype=np.float64)[_places(dim)]
 
 
 @cache
 def _places(dim: int) -> NDArray[np.intp]:
-    """Where each entry of a symmetric matrix stands among those on and above its diagonal."""
+    """Return where each entry of a symmetric matrix is among the entries on and above its diagonal."""
     places = np.zeros((dim, dim), dtype=np.intp)
     places[np.triu_indices(dim)] = np.arange(dim * (dim + 1) // 2)
     return np.maximum(places, places.T)
 
 
 def noisy_design(known: Floats, dim: int, *, ridge: float) -> Floats:
-    """V = λ I plus the matrix in the summed statistics ``known``."""
+    """Return V = λ I plus the matrix in the summed statistics ``known``."""
     return design_matrix(known[dim:], dim) + ridge * np.eye(dim)
 
 
 def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius: float) -> NDArray[np.intp]:
-    """For each of B users the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first of several.
+    """Return for each of B users the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first on
+    ties.
 
     ``features`` have shape (B, K, d), ``known`` are summed statistics: u, then V - λ I. ``radius`` is β.
     """
@@ -94,8 +101,10 @@ def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius:
 
 
 def checked_users(users: NDArray[Any], *, dim: int, number: int | None = None) -> None:
-    """Assumption 3.1 on users' rows: raises ``InvalidParameterError`` for another shape (or ``number`` of
-    users), for features longer than 1 and rewards outside [-1, 1].
+    """Check Assumption 3.1 on users' rows.
+
+    Raises ``InvalidParameterError`` for another shape (or ``number`` of users), for features longer than 1
+    and rewards outside [-1, 1].
     """
     if users.ndim != 3 or users.shape[2] != dim + 1 or len(users) != (number or len(users)):
         raise InvalidParameterError(
@@ -105,7 +114,7 @@ def checked_users(users: NDArray[Any], *, dim: int, number: int | None = None) -
     if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
         raise InvalidParameterError(
             f"features must have length at most 1 and rewards be in [-1, 1], got lengths up to "
-            f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}; scale them."
+            f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}."
         )
 
 
@@ -114,9 +123,9 @@ class BatchedLinUCB:
     """Algorithm 1 with the ``counter`` that sums batches of ``batch_size`` users of ``dim`` features.
 
     ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. ``schedule(U)`` names the user
-    of each round: each of U users once, unless given; one who returns may come once in a batch. A last batch
-    that is not full is played and not sent. Called with coins and users it returns the number of batches
-    after which the design matrix was not positive definite.
+    of each round: each of U users once, unless given. A user who returns may come once in a batch. A last
+    batch that is not full is played and not sent. Called with coins and users it returns the number of
+    batches after which the design matrix was not positive definite.
 
     Raises ``InvalidParameterError`` for a batch size or dimension below 1, or a ridge that is not positive;
     when called, for users of another shape or out of bounds.
@@ -133,7 +142,7 @@ class BatchedLinUCB:
         if min(self.batch_size, self.dim) < 1 or not self.ridge > 0:
             raise InvalidParameterError(
                 "batch_size and dim must be 1 or more and ridge greater than 0, got "
-                f"{self.batch_size}, {self.dim} and {self.ridge}; raise them."
+                f"{self.batch_size}, {self.dim} and {self.ridge}."
             )
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> int:

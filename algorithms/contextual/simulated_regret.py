@@ -1,7 +1,8 @@
 """Simulated regret of linear bandit policies: many replicates at once, at a grid of rounds.
 
-``simulate_batched`` plays a ``BatchedPolicy`` on any environment, a step a batch; ``simulate_linucb`` plays
-LinUCB with fixed arms, a step a round. Rewards and noise have generators of their own, spawned from the seed.
+``simulate_batched`` plays a ``BatchedPolicy`` on any environment, one step per batch. ``simulate_linucb``
+plays LinUCB with fixed arms, one step per round. Rewards and noise have separate generators, spawned from the
+seed.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ _CHUNK = 512
 
 @dataclass(frozen=True, eq=False)
 class LinearRuns:
-    """Pseudo-regret and the regret that is seen (the best arm's rewards minus the played ones'), per run and
-    checkpoint; ``indefinite_batches`` per run; the last ``state`` of a batched policy."""
+    """The regret per run and checkpoint.
+
+    It holds the pseudo-regret and the realised regret (the best arm's rewards minus the played arms'
+    rewards); ``indefinite_batches`` per run; and the last ``state`` of a batched policy.
+    """
 
     pseudo: RegretRuns
     realised: RegretRuns
@@ -37,7 +41,7 @@ class LinearRuns:
     state: PolicyState | None = None
 
     def part(self, index: int, size: int) -> LinearRuns:
-        """The runs ``index * size`` to ``(index + 1) * size``, where cells were simulated as one array."""
+        """Return the runs of cell ``index``, if cells of ``size`` runs were simulated as one array."""
         own = slice(index * size, (index + 1) * size)
         cut = [
             RegretRuns(runs.algorithm, runs.checkpoints, runs.curves[own])
@@ -56,7 +60,7 @@ def simulate_batched(
     checkpoints: Sequence[int] | None = None,
     watch: Callable[[PolicyState], None] | None = None,
 ) -> LinearRuns:
-    """Play ``horizon`` rounds, a multiple of the batch size; ``watch`` sees the state after every batch.
+    """Play ``horizon`` rounds, a multiple of the batch size; ``watch`` receives the state after every batch.
 
     Within a batch regret is interpolated, which is exact for fixed arms.
     """
@@ -82,7 +86,9 @@ def simulate_batched(
 
 
 def _interpolated(curve: Floats, grid: NDArray[np.int64], size: int) -> Floats:
-    """Regret by the rounds of ``grid`` from that by the ends of batches (M + 1, R); shape (R, grid)."""
+    """Return regret by the rounds of ``grid`` from regret by the ends of batches (M + 1, R); shape (R,
+    grid).
+    """
     before = np.minimum(grid // size, len(curve) - 2)
     share = (grid - before * size) / size
     return np.asarray((curve[before] + share[:, None] * (curve[before + 1] - curve[before])).T)
@@ -98,7 +104,7 @@ def simulate_linucb(
     name: str = "LinUCB",
     checkpoints: Sequence[int] | None = None,
 ) -> LinearRuns:
-    """LinUCB without privacy; ``radius(t)`` after t rounds. A round costs O(R K d)."""
+    """Play LinUCB without privacy; ``radius(t)`` after t rounds. A round costs O(R K d)."""
     grid = checked_grid(horizon, checkpoints)
     rng = np.random.default_rng(root_of(seed).spawn(2)[0])
     means = arms.means
@@ -114,9 +120,9 @@ def simulate_linucb(
             uniforms = list(rng.random((_CHUNK, 2, replicates)))
         own, other = uniforms.pop()
         cells = rank_one.best_arms(state, radius(t)) + rows
-        paid = flat[cells]
-        ones = (own < paid).astype(np.float64)
-        totals[0] += best - paid
+        played = flat[cells]
+        ones = (own < played).astype(np.float64)
+        totals[0] += best - played
         totals[1] += np.where(cells == best_cells, ones, other < best) - ones
         state = rank_one.step_scores(state, cells, ones)
         if t + 1 == grid[position]:

@@ -1,15 +1,16 @@
 """Private batched successive elimination: the one loop behind every distributed variant.
 
 Chowdhury and Zhou (ICLR 2023), Algorithm 1. Batch b pulls every active arm l(b) times, each pull by a new
-user. One protocol run per arm turns these rewards into a noisy sum; arms whose upper confidence bound falls
-below the best lower one go out. Only the last batch is looked at ("forgetting").
+user. One protocol run per arm turns these rewards into a noisy sum. Arms whose upper confidence bound falls
+below the best lower bound are eliminated. Decisions use the last batch only ("forgetting").
 
 ``Elimination`` is the decision part, a state machine on arrays (..., K) without randomness. It is driven by
 ``strategy`` (one run, through the coins) and by the simulator of ``distributed_regret`` (many runs at once).
 
-Not printed in the paper, chosen here: a batch of an arm that the horizon cuts is never aggregated; the last
-arm left is played to the end; l(b) = ceil(η^b) for a growth η that is no integer; where users drop out the
-sum is divided by the number of those present, and an arm with nobody present is neither judged nor judges.
+Not printed in the paper, chosen here: a batch of an arm that the horizon cuts is never aggregated. The last
+arm left is played to the end. l(b) = ceil(η^b) for a growth η that is not an integer. If users drop out, the
+sum is divided by the number of users present, and an arm without users present neither can be eliminated nor
+eliminates others.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ class NoiseTail(NamedTuple):
 
 
 def batch_length(batch: int, *, growth: ExactLike = 2) -> int:
-    """l(b) = ceil(η^b) users of each active arm in batch ``batch`` = 1, 2, ...; ``growth`` = η > 1."""
+    """Return l(b) = ceil(η^b) users of each active arm in batch ``batch`` = 1, 2, ...; ``growth`` = η > 1."""
     return math.ceil(_growth(growth) ** batch)
 
 
 def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
-    """The batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
+    """Return the batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
     found: list[int] = []
     while (length := batch_length(len(found) + 1, growth=growth)) < horizon:
         found.append(length)
@@ -70,8 +71,10 @@ def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
 def confidence_radius(
     batch: int, n_active: Any, length: int, *, failure_prob: float, tail: NoiseTail
 ) -> Floats:
-    """β(b) of eq. (2): sampling error and noise of a mean over ``length`` rewards. ``n_active`` is |Φ(b)|, a
-    number or an array."""
+    """Return β(b) of eq. (2): sampling error and noise of a mean over ``length`` rewards.
+
+    ``n_active`` is |Φ(b)|, a number or an array.
+    """
     squares = np.asarray(n_active) * float(batch) ** 2 / failure_prob
     sampling = np.sqrt(np.log(4 * squares) / (2 * length))
     noise = np.log(2 * squares)
@@ -79,7 +82,7 @@ def confidence_radius(
 
 
 class Elimination:
-    """Which arms are active, batch by batch.
+    """The set of active arms, batch by batch.
 
     ``active`` has shape (K,), or (R, K) for R runs in step. ``tail(length)`` gives the noise constants.
     """
@@ -103,7 +106,7 @@ class Elimination:
 
     @property
     def length(self) -> int:
-        """l(b) of the current batch."""
+        """Return l(b) of the current batch."""
         return batch_length(self.batch, growth=self._growth)
 
     @property
@@ -111,7 +114,7 @@ class Elimination:
         return np.asarray(self.active.sum(axis=-1))
 
     def update(self, means: Any) -> None:
-        """Close the batch: ``means`` holds the active arms' noisy means, NaN for an arm without one."""
+        """Close the batch: ``means`` holds the active arms' noisy means, NaN for an arm without a mean."""
         radius = confidence_radius(
             self.batch,
             self.n_active[..., None],
@@ -133,9 +136,9 @@ def strategy(
     growth: ExactLike = 2,
     participation: Sequence[bool] | None = None,
 ) -> Strategy:
-    """Algorithm 1 with the protocols given, one for each batch size.
+    """Return Algorithm 1 with the protocols given, one for each batch size.
 
-    ``participation[t]`` says whether the user of round t sends a message (default: all do); it is public.
+    ``participation[t]`` states whether the user of round t sends a message (default: all do); it is public.
     """
 
     def run(coins: Coins, n_arms: int) -> Pulls:
@@ -155,7 +158,7 @@ def strategy(
 
 
 def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
-    """The rewards of the users who send a message."""
+    """Return the rewards of the users who send a message."""
     sends = repeat(True) if participation is None else map(participation.__getitem__, batch.rounds)
     return [*compress(batch.values().tolist(), sends)]
 
@@ -163,5 +166,5 @@ def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
 def _growth(value: ExactLike) -> Fraction:
     growth = exact(value, name="growth")
     if growth <= 1:
-        raise InvalidParameterError(f"growth must be greater than 1, got {growth}; batches have to grow.")
+        raise InvalidParameterError(f"growth must be greater than 1, got {growth}.")
     return growth

@@ -1,7 +1,7 @@
 """Certificates of batched elimination: the noise on each batch's sum of encodings, the batches in parallel.
 
-What changes on a neighbour is the one aggregate that the changed user enters: mechanisms on disjoint users,
-which the outcomes shown before tell apart.
+On a neighbour only the aggregate of the changed user changes. The mechanisms act on disjoint users, which the
+earlier outputs determine.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ __all__ = [
 ]
 
 
-#: Why batches compose in parallel: the declaration that the certificates carry.
+#: Why batches compose in parallel: the declaration in the certificates.
 PARTITION = (
-    "a user takes part in one batch of one arm, which the public rule reads off the outcomes shown before; a "
+    "a user takes part in one batch of one arm, which the public rule determines from the earlier outputs; a "
     "batch that the horizon cuts is not aggregated"
 )
 
 
 def in_parallel(parts: Sequence[Proof]) -> Proof:
-    """The batches' mechanisms, each on users of its own; which batch a user is in follows from what was
-    shown."""
+    """Return the batches' mechanisms on disjoint users; the outputs so far determine the batch of a user."""
     return compose_parallel(parts, by="shown outcomes", partition=PARTITION)
 
 
 def laplace_batches(chosen: Variant, lengths: Sequence[int], *, epsilon: Fraction) -> list[Proof]:
-    """Lap_Z(g/ε) on sums of encodings, of sensitivity g, for each batch size with its own g."""
+    """Return Lap_Z(g/ε) on sums of encodings, of sensitivity g, for each batch size with its g."""
     precisions = [chosen.sheet(users).precision for users in lengths]
     return [discrete_laplace_mechanism(sensitivity=g, scale=g / epsilon) for g in precisions]
 
 
 def skellam_batches(chosen: Variant, lengths: Sequence[int]) -> list[Proof]:
-    """Skellam noise on sums of sensitivity g, for each batch size."""
+    """Return Skellam noise on sums of sensitivity g, for each batch size."""
     sheets = [chosen.sheet(users) for users in lengths]
     return [
         integer_noise("skellam", sensitivity=sheet.precision, variance=sheet.users * share_variance(sheet))
@@ -58,7 +57,7 @@ def skellam_batches(chosen: Variant, lengths: Sequence[int]) -> list[Proof]:
 
 
 def gaussian_batches(chosen: Variant, lengths: Sequence[int]) -> list[Proof]:
-    """Sums of discrete Gaussians on sums of sensitivity g, for each batch size."""
+    """Return sums of discrete Gaussians on sums of sensitivity g, for each batch size."""
     sheets = [chosen.sheet(users) for users in lengths]
     return [
         discrete_gaussian_sum(sensitivity=sheet.precision, variance=share_variance(sheet), count=sheet.users)
@@ -67,6 +66,6 @@ def gaussian_batches(chosen: Variant, lengths: Sequence[int]) -> list[Proof]:
 
 
 def share_variance(sheet: Sheet) -> Fraction:
-    """The parameter of one user's share, read off the sheet that the program runs with."""
+    """Return the parameter of one user's share, from the sheet that the program runs with."""
     (value,) = sheet.share.parameters().values()
     return Fraction(value)

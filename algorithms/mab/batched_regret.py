@@ -1,18 +1,19 @@
 """Rigorous upper bounds on the regret of Algorithm 1, for all instances, evaluated at finite parameters.
 
-The argument is the one of Lemma 2, with every constant worked out. In batch b let t_b bound the probability
-that one arm's decoded mean is above its mean by more than β(b); by symmetry it also bounds the probability
-below. Outside an event of probability Σ_b |Φ(b)| t_b some best arm survives every batch (the deviations of
-one best arm downward and of the suboptimal arms upward are all that matters), and an arm of gap Δ goes at the
-end of the first batch with 4β(b) < Δ. Inside the event the regret is at most T Δ_max.
+The argument is the argument of Lemma 2 with every constant worked out. In batch b let t_b bound the
+probability that one arm's decoded mean is above its mean by more than β(b). By symmetry it also bounds the
+probability below. Outside an event of probability Σ_b |Φ(b)| t_b some best arm survives every batch (only the
+deviations of one best arm downward and of the suboptimal arms upward matter), and an arm of gap Δ is
+eliminated at the end of the first batch with 4β(b) < Δ. Inside the event the regret is at most T Δ_max.
 
-t_b has two parts. A wrap that the analyzer does not undo needs total noise beyond τ. Without one the decoded
-sum is Σ x̂/g plus noise: x̂/g lies in [0, 1] and has the reward's mean, so that Hoeffding's lemma covers
-sampling and rounding together, and Chernoff's bound is taken with the noise's own moment generating function.
-Decoded means lie in [-τ/(g n), 1 + τ/(g n)]: while 2β(b) is longer than that nobody can go, and t_b counts
-as 0. For Theorem 3 a third part is q, the chance that a relaxed secure function shows a wrong sum modulo m.
+t_b has two parts. A wrap that the analyzer does not undo needs total noise beyond τ. Without a wrap the
+decoded sum is Σ x̂/g plus noise. x̂/g lies in [0, 1] and has the reward's mean, so Hoeffding's lemma covers
+sampling and rounding jointly, and Chernoff's bound uses the noise's moment generating function. Decoded means
+lie in [-τ/(g n), 1 + τ/(g n)]: while 2β(b) is longer than this interval no arm can be eliminated, and t_b
+counts as 0. For Theorem 3 a third part is q, the probability that a relaxed secure function outputs a wrong
+sum modulo m.
 
-Floats, a few hundred operations deep; ``ROUNDING`` covers them.
+Computed in floats, a few hundred operations deep; ``ROUNDING`` covers their errors.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ SHARES = np.linspace(0.01, 0.998, 80)
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One variant of Algorithm 1 with all its public parameters; p is 1/T unless ``failure_prob`` says so."""
+    """One variant of Algorithm 1 with all its public parameters; p is 1/T unless ``failure_prob`` is
+    given.
+    """
 
     name: str
     epsilon: Fraction
@@ -86,7 +89,7 @@ class Setting:
 
     @property
     def batches(self) -> int:
-        """The last batch that two or more arms can finish within the horizon."""
+        """Return the last batch that two or more arms can finish within the horizon."""
         return max(0, (self.horizon // 2 + 2).bit_length() - 2)
 
 
@@ -97,7 +100,7 @@ def _radius(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> 
 
 
 def _variance(design: Design, sheet: Sheet, epsilon: Fraction) -> float:
-    """The variance of a batch's total noise Y, roughly: it says where to look for a good exponent."""
+    """Return the approximate variance of a batch's total noise Y, which guides the search for an exponent."""
     pole = design.pole(sheet, epsilon)
     if math.isinf(pole):
         return float(sheet.precision / epsilon) ** 2
@@ -105,12 +108,12 @@ def _variance(design: Design, sheet: Sheet, epsilon: Fraction) -> float:
 
 
 def _exponents(pole: float, optimum: Floats) -> Floats:
-    """Exponents to try around the optimum of a Gaussian, below the pole; a new last axis."""
+    """Return exponents to try around the optimum of a Gaussian, below the pole; a new last axis."""
     return np.asarray(np.minimum(np.minimum(2 * optimum, pole), 300.0)[..., None] * SHARES)
 
 
 def wrap(setting: Setting, batch: int) -> float:
-    """Bound on P(Y > τ), the probability that one sum's noise passes the margin on one side."""
+    """Bound P(Y > τ), the probability that one sum's noise exceeds the margin on one side."""
     sheet, design = setting.sheet(batch), setting.design
     pole, beyond = design.pole(sheet, setting.epsilon), sheet.noise_margin + 1
     if design.noise == "laplace":
@@ -121,7 +124,7 @@ def wrap(setting: Setting, batch: int) -> float:
 
 
 def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> Floats:
-    """Bound on P(Σ x̂/g + Y/g > n (μ + β)) with β for ``n_active`` arms: sampling, rounding and noise."""
+    """Bound P(Σ x̂/g + Y/g > n (μ + β)) with β for ``n_active`` arms: sampling, rounding and noise."""
     n, sheet, design = 2**batch, setting.sheet(batch), setting.design
     needed = n * _radius(setting, batch, n_active) * sheet.precision
     sampling = float(sheet.precision) ** 2 * n / 4
@@ -133,14 +136,17 @@ def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -
 
 
 def relaxation(setting: Setting) -> float:
-    """q of Theorem 3, half of p: how far in total variation the secure function's output modulo m may be from
-    the sum of the messages; 0 where it is the sum."""
+    """Return q of Theorem 3, half of p, or 0 if the secure function's output is the sum.
+
+    q bounds the total variation distance between the secure function's output modulo m and the sum of the
+    messages.
+    """
     return float(setting.p / 2) if setting.design.relaxed else 0.0
 
 
 @lru_cache(maxsize=1024)
 def _event(setting: Setting) -> Floats:
-    """Bounds on the probability of the bad event with 1, ..., K - 1 suboptimal arms."""
+    """Bound the probability of the bad event with 1, ..., K - 1 suboptimal arms."""
     active = np.arange(2, setting.n_arms + 1)
     suboptimal = np.arange(1, setting.n_arms)[:, None]
     total = np.zeros(setting.n_arms - 1)
@@ -152,20 +158,22 @@ def _event(setting: Setting) -> Floats:
             continue
         wrong = wrap(setting, batch) + relaxation(setting)
         one = np.where(possible, wrong + deviation(setting, batch, active), 0.0)
-        # One best arm and at most |Φ| - 1 suboptimal ones; |Φ| is not known, the worst is taken.
+        # One best arm and at most |Φ| - 1 suboptimal arms; |Φ| is not known, so the worst value is used.
         total += ((1 + np.minimum(suboptimal, active - 1)) * one).max(axis=1)
     return np.asarray(np.minimum(total * ROUNDING, 1.0))
 
 
 def event_probability(setting: Setting, suboptimal: int) -> float:
-    """Bound on the probability that Lemma 2's argument fails for an instance with this many suboptimal
-    arms: that no best arm survives, or that an arm stays beyond its cap."""
+    """Bound the probability that Lemma 2's argument fails for an instance with this many suboptimal arms.
+
+    It fails if no best arm survives, or if an arm stays beyond its cap.
+    """
     return float(_event(setting)[suboptimal - 1])
 
 
 @lru_cache(maxsize=1024)
 def _ladder(setting: Setting) -> tuple[Floats, Floats]:
-    """4β(b) with all arms active, rounded up, and the pulls by the end of batch b; b = 1, 2, ..."""
+    """Return 4β(b) with all arms active, rounded up, and the pulls by the end of batch b; b = 1, 2, ..."""
     index = range(1, setting.batches + 2)
     reach = [4 * float(_radius(setting, batch, setting.n_arms)) * ROUNDING for batch in index]
     pulls = [float(min(2 ** (batch + 1) - 2, setting.horizon)) for batch in index]
@@ -173,14 +181,14 @@ def _ladder(setting: Setting) -> tuple[Floats, Floats]:
 
 
 def pull_cap(setting: Setting, gap: float) -> float:
-    """Pulls of an arm of this gap outside the bad event."""
+    """Return the pulls of an arm of this gap outside the bad event."""
     reach, pulls = _ladder(setting)
     below = np.flatnonzero(reach < gap)
     return float(pulls[below[0]]) if len(below) else float(min(setting.horizon, 2 * pulls[-1] + 2))
 
 
 def cut_of(setting: Setting, means: Sequence[float]) -> Cut:
-    """Where to cut simulated regrets on arms of these means, and the cost of the cut."""
+    """Return where to cut simulated regrets on arms of these means, and the cost of the cut."""
     gaps = gaps_of(means)
     if not gaps:
         return Cut(0.0, 0.0, (0.0,))
@@ -191,10 +199,10 @@ def cut_of(setting: Setting, means: Sequence[float]) -> Cut:
 
 
 def worst_ratio(setting: Setting, per_arm: PerArm) -> tuple[float, float]:
-    """An upper bound on E Reg(T) / rate over ALL instances with K arms, and the gap at which it is largest.
+    """Return an upper bound on E Reg(T) / rate over ALL instances with K arms, and the gap that attains it.
 
     The rate is Σ over suboptimal arms of ``per_arm(Δ, number of suboptimal arms)``, falling in Δ. Pulls
-    change only where Δ passes some 4β(b), so that the supremum over Δ is a maximum over these gaps and 1.
+    change only where Δ exceeds some 4β(b), so the supremum over Δ is a maximum over these gaps and 1.
     """
     reach, _ = _ladder(setting)
     gaps = np.append(np.minimum(reach, 1.0), 1.0)
@@ -210,12 +218,14 @@ def worst_ratio(setting: Setting, per_arm: PerArm) -> tuple[float, float]:
 
 
 def shape(setting: Setting) -> tuple[float, float]:
-    """(a, b) of the theorem's expression."""
+    """Return (a, b) of the theorem's expression."""
     return setting.design.rate(math.log(setting.horizon), float(setting.epsilon), setting.scale_factor)
 
 
 def shape_value(setting: Setting, means: Sequence[float]) -> float:
-    """The theorem's expression at this setting, on arms of these means: finite, and 0 only in the local model
-    when all arms tie."""
+    """Return the theorem's expression at this setting, on arms of these means.
+
+    It is finite, and 0 only in the local model when all arms tie.
+    """
     sampling, noise = shape(setting)
     return sampling * sum(1 / gap for gap in gaps_of(means)) + setting.n_arms * noise

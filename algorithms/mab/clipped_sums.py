@@ -1,21 +1,21 @@
 """Sums of many clipped Gaussians without a loop over users, exact in distribution.
 
-The density of N(location, deviation²) on (0, 1) is cut into equal blocks. Below it on each block lies a line:
-the chord, lowered by what the curve can sag. A line is a constant plus a ramp, density 2u or 2(1 - u) on the
-block, so that the clipped distribution is a mixture of constants, ramps, what is left above the lines, and
-two atoms.
+The density of N(location, deviation²) on (0, 1) is cut into equal blocks. On each block a line lies below it:
+the chord, lowered by the largest possible sag of the curve. A line is a constant plus a ramp, density 2u or
+2(1 - u) on the block. The clipped distribution is therefore a mixture of constants, ramps, the rest above the
+lines, and two atoms.
 
-* How many of n users fall on each part is one multinomial draw.
+* One multinomial draw gives the number of the n users on each part.
 * A user on a constant is uniform on the block: the binary digits of the place are fair coins. A user on a
   rising ramp is, with probability 1/2, uniform on the right half; else on a rising ramp on one of the halves,
-  each with the same chance (falling ramps: mirrored). So all users' offsets together take a few binomial
+  each with the same chance (falling ramps: mirrored). All users' offsets therefore take a few binomial
   draws for each digit.
-* What is left above the lines holds a share of about 6/blocks² (at deviation 0.1). Its few users are drawn
+* The rest above the lines holds a share of about 6/blocks² (at deviation 0.1). Its few users are drawn
   one by one, by rejection.
 * Users on an atom count as 0 or 1.
 
-With a number of blocks of the order of n^(1/3) the whole costs n^(1/3) and not n. Nothing is approximated but
-by floating point: offsets have 53 binary digits, as numpy's uniforms.
+With a number of blocks of the order of n^(1/3) the total cost is of the order n^(1/3) and not n. The only
+approximation is floating point: offsets have 53 binary digits, as numpy's uniforms.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ _CHUNK = 2**21
 
 
 class _Split(NamedTuple):
-    """Users of M rows: on the lines of C blocks (M, C), in all on constants, rising and falling ramps (M,
-    each), above the lines (flat points and their rows), on the atom 1 (M,); what is left is on the atom 0."""
+    """The users of M rows by part.
+
+    Counts on the lines of C blocks (M, C); in all on constants, rising and falling ramps (M, each); above the
+    lines (flat points and their rows); on the atom 1 (M,). The remaining users are on the atom 0.
+    """
 
     lines: Integers
     constant: Integers
@@ -52,8 +55,11 @@ class _Split(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """The decomposition of M densities on C blocks, all (M, C): masses of constants and ramps, whether a ramp
-    rises, and for what is left its mass, the line's end heights and an upper bound on its height."""
+    """The decomposition of M densities on C blocks, all (M, C).
+
+    It holds the masses of constants and ramps and whether a ramp rises. For the rest it holds the mass, the
+    line's end heights and an upper bound on its height.
+    """
 
     constant: Floats
     ramp: Floats
@@ -65,7 +71,9 @@ class _Pieces(NamedTuple):
 
 
 def best_blocks(users: int, deviation: float) -> int:
-    """About how many blocks make sums of ``users`` cheapest; 0 where drawing users one by one is cheaper."""
+    """Return about how many blocks make sums of ``users`` cheapest; 0 if drawing users one by one is
+    cheaper.
+    """
     blocks = math.ceil(2.4 * (users * (0.1 / deviation) ** 2) ** (1 / 3))
     return blocks if 16 * blocks < users else 0
 
@@ -73,7 +81,9 @@ def best_blocks(users: int, deviation: float) -> int:
 def reward_sums(
     rng: np.random.Generator, locations: Floats, deviation: float, *, users: int, blocks: int
 ) -> Floats:
-    """Σ x of ``users`` clipped Gaussians for each of ``locations`` (M,), with ``blocks`` blocks of [0, 1]."""
+    """Draw Σ x of ``users`` clipped Gaussians for each of ``locations`` (M,), with ``blocks`` blocks of
+    [0, 1].
+    """
     edges = np.arange(blocks + 1) / blocks
     sums = []
     for chunk in _chunks(locations, blocks):
@@ -94,11 +104,11 @@ def encoded_block_sums(
     precision: int,
     digits: int,
 ) -> Integers:
-    """Σ x̂ of ``users`` randomly rounded clipped Gaussians, x̂ in 0, ..., g = ``precision``, for each of
-    ``locations`` (M,).
+    """Draw Σ x̂ of ``users`` randomly rounded clipped Gaussians for each of ``locations`` (M,).
 
-    Blocks are 2^``digits`` cells [k/g, (k+1)/g] wide: the offset counts cells. On its cell a user is uniform
-    or still on a ramp, and is rounded up with probability 1/2, 2/3 (rising) or 1/3 (falling).
+    x̂ is in 0, ..., g = ``precision``. Blocks are 2^``digits`` cells [k/g, (k+1)/g] wide: the offset counts
+    cells. On its cell a user is uniform or still on a ramp, and is rounded up with probability 1/2, 2/3
+    (rising) or 1/3 (falling).
     """
     width = 2**digits
     blocks = precision // width
@@ -125,8 +135,11 @@ def _chunks(locations: Floats, blocks: int) -> list[Floats]:
 def _digits(
     rng: np.random.Generator, split: _Split, digits: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """How many users on lines have each binary digit of their offset set, (M, digits), and how many are then
-    uniform on their interval, on a rising and on a falling ramp, (M,) each."""
+    """Draw how many users on lines have each binary digit of their offset set, (M, digits).
+
+    Also return how many users are then uniform on their interval, on a rising and on a falling ramp, (M,)
+    each.
+    """
     uniform, rising, falling = split.constant, split.rising, split.falling
     coins = np.zeros((len(uniform), digits), dtype=np.int64)
     for digit in range(digits):
@@ -142,7 +155,10 @@ def _density(z: Floats, deviation: float) -> Floats:
 
 
 def _pieces(means: Floats, deviation: float, ends: Floats, blocks: int) -> _Pieces:
-    """``means`` (M, 1), ``ends`` (C + 1,); from block ``blocks`` on nothing is on a line."""
+    """Decompose the densities, with ``means`` (M, 1) and ``ends`` (C + 1,).
+
+    From block ``blocks`` on nothing is on a line.
+    """
     z = (ends - means) / deviation
     heights, widths = _density(z, deviation), np.diff(ends)
     bends = heights * (z * z - 1) / deviation**2  # the second derivative; its maxima are at z = ±sqrt(3)
@@ -170,7 +186,10 @@ def _pieces(means: Floats, deviation: float, ends: Floats, blocks: int) -> _Piec
 def _split(
     rng: np.random.Generator, locations: Floats, deviation: float, users: int, edges: Floats
 ) -> _Split:
-    """``edges`` (C + 1,) start at 0. What they leave of [0, 1] is one more block, without a line."""
+    """Split the users among the parts; ``edges`` (C + 1,) start at 0.
+
+    The part of [0, 1] beyond the edges is one more block, without a line.
+    """
     means, blocks = locations[:, None], len(edges) - 1
     ends = edges if edges[-1] >= 1 else np.append(edges, 1.0)
     pieces = _pieces(means, deviation, ends, blocks)
@@ -196,7 +215,7 @@ def _points_above(
     ends: Floats,
     rows: Integers,
 ) -> Floats:
-    """One point above the lines of its row for each entry of ``rows``, by rejection from rectangles."""
+    """Draw one point above the lines of its row for each entry of ``rows``, by rejection from rectangles."""
     block = _drawn_blocks(rng, pieces.rest, rows)
     points = np.empty(len(rows))
     waiting = np.arange(len(rows))
@@ -206,7 +225,7 @@ def _points_above(
         x = ends[cell] + (ends[cell + 1] - ends[cell]) * along
         line = pieces.left[own, cell] * (1 - along) + pieces.right[own, cell] * along
         height = _density((x - locations[own]) / deviation, deviation)
-        # The slack is rounding: a block that has no rest but by rounding accepts at once.
+        # The slack is rounding: a block whose rest is only rounding accepts at once.
         excess = height - line + 1e-13 * height
         accepted = rng.random(len(waiting)) * pieces.highest[own, cell] <= excess
         points[waiting[accepted]] = x[accepted]
@@ -215,8 +234,10 @@ def _points_above(
 
 
 def _drawn_blocks(rng: np.random.Generator, rests: Floats, rows: Integers) -> Integers:
-    """One block for each entry of ``rows``, with the chances of that row of ``rests``: inversion of all rows
-    on one line, row i on [i, i + 1]."""
+    """Draw one block for each entry of ``rows``, with the chances of that row of ``rests``.
+
+    All rows are inverted on one line, row i on [i, i + 1].
+    """
     below = np.cumsum(rests, axis=1)
     line = below / np.maximum(below[:, -1:], 1e-300) + np.arange(len(rests))[:, None]
     found = np.searchsorted(line.ravel(), rows + rng.random(len(rows)), side="right")

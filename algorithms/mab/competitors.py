@@ -18,8 +18,10 @@ BASELINE = "dp_se"
 
 @dataclass(frozen=True)
 class Competitor:
-    """One curve of a picture: a name of ``distributed_elimination.DESIGNS`` or ``BASELINE``, with its scale
-    factor and the growth of its batches; the baseline has neither."""
+    """One curve of a picture: a name of ``distributed_elimination.DESIGNS`` or ``BASELINE``.
+
+    A variant has a scale factor and the growth of its batches; the baseline has neither.
+    """
 
     name: str
     scale_factor: int = 1
@@ -27,18 +29,17 @@ class Competitor:
 
     @property
     def label(self) -> str:
-        """A key for tables."""
+        """Return a key for tables."""
         return self.name if self.scale_factor == 1 else f"{self.name}(s={self.scale_factor})"
 
     @property
     def title(self) -> str:
-        """What a legend calls it."""
+        """Return the label in a legend."""
         scale = "" if self.scale_factor == 1 else f" (s = {self.scale_factor})"
         return ("DP-SE" if self.name == BASELINE else DESIGNS[self.name].title) + scale
 
     def variant(self, *, epsilon: ExactLike, failure_prob: ExactLike) -> Variant:
-        """The variant of batched elimination. Raises ``InvalidParameterError`` for the baseline, which is
-        none."""
+        """Return the variant of batched elimination. Raises ``InvalidParameterError`` for the baseline."""
         return variant(self.name, epsilon=epsilon, failure_prob=failure_prob, scale_factor=self.scale_factor)
 
 
@@ -51,7 +52,7 @@ def simulated(
     seed: Seed,
     failure_prob: ExactLike,
 ) -> RegretRuns:
-    """One run of ``competitor`` on every instance of ``model``."""
+    """Play one run of ``competitor`` on every instance of ``model``."""
     if competitor.name == BASELINE:
         return simulate_baseline(
             model, epsilon=epsilon, failure_prob=failure_prob, horizon=horizon, seed=seed

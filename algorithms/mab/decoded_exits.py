@@ -1,9 +1,9 @@
-"""Corners of the regret theorems: the experiments' own p on extreme means, and small batches of LDP-SE.
+"""Extreme cases of the regret theorems: the experiments' p on extreme means, and small batches of LDP-SE.
 
-With p = 1/10 as in the experiments, an aggregate's noise passes its margin τ with a probability near p/4 on
-each side, in every batch. For a mean near 1/2 the residue still decodes correctly; a mean of 1 comes out
-near 0, a mean of 0 near 1. The distribution of both decoded means is computed exactly, wraps included, for
-two arms.
+With p = 1/10 as in the experiments, an aggregate's noise exceeds its margin τ with a probability near p/4 on
+each side, in every batch. For a mean near 1/2 the residue still decodes correctly, but a mean of 1 decodes to
+near 0, and a mean of 0 to near 1. The distribution of both decoded means is computed exactly, wraps included,
+for two arms.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ __all__ = ["Exit", "decoded_distribution", "exits", "regret_between"]
 
 Floats = NDArray[np.float64]
 
-#: The convolution by FFT is right to about 1e-15 of the total mass for each value.
+#: Error of the convolution by FFT: about 1e-15 of the total mass for each value.
 CONVOLUTION = 1e-9
 
 
 @dataclass(frozen=True)
 class Exit:
-    """Two arms, both active before batch ``batch``, which is the chance ``reached``: the chances that the
-    best arm, or the other one, goes at its end."""
+    """Two arms, both active before batch ``batch`` with probability ``reached``.
+
+    ``best`` and ``other`` are the probabilities that the best arm, or the other arm, is eliminated at the end
+    of the batch.
+    """
 
     batch: int
     reached: float
@@ -42,9 +45,11 @@ class Exit:
 
 
 def decoded_distribution(sheet: Sheet, mean: float, *, rate: float) -> Floats:
-    """The distribution of g times the decoded sum of ``sheet.users`` Bernoulli rewards of this mean, as
-    masses on
-    -τ, ..., n g + τ; the noise is Lap_Z(1/``rate``). Bernoulli rewards are encoded without rounding."""
+    """Return the distribution of g times the decoded sum of ``sheet.users`` Bernoulli rewards of this mean.
+
+    The result holds masses on -τ, ..., n g + τ. The noise is Lap_Z(1/``rate``). Bernoulli rewards are encoded
+    without rounding.
+    """
     n, g, m = sheet.users, sheet.precision, sheet.modulus
     e = np.arange(m, dtype=np.float64)
     noise = (np.exp(-rate * e) + np.exp(-rate * (m - e))) * -math.expm1(-rate) / (1 + math.exp(-rate))
@@ -60,8 +65,10 @@ def decoded_distribution(sheet: Sheet, mean: float, *, rate: float) -> Floats:
 
 
 def _exceeds(one: Floats, other: Floats, threshold: float) -> float:
-    """P(X > Y + threshold) for X and Y with distributions ``one`` and ``other`` on the same integers; the
-    margin on the threshold makes it a lower bound."""
+    """Return P(X > Y + threshold) for X and Y with distributions ``one`` and ``other`` on the same integers.
+
+    The margin on the threshold makes it a lower bound.
+    """
     shift = math.floor(threshold + 1e-6) + 1
     above = np.append(np.cumsum(one[::-1])[::-1], 0.0)  # P(X >= i)
     return float(other[: max(0, len(other) - shift)] @ above[shift : len(one)])
@@ -69,7 +76,7 @@ def _exceeds(one: Floats, other: Floats, threshold: float) -> float:
 
 @lru_cache(maxsize=32)
 def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> tuple[Exit, ...]:
-    """The first ``batches`` batches of Dist-DP-SE on two Bernoulli arms, the best one first."""
+    """Return the first ``batches`` batches of Dist-DP-SE on two Bernoulli arms, the best arm first."""
     found, reached = [], 1.0
     for batch in range(1, batches + 1):
         n = 2**batch
@@ -87,9 +94,9 @@ def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> tupl
 
 
 def regret_between(found: Sequence[Exit], *, gap: float, horizon: int) -> tuple[float, float]:
-    """Bounds on E Reg(T) from the exits: whoever is left after the last of them may be right or wrong.
+    """Bound E Reg(T) from the exits; an arm left after the last of them may be right or wrong.
 
-    Only for horizons that all these batches fit in.
+    Only for horizons that contain all these batches.
     """
     low = high = 0.0
     for one in found:

@@ -1,9 +1,9 @@
 """The variants of Chowdhury and Zhou (ICLR 2023): Algorithm 1 with each theorem's protocol and radius.
 
-``DESIGNS`` is the table: for each variant its theorem, the noise of one batch, the sheet of public
+``DESIGNS`` is the table. It holds for each variant its theorem, the noise of one batch, the sheet of public
 parameters, σ and h of the confidence radius, and the theorem's regret rate.
 
-The radii of Theorems 1 and 2 are the paper's; where it prints O(1/ε) the constants follow from its two error
+The radii of Theorems 1 and 2 are the paper's. For a printed O(1/ε) the constants follow from its two error
 terms, τ/g and the rounding error. "CDP-SE" is the central pure variant, "Dist-CDP-SE" is about concentrated
 privacy.
 
@@ -72,8 +72,8 @@ class Design:
     """One theorem's variant, for any parameters.
 
     ``tail(ε, s, c, n)`` gives σ and h of the radius in a batch of n users. ``rate(log T, ε, s)`` gives (a, b)
-    of the theorem's regret a Σ 1/Δ + K b. The noise is drawn for the share ``budget`` of ε. ``relaxed``: the
-    secure function may be (ε̂, q)-relaxed, as in Theorem 3.
+    of the theorem's regret a Σ 1/Δ + K b. The noise is drawn for the share ``budget`` of ε. With ``relaxed``
+    the secure function may be (ε̂, q)-relaxed, as in Theorem 3.
     """
 
     name: str
@@ -87,22 +87,26 @@ class Design:
     relaxed: bool = False
 
     def pole(self, sheet: Sheet, epsilon: Fraction) -> float:
-        """The rate beyond which the noise has no exponential moment; infinite for all but Laplace noise."""
+        """Return the rate beyond which the noise has no exponential moment; infinite for all but Laplace
+        noise.
+        """
         if self.noise in ("skellam", "gaussian"):
             return math.inf
         return float(epsilon * self.budget / sheet.precision)
 
     def cumulant(self, rates: Floats, sheet: Sheet, epsilon: Fraction) -> Floats:
-        """log E exp(rate Y) of the total noise Y of a batch, or a bound on it, at rates below the pole."""
+        """Return log E exp(rate Y) of the total noise Y of a batch, or a bound on it, at rates below the
+        pole.
+        """
         variance = float(sheet.precision / epsilon) ** 2
         if self.noise == "skellam":
             return skellam_cumulant(rates, variance=variance)
-        if self.noise == "gaussian":  # each share is sub-Gaussian with its own parameter (Fact 2)
+        if self.noise == "gaussian":  # each share is sub-Gaussian with its parameter (Fact 2)
             return gaussian_cumulant(rates, variance=variance)
         return discrete_laplace_cumulant(rates, decay=self.pole(sheet, epsilon)) * self.terms(sheet)
 
     def terms(self, sheet: Sheet) -> int:
-        """Independent Laplace variables in the total noise of a batch."""
+        """Return the number of independent Laplace variables in the total noise of a batch."""
         return sheet.users if self.noise == "laplace of each user" else 1
 
 
@@ -215,16 +219,17 @@ def variant(
     laplace_sum_constant: ExactLike = LAPLACE_SUM_CONSTANT,
     margin_prob: Callable[[int], ExactLike] | None = None,
 ) -> Variant:
-    """The variant ``name`` (one of ``NAMES``). ``scale_factor`` is s >= 1 of the Rényi and concentrated
-    variants, ``laplace_sum_constant`` is c of the local one; all numbers are exact.
+    """Return the variant ``name`` (one of ``NAMES``).
 
-    ``margin_prob`` gives the level that τ is built for by the batch size, in place of the paper's
-    ``failure_prob`` for every batch: a smaller one widens τ and the modulus, and neither noise nor radius.
+    ``scale_factor`` is s >= 1 of the Rényi and concentrated variants, ``laplace_sum_constant`` is c of the
+    local variant; all numbers are exact. ``margin_prob`` gives the failure probability of τ by the batch
+    size, instead of the paper's ``failure_prob`` for every batch. A smaller probability widens τ and the
+    modulus, but not noise or radius.
     """
     budget, p = positive(epsilon, name="epsilon"), probability(failure_prob, name="failure_prob")
     s, c = exact(scale_factor, name="scale_factor"), exact(laplace_sum_constant, name="laplace_sum_constant")
     if name not in DESIGNS:
-        raise InvalidParameterError(f"name must be one of {NAMES}, got {name!r}; choose one of them.")
+        raise InvalidParameterError(f"name must be one of {NAMES}, got {name!r}.")
     design = DESIGNS[name]
 
     def sheet(users: int) -> Sheet:
@@ -253,9 +258,11 @@ def strategy(
     grid: int | None = None,
     participation: Sequence[bool] | None = None,
 ) -> Strategy:
-    """Algorithm 1 as ``chosen``, user by user. ``aggregator`` replaces the variant's secure function,
-    ``grid`` declares the rewards' lattice, ``participation`` who of the users sends
-    (``batched_elimination``)."""
+    """Build Algorithm 1 as ``chosen``, user by user.
+
+    ``aggregator`` replaces the variant's secure function, ``grid`` declares the rewards' lattice, and
+    ``participation`` which users send (``batched_elimination``).
+    """
     secure = chosen.aggregator if aggregator is None else aggregator
 
     def protocols(length: int) -> BatchProtocol:
@@ -278,7 +285,7 @@ def program(
     grid: int | None = None,
     participation: Sequence[bool] | None = None,
 ) -> Program:
-    """``program(coins, data)`` for potential outcomes (T, K) in [0, 1]; returns the decisions."""
+    """Run ``program(coins, data)`` for potential outcomes (T, K) in [0, 1]; returns the decisions."""
     return bandit_program(
         strategy(chosen, growth=growth, aggregator=aggregator, grid=grid, participation=participation)
     )

@@ -1,9 +1,9 @@
 """Pseudo-regret of the distributed variants, all runs in step: a run costs its batches, not its users.
 
 A batch of all runs and arms is four array operations: the sums of encodings (``reward_models``), the total
-noise (one draw of the aggregate's distribution each), the residue modulo m, the analyzer. Decisions are taken
-by the
-same ``Elimination`` as user by user; a run ends where its horizon cuts a batch, which is then not aggregated.
+noise (one draw of the aggregate's distribution each), the residue modulo m, the analyzer. The same
+``Elimination`` takes the decisions as user by user. A run ends when its horizon cuts a batch, which is then
+not aggregated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Samples(Protocol):
 
 
 def noisy_sums(sheet: Sheet, encoded_totals: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """The decoded sums of many full batches under one sheet, given the sums of their encodings."""
+    """Return the decoded sums of many full batches under one sheet, given the sums of their encodings."""
     noise = _batch_noise(sheet).sample(rng, encoded_totals.shape)
     return np.asarray(decoded_sum((encoded_totals + noise) % sheet.modulus, sheet))
 
@@ -56,9 +56,9 @@ def simulate_variant(
     seed: Seed,
     points: int = 48,
 ) -> RegretRuns:
-    """One run of ``variant`` on every instance of ``model``; row i of the curves is instance i's.
+    """Play one run of ``variant`` on every instance of ``model``; row i of the curves is instance i's.
 
-    Regret is that of the exact means. Equal seeds give equal results.
+    Regret uses the exact means. Equal seeds give equal results.
     """
     grid = checkpoint_grid(horizon, points=points)
     root = root_of(seed)
@@ -84,13 +84,13 @@ def simulate_variant(
 
 
 def _cut(wanted: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The pulls that the horizon leaves of those wanted, arm after arm."""
+    """Return how many of the wanted pulls the horizon leaves, arm after arm."""
     ends = np.minimum(np.cumsum(wanted, axis=1), left[:, None])
     return np.diff(ends, axis=1, prepend=0)
 
 
 def _curves(pulls: list[NDArray[np.int64]], means: Floats, grid: NDArray[np.int64]) -> Floats:
-    """Regret is piecewise linear in time: one piece per batch and arm."""
+    """Return regret at the checkpoints. It is piecewise linear in time: one piece per batch and arm."""
     counts = np.concatenate(pulls, axis=1)
     gaps = np.tile(means.max(axis=1, keepdims=True) - means, len(pulls))
     ends = np.cumsum(counts, axis=1, dtype=np.float64)
@@ -113,10 +113,10 @@ def simulate_baseline(
     seed: Seed,
     points: int = 48,
 ) -> RegretRuns:
-    """DP-SE (Sajed and Sheffet 2019) on every instance of ``model``, as ``simulate_variant``.
+    """Play DP-SE (Sajed and Sheffet 2019) on every instance of ``model``, as ``simulate_variant``.
 
-    The decisions are those of ``successive_elimination``; runs with equally many arms left take their sums
-    together.
+    The decisions are those of ``successive_elimination``. Runs with equally many arms left draw their sums in
+    one call.
     """
     grid = checkpoint_grid(horizon, points=points)
     root = root_of(seed)
@@ -154,7 +154,7 @@ def _baseline_means(
     rewards: np.random.Generator,
     noise: np.random.Generator,
 ) -> Floats:
-    """The noisy means of one epoch of ``length`` pulls in the marked cells, nothing in the others."""
+    """Return the noisy means of one epoch of ``length`` pulls in the marked cells, nothing in the others."""
     sums = model.reward_sums(rewards, cells, users=length)
     sums += noise.laplace(scale=1 / epsilon, size=len(sums))
     means = np.full(cells.shape, np.nan)

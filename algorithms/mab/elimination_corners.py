@@ -1,8 +1,8 @@
-"""Who survives a batch on the event E of elimination in batches, and for how many pulls.
+"""Survival of arms in a batch on the event E of elimination in batches, and their pulls.
 
-On E every decoded mean is within β(b) of its mean. The algorithm's own decision rule is driven with decoded
-means at the corners of E, which is tested in exact arithmetic on the very floats. ``late_pair`` is a corner
-of the rewards: one of them decides who goes out.
+On E every decoded mean is within β(b) of its mean. The algorithm's decision rule is driven with decoded means
+at the corners of E, which are verified in exact arithmetic on the very floats. ``late_pair`` is a corner of
+the rewards: one reward decides which arm is eliminated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ TAIL = NoiseTail(math.sqrt(2) / 0.5, 1 / 0.5)  # Dist-DP-SE at ε = 1/2
 
 @dataclass(frozen=True)
 class Corner:
-    """Runs of one batch with all arms active: decoded ``means`` (R, K) on E, β and who stays, (R, K)."""
+    """Runs of one batch with all arms active: decoded ``means`` (R, K) on E, β, and which arms stay, (R,
+    K).
+    """
 
     means: Floats
     radius: float
@@ -52,8 +54,10 @@ class Corner:
 def corners_of_event(
     arms: Sequence[float], *, batch: int, p: Fraction, offsets: Sequence[float] = OFFSETS
 ) -> Corner:
-    """Close batch ``batch`` for arms of these means, with every combination of ``offsets``. For offsets in
-    [-1, 1] the decoded means are floats that meet |μ̂ - μ| <= β exactly."""
+    """Close batch ``batch`` for arms of these means, with every combination of ``offsets``.
+
+    For offsets in [-1, 1] the decoded means are floats that satisfy |μ̂ - μ| <= β exactly.
+    """
     radius = gap_radius(len(arms), batch, p)
     columns = [[_inside(mean, offset, radius) for offset in offsets] for mean in arms]
     means = np.array(list(itertools.product(*columns)))
@@ -64,7 +68,9 @@ def corners_of_event(
 
 
 def _inside(mean: float, offset: float, radius: float) -> float:
-    """mean + offset β as a float, moved towards the mean until |.| <= max(1, |offset|) β holds exactly."""
+    """Return mean + offset β as a float, moved towards the mean until |.| <= max(1, |offset|) β holds
+    exactly.
+    """
     value = mean + offset * radius
     most = Fraction(radius) * Fraction(max(1.0, abs(offset)))
     while abs(Fraction(value) - Fraction(mean)) > most:
@@ -73,22 +79,24 @@ def _inside(mean: float, offset: float, radius: float) -> float:
 
 
 def gap_radius(n_arms: int, batch: int, p: Fraction) -> float:
-    """β(b) as the decision rule computes it."""
+    """Return β(b) as the decision rule computes it."""
     active = np.full((1, 1), n_arms)
     length = batch_length(batch)
     return float(confidence_radius(batch, active, length, failure_prob=float(p), tail=TAIL)[0, 0])
 
 
 def best_arms_lost(arms: Sequence[float], *, batch: int, p: Fraction, offsets: Any = OFFSETS) -> int:
-    """How many best arms go out, over all combinations of ``offsets``."""
+    """Return how many best arms are eliminated, over all combinations of ``offsets``."""
     corner = corners_of_event(arms, batch=batch, p=p, offsets=offsets)
     best = np.array(arms) == max(arms)
     return int((~corner.stays[:, best]).sum())
 
 
 def surviving_gaps(factors: Sequence[float], *, n_arms: int, batch: int, p: Fraction) -> float:
-    """The largest Δ/β(b) of an arm that survives on E: arm 0 is the best, arm 1 has gap ``factor`` β, the
-    others lie between them."""
+    """Return the largest Δ/β(b) of an arm that survives on E.
+
+    Arm 0 is the best, arm 1 has gap ``factor`` β, the others lie between them.
+    """
     largest = 0.0
     for factor in factors:
         radius = gap_radius(n_arms, batch, p)
@@ -118,11 +126,11 @@ class _Rewards:
 
 
 def pull_ratio(survived: Sequence[int], *, batches: int, growth: Fraction = Fraction(2)) -> float:
-    """The largest N_a(T)/l(b̄_a(T)) over all arms that go out and all T up to ``batches`` batches, when arm a
-    survives the first ``survived[a]`` batches and its decoded mean is far below the others' in the next.
+    """Return the largest N_a(T)/l(b̄_a(T)) over all eliminated arms and all T up to ``batches`` batches.
 
-    b̄_a(T) is the last batch that is over by T and that a survives; l(0) counts as 1. Pulls are those that
-    Algorithm 1 asks for.
+    Arm a survives the first ``survived[a]`` batches, and its decoded mean is far below the others' in the
+    next. b̄_a(T) is the last batch that is over by T and that a survives; l(0) counts as 1. Pulls are those
+    of Algorithm 1.
     """
     pulls = strategy(
         lambda length: lambda coins, rewards: float(sum(rewards)),
@@ -144,8 +152,11 @@ def pull_ratio(survived: Sequence[int], *, batches: int, growth: Fraction = Frac
 
 
 def late_pair(chosen: Variant) -> Neighbours:
-    """Rewards at which raw sums eliminate arm 0 after the first batch that can eliminate at all, or keep it
-    if one user's reward is 1 and not 0."""
+    """Return rewards at which one user's reward decides whether arm 0 is eliminated by raw sums.
+
+    Raw sums eliminate arm 0 after the first batch that can eliminate at all, or keep it if one user's reward
+    is 1 and not 0.
+    """
     batch = next(b for b in range(1, 40) if _gap(chosen, b) < 1)
     length, start = batch_length(batch), 2 * sum(batch_length(b) for b in range(1, batch))
     # the smallest gap between the sums that is at least l(b) gap; one less keeps the arm
@@ -159,7 +170,7 @@ def late_pair(chosen: Variant) -> Neighbours:
 
 
 def _gap(chosen: Variant, batch: int) -> float:
-    """The difference of two means above which the lower arm goes out."""
+    """Return the difference of two means above which the lower arm is eliminated."""
     length = batch_length(batch)
     tail = chosen.tail(length)
     return 2 * float(confidence_radius(batch, 2, length, failure_prob=float(chosen.failure_prob), tail=tail))

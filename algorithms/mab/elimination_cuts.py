@@ -1,21 +1,22 @@
 """Caps on the regret of batched and successive elimination, with rigorous bounds on the expected regret
 beyond them, at any failure probability.
 
-A mean of simulated regrets has no useful upper confidence bound on the range [0, gap * T]; one on [0, cap]
-has, at the cost of E max(0, regret - cap). The usual argument (``batched_regret.cut_of``) costs nothing at
-a failure probability p of 0.1: it allows 3p of the runs to fail. Runs do far better where rewards deviate by
-less than the radius allows for. Bounded here, by Chernoff with the exact distributions:
+A mean of simulated regrets has no useful upper confidence bound on the range [0, gap * T]. On [0, cap] it
+has one, at the cost of E max(0, regret - cap). The usual argument (``batched_regret.cut_of``) is useless at
+a failure probability p of 0.1: it allows 3p of the runs to fail. Runs are far better if rewards deviate by
+less than the radius allows for. Chernoff's bound with the exact distributions gives:
 
-* ``leave_bounds``: some arm is put out in batch b by another. Either the other's decoded sum is too far
-  above, or a sum left the analyzer's window [-τ, ng + τ] and wrapped, and the other one is off as well;
-* ``stay_bounds``: an arm survives batch b beside the best one.
+* ``leave_bounds``: some arm is eliminated in batch b by another. Either the other's decoded sum is too far
+  above, or a sum left the analyzer's window [-τ, ng + τ] and wrapped, and the other sum is off as well;
+* ``stay_bounds``: an arm survives batch b although the best arm is active.
 
-Arms whose leaving by batch b has negligible probability are kept in mind: the radius grows with the number of
-active arms, and with many near-ties the early batches decide nothing.
+Arms that have left by batch b with only negligible probability count as active, because the radius grows
+with the number of active arms. With many near-ties the early batches decide nothing.
 
 Sums of clipped Gaussians: a clipped Gaussian is a 1-Lipschitz function of a Gaussian, hence as sub-Gaussian
-as that; graded rewards: exact moment generating functions. Random rounding: Hoeffding's lemma, 1/(8 g²) for
-each user. Noise: exact for (discrete) Laplace and Skellam noise, sub-Gaussian for discrete Gaussians.
+as that Gaussian; graded rewards: exact moment generating functions. Random rounding: Hoeffding's lemma,
+1/(8 g²) for each user. Noise: exact for (discrete) Laplace and Skellam noise, sub-Gaussian for discrete
+Gaussians.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = ["Tails", "cut_of", "leave_bounds", "stay_bounds", "tails_of"]
 
 Floats = NDArray[np.float64]
 
-#: A cap is accepted once what lies beyond it is at most this share of it.
+#: A cap is accepted once the expected regret beyond it is at most this share of it.
 EXCESS_SHARE = 0.001
 #: Probability that an arm counted as kept is not, in one batch.
 NEGLIGIBLE = 1e-9
@@ -57,8 +58,8 @@ class Tails:
     """One batch of R instances: ``users`` pulls of each active arm; ``means`` (R, K).
 
     ``up`` and ``down`` are log E exp(±rate (sum - mean)) on the ``rates`` (L,), of a shape that broadcasts to
-    (R, K, L). ``reach`` is the distance of decoded sums that decides: an arm is out if it is further behind
-    the best. ``margin`` is τ/g, infinite without an analyzer.
+    (R, K, L). An arm is eliminated if its decoded sum is further than ``reach`` behind the best. ``margin``
+    is τ/g, infinite without an analyzer.
     """
 
     users: int
@@ -71,18 +72,19 @@ class Tails:
 
     @property
     def best(self) -> NDArray[np.intp]:
-        """The best arm of each instance, shape (R, 1)."""
+        """Return the best arm of each instance, shape (R, 1)."""
         return np.asarray(np.argmax(self.means, axis=1)[:, None])
 
     def chernoff(self, logs: Floats, above: Floats) -> Floats:
-        """P(deviation >= above), ``logs`` (..., L) being its log moment generating function; 1 for
-        above <= 0."""
+        """Bound P(deviation >= above), with ``logs`` (..., L) its log moment generating function; 1 for
+        above <= 0.
+        """
         bounds = best_bound(logs - self.rates * above[..., None])
         return np.asarray(np.where(above > 0, bounds, 1.0) * ROUNDING)
 
     @property
     def wraps(self) -> Floats:
-        """Bounds on the probability that each arm's sum leaves the window, shape (R, K)."""
+        """Bound the probability that each arm's sum leaves the window, shape (R, K)."""
         if math.isinf(self.margin):
             return np.zeros(self.means.shape)
         centre = self.users * self.means
@@ -91,7 +93,7 @@ class Tails:
 
     @property
     def decides(self) -> bool:
-        """Whether decoded sums can be so far apart that an arm goes out."""
+        """Check whether decoded sums can be so far apart that an arm is eliminated."""
         return self.reach < self.users + 2 * self.margin
 
     def of_all(self, logs: Floats) -> Floats:
@@ -99,7 +101,7 @@ class Tails:
 
 
 def stay_bounds(tails: Tails) -> Floats:
-    """P(arm survives the batch | it and the best arm are active), shape (R, K); 1 for the best arm."""
+    """Bound P(arm survives the batch | it and the best arm are active), shape (R, K); 1 for the best arm."""
     if not tails.decides:
         return np.ones(tails.means.shape)
     best, wraps = tails.best, tails.wraps
@@ -112,11 +114,11 @@ def stay_bounds(tails: Tails) -> Floats:
 
 
 def leave_bounds(tails: Tails) -> Floats:
-    """P(arm is put out in the batch | it is active), whatever the other active arms, shape (R, K).
+    """Bound P(arm is eliminated in the batch | it is active) for any other active arms, shape (R, K).
 
-    A sum over the others. Without a wrap the two sums are too far apart. With a wrap of the other its decoded
-    sum is at most n + τ/g, so that this arm's sum is below n + τ/g - reach; with a wrap of this arm the other
-    sum is above reach - τ/g; or both wrap. Sums of different arms are independent.
+    The bound is a sum over the others. Without a wrap the two sums are too far apart. With a wrap of the
+    other arm its decoded sum is at most n + τ/g, so this arm's sum is below n + τ/g - reach. With a wrap of
+    this arm the other sum is above reach - τ/g. Or both wrap. Sums of different arms are independent.
     """
     if not tails.decides:
         return np.zeros(tails.means.shape)
@@ -141,8 +143,10 @@ def cut_of(
     failure_prob: ExactLike,
     horizon: int,
 ) -> Cut:
-    """A cap that holds for every instance of ``model``, and the expected regret beyond it, averaged over the
-    instances. ``floors`` are fractions of the cap."""
+    """Return a cap that holds for every instance of ``model``, and the expected regret beyond it.
+
+    The expected regret is averaged over the instances. ``floors`` are fractions of the cap.
+    """
     gaps = model.means.max(axis=1, keepdims=True) - model.means
     worst = gaps.max(axis=1) * horizon
     arms_best = np.argmax(model.means, axis=1)[:, None]
@@ -174,8 +178,11 @@ def cut_of(
 
 
 def _worst_bounds(batches: Mapping[int, Tails], least: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """The largest ``stay_bounds`` and ``leave_bounds`` over the numbers of active arms (the keys) from
-    ``least`` (R,) on, each of shape (R, K)."""
+    """Return the largest ``stay_bounds`` and ``leave_bounds`` over the numbers of active arms (the keys) from
+    ``least`` (R,) on.
+
+    Each has shape (R, K).
+    """
     shape = next(iter(batches.values())).means.shape
     stay, leave = np.zeros(shape), np.zeros(shape)
     for n, tails in batches.items():
@@ -186,8 +193,10 @@ def _worst_bounds(batches: Mapping[int, Tails], least: NDArray[np.intp]) -> tupl
 
 
 def _pulls(sizes: Floats, active: Floats, horizon: int) -> tuple[Floats, Floats]:
-    """Pulls of each arm up to the batch from which on little is left, and the expected pulls later, each of
-    shape (R, K); ``sizes`` (B,) are lengths, ``active`` (B, R, K) bounds on P(the arm is active)."""
+    """Return pulls of each arm up to the batch after which few are expected, and the expected later pulls.
+
+    Each has shape (R, K). ``sizes`` (B,) are lengths, ``active`` (B, R, K) bounds on P(the arm is active).
+    """
     length = sizes[:, None, None]
     pulls = np.minimum(np.cumsum(length, axis=0), horizon) * np.ones(active.shape[1:])
     reached = length * active
@@ -198,7 +207,7 @@ def _pulls(sizes: Floats, active: Floats, horizon: int) -> tuple[Floats, Floats]
 
 
 def _most_regret(gaps: Floats, most: Floats, horizon: int) -> Floats:
-    """The largest Σ gap N with N <= ``most`` for each arm and Σ N <= ``horizon``: worst arms first."""
+    """Return the largest Σ gap N with N <= ``most`` for each arm and Σ N <= ``horizon``: worst arms first."""
     order = np.argsort(-gaps, axis=1)
     filled = np.minimum(np.cumsum(np.take_along_axis(most, order, axis=1), axis=1), horizon)
     pulls = np.diff(filled, axis=1, prepend=0.0)
@@ -206,8 +215,11 @@ def _most_regret(gaps: Floats, most: Floats, horizon: int) -> Floats:
 
 
 def _numbers_active(competitor: Competitor, least: NDArray[np.intp], n_arms: int) -> list[int]:
-    """The radius grows with the number of active arms, the length does not: both ends are the worst. In the
-    baseline the length grows as well: all numbers."""
+    """Return the numbers of active arms that have to be tried.
+
+    The radius grows with the number of active arms, the length does not: both ends are the worst. In the
+    baseline the length grows as well: all numbers.
+    """
     if competitor.name == BASELINE:
         return list(range(int(least.min()), n_arms + 1))
     return sorted({*least.tolist(), n_arms})
@@ -222,7 +234,9 @@ def tails_of(
     epsilon: ExactLike,
     failure_prob: ExactLike,
 ) -> Tails:
-    """Batch ``batch`` (from 1) of ``competitor`` on the instances of ``model``, ``n_active`` arms left."""
+    """Return batch ``batch`` (from 1) of ``competitor`` on the instances of ``model``, ``n_active`` arms
+    left.
+    """
     budget, p = positive(epsilon, name="epsilon"), probability(failure_prob, name="failure_prob")
     e = float(budget)
     if competitor.name == BASELINE:
@@ -251,7 +265,9 @@ def tails_of(
 
 
 def _reward_log_mgf(model: RewardModel, rates: Floats) -> Floats:
-    """log E exp(rate (x - mean)) of one reward of each arm, or an upper bound; broadcasts to (R, K, L)."""
+    """Return log E exp(rate (x - mean)) of one reward of each arm, or an upper bound; broadcasts to (R, K,
+    L).
+    """
     if isinstance(model, ClippedGaussians):
         return np.asarray((model.deviation * rates) ** 2 / 2)
     if isinstance(model, RewardLevels):

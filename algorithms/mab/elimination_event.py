@@ -1,20 +1,19 @@
 """The event E of elimination in batches: every active arm's decoded mean is within β(b) of its mean.
 
 The probability that E fails is bounded from both sides. From below: K arms that all give 0, or all 1. While E
-holds none of them goes out, so that the batches are independent, and one arm fails where its noise passes τ:
-the analyzer takes the wrap for a sum near the other end. What comes out is a product of tails.
+holds none of them is eliminated, so the batches are independent. One arm fails if its noise exceeds τ: the
+analyzer then decodes the wrap as a sum near the other end. The result is a product of tails.
 
 From above, for all reward distributions in [0, 1]. A wrap needs noise below -τ - Σ x̂ or above τ + n g - Σ
-x̂; the sum
-of both chances is convex in Σ x̂ (so is the tail of a symmetric unimodal distribution), hence largest at an
-end.
-Without a wrap Hoeffding's lemma covers sampling and rounding together, since x̂/g lies in [0, 1] and has the
-reward's mean, and the noise has Chernoff's bound; β is shared between the two.
+x̂. The sum of both probabilities is convex in Σ x̂ (so is the tail of a symmetric unimodal distribution),
+hence largest at an end. Without a wrap Hoeffding's lemma covers sampling and rounding jointly, since x̂/g
+lies in [0, 1] and has the reward's mean, and the noise has Chernoff's bound; β is shared between the two.
 
-Theorem 3's S may show a wrong sum with probability q. From above that adds q for every sum, whatever S; from
-below S is ``GarbledSum``, which shows the residue opposite to the true one.
+Theorem 3's S may output a wrong sum with probability q. From above that adds q for every sum, for any S. From
+below S is ``GarbledSum``, which outputs the residue opposite to the true one.
 
-Floats, a few operations deep; ``ROUNDING`` covers them. What Assumption 1 alone gives is in balls.
+Computed in floats, a few operations deep; ``ROUNDING`` covers their errors. The bound from Assumption 1 alone
+is in balls.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Margin = Literal["printed", "by batch"]
 
 #: Relative errors: of sums and products of floats, and of a tail that rests on differences of log p.
 ROUNDING, SLOPES = 1e-9, 1e-5
-#: Shares of β's budget that go to the noise; every one gives a valid bound.
+#: Shares of β's budget that go to the noise; every share gives a valid bound.
 SHARES = np.concatenate([np.geomspace(1e-6, 0.05, 6), np.linspace(0.1, 0.95, 15)])
 #: Stretches of a log-concave tail, and the largest g/ε for which a Gaussian sum is tabulated.
 PIECES, LONGEST_TABLE = 3, 2**12
@@ -60,9 +59,10 @@ PIECES, LONGEST_TABLE = 3, 2**12
 class Race:
     """Algorithm 1 with all its public parameters.
 
-    ``margin`` says which level τ is built for: "printed" is p in every batch, "by batch" p/(K n) in a batch
-    of n users, so that the levels of all arms and batches add up to p. All means are at least ``away`` from 0
-    and 1. ``relaxed``, for Theorem 3: S is off with probability up to q = p', the level of the sheet.
+    ``margin`` selects the failure probability of τ: "printed" is p in every batch, "by batch" is p/(K n) in a
+    batch of n users, so that the probabilities of all arms and batches add up to p. All means are at least
+    ``away`` from 0 and 1. With ``relaxed``, for Theorem 3, S is off with probability up to q = p', the level
+    of the sheet.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Race:
 
     @property
     def p(self) -> Fraction:
-        """The failure probability as a number."""
+        """Return the failure probability as a number."""
         return Fraction(1, self.horizon) if self.failure_prob == "1/T" else self.failure_prob
 
     @property
@@ -102,18 +102,18 @@ class Race:
         return batch_length(batch, growth=self.growth)
 
     def secagg_error(self, sheet: Sheet) -> float:
-        """q of one sum."""
+        """Return q of one sum."""
         return float(sheet.tail_prob) if self.relaxed else 0.0
 
     def batches(self, n_active: int = 2) -> int:
-        """The last batch that ``n_active`` arms finish within the horizon, if none goes out."""
+        """Return the last batch that ``n_active`` arms finish within the horizon, if none is eliminated."""
         batch = used = 0
         while (used := used + n_active * self.length(batch + 1)) <= self.horizon:
             batch += 1
         return batch
 
     def radius(self, batch: int, n_active: Any = None) -> Floats:
-        """β(b) with ``n_active`` arms, a number or an array (default: all K)."""
+        """Return β(b) with ``n_active`` arms, a number or an array (default: all K)."""
         length = self.length(batch)
         active = self.n_arms if n_active is None else n_active
         tail = self.variant.tail(length)
@@ -131,20 +131,22 @@ def _variant(name: str, epsilon: Fraction, p: Fraction, s: int, arms: int | None
 
 @lru_cache(maxsize=1024)
 def failure_bound(race: Race) -> float:
-    """A bound on P[not E] over all instances of K arms with rewards in [0, 1] (and means ``away`` from the
-    ends), up to the horizon.
+    """Bound P[not E] over all instances of K arms with rewards in [0, 1] (and means ``away`` from the ends).
 
-    Given the past, batch b fails with probability at most |Φ(b)| times that of one arm; the worst |Φ| counts.
+    The bound holds up to the horizon. Given the past, batch b fails with probability at most |Φ(b)| times the
+    probability for one arm; the worst |Φ| counts.
     """
     active = np.arange(2, race.n_arms + 1)
-    batches = range(1, race.batches() + 2)  # the last one may be over for one arm alone
+    batches = range(1, race.batches() + 2)  # the last batch may be complete for one arm only
     total = sum(float((active * arm_failure(race, batch, active)).max()) for batch in batches)
     return min(1.0, total * (1 + ROUNDING))
 
 
 def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
-    """A bound on P(|μ̂_a(b) - μ_a| > β(b)) for any reward distribution in [0, 1] (and, if ``relaxed``, any S);
-    elementwise in ``n_active``."""
+    """Bound P(|μ̂_a(b) - μ_a| > β(b)) for any reward distribution in [0, 1] (and, if ``relaxed``, any S).
+
+    Elementwise in ``n_active``.
+    """
     n = race.length(batch)
     sheet = race.variant.sheet(n)
     most, tau = n * sheet.precision, sheet.noise_margin
@@ -159,11 +161,11 @@ def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
 
 
 def _wrap_bound(race: Race, sheet: Sheet) -> float:
-    """A bound on the probability of a wrap that the analyzer does not undo."""
+    """Bound the probability of a wrap that the analyzer does not undo."""
     most, tau = sheet.users * sheet.precision, sheet.noise_margin
     beyond = noise_tail(race, sheet, tau + 1)[1]
     anywhere = beyond + float(_chernoff(race, sheet, np.asarray(most + tau + 1.0)))
-    # Off the ends: Σ x̂ comes n g u nearer to one than its mean (Hoeffding), or the noise goes farther.
+    # Away from the ends: Σ x̂ is n g u nearer to an end than its mean (Hoeffding), or the noise is larger.
     nearer = float(race.away) * SHARES
     farther = _chernoff(race, sheet, np.floor(tau + most * (float(race.away) - nearer)) + 1)
     inside = 2 * (np.exp(-2 * sheet.users * nearer**2) * beyond + farther)
@@ -171,9 +173,12 @@ def _wrap_bound(race: Race, sheet: Sheet) -> float:
 
 
 def _chernoff(race: Race, sheet: Sheet, k: Floats) -> Floats:
-    """A bound on P(N >= k), k >= 1, for a batch's total noise N: the discrete Laplace tail itself, Chernoff's
-    bound at its best exponent for the other distributions."""
-    if race.design.noise == "gaussian":  # each share is sub-Gaussian with its own parameter (Fact 2)
+    """Bound P(N >= k), k >= 1, for a batch's total noise N.
+
+    It is the discrete Laplace tail itself, and Chernoff's bound at its best exponent for the other
+    distributions.
+    """
+    if race.design.noise == "gaussian":  # each share is sub-Gaussian with its parameter (Fact 2)
         return np.asarray(np.exp(-(k**2) / (2 * (sheet.precision / float(race.epsilon)) ** 2)))
     if race.design.noise == "skellam":
         return _skellam_bound((sheet.precision / float(race.epsilon)) ** 2, k)
@@ -189,7 +194,9 @@ def _skellam_bound(variance: float, k: Floats) -> Floats:
 
 
 def _laplace_sum_bound(rate: float, terms: int, k: Floats) -> Floats:
-    """The best θ solves n sinh θ + k cosh θ = k cosh a, a quadratic equation for e^θ."""
+    """Bound the tail at the best θ, which solves n sinh θ + k cosh θ = k cosh a, a quadratic equation for
+    e^θ.
+    """
     root = np.sqrt((k * math.sinh(rate)) ** 2 + float(terms) ** 2)
     theta = np.log1p((2 * k * math.sinh(rate / 2) ** 2 + root - terms) / (k + terms))
     # E exp(θN) = (1 - (sinh(θ/2)/sinh(a/2))²)^{-n}
@@ -201,7 +208,7 @@ def _laplace_sum_bound(rate: float, terms: int, k: Floats) -> Floats:
 
 
 def noise_tail(race: Race, sheet: Sheet, k: int) -> tuple[float, float]:
-    """P(N >= k), k >= 1, for the total noise N of one batch of ``sheet``: a lower and an upper bound."""
+    """Bound P(N >= k), k >= 1, for the total noise N of one batch of ``sheet`` from below and above."""
     if race.design.noise in ("skellam", "laplace of each user"):
         return _log_concave_tail(sheet, k)
     upper = float(_chernoff(race, sheet, np.asarray(float(k))))
@@ -213,9 +220,11 @@ def noise_tail(race: Race, sheet: Sheet, k: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _log_concave_tail(sheet: Sheet, k: int) -> tuple[float, float]:
-    """For a log-concave distribution: between two points log p lies above the chord, and beyond a point below
-    the line
-    through it and its right neighbour. ``PIECES`` stretches of about the length in which p falls by e."""
+    """Bound the tail of a log-concave distribution.
+
+    Between two points log p lies above the chord, and beyond a point below the line through it and its right
+    neighbour. ``PIECES`` stretches have about the length in which p falls by e.
+    """
     distribution = sheet.total_noise()
     first, second = distribution.logp(np.array([k, k + 1]))
     step = max(1, round(1 / (first - second)))
@@ -229,14 +238,14 @@ def _log_concave_tail(sheet: Sheet, k: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _gaussian_sum_tail(epsilon: Fraction, sheet: Sheet, k: int) -> tuple[float, float]:
-    """From the table of the sum's distribution; 0 and 1 where that would be too long."""
+    """Bound from the table of the sum's distribution; 0 and 1 if the table would be too long."""
     if sheet.precision / epsilon > LONGEST_TABLE:
         return 0.0, 1.0
     distribution = DiscreteGaussianSum(
         sigma2=(sheet.precision / epsilon) ** 2 / sheet.users, terms=sheet.users
     )
     chances = distribution.probabilities[min(distribution.reach + k, 2 * distribution.reach + 1) :]
-    slack = 1e-15 * (1 + len(chances))  # the table is right to about 1e-16 each
+    slack = 1e-15 * (1 + len(chances))  # the table's error is about 1e-16 each
     return max(0.0, float(chances.sum()) - slack), float(chances.sum()) + slack
 
 
@@ -245,8 +254,11 @@ def _gaussian_sum_tail(epsilon: Fraction, sheet: Sheet, k: int) -> tuple[float, 
 
 @lru_cache(maxsize=1024)
 def tied_failure(race: Race) -> float:
-    """A lower bound on P[not E] for K arms that always give 0 (or always 1): batch by batch over those that
-    all K complete, independent, since none of the tied arms goes out while E holds."""
+    """Return a lower bound on P[not E] for K arms that always give 0 (or always 1).
+
+    It multiplies over the batches that all K complete. They are independent, since none of the tied arms is
+    eliminated while E holds.
+    """
     batches = range(1, race.batches(race.n_arms) + 1)
     log_holds = sum(race.n_arms * math.log1p(-corner_failure(race, batch)) for batch in batches)
     return max(0.0, -math.expm1(log_holds) * (1 - ROUNDING))
@@ -254,9 +266,11 @@ def tied_failure(race: Race) -> float:
 
 @lru_cache(maxsize=65536)
 def corner_failure(race: Race, batch: int) -> float:
-    """A lower bound on P(|μ̂_a(b) - μ_a| > β(b)) for an arm that always gives 0, all K arms active; by
-    symmetry for 1 too. Exact for discrete Laplace noise, but for wraps by more than one modulus. S is
-    ``GarbledSum`` if ``relaxed``."""
+    """Return a lower bound on P(|μ̂_a(b) - μ_a| > β(b)) for an arm that always gives 0, all K arms active.
+
+    By symmetry it holds for 1 too. It is exact for discrete Laplace noise, except for wraps by more than one
+    modulus. S is ``GarbledSum`` if ``relaxed``.
+    """
     n = race.length(batch)
     sheet = race.variant.sheet(n)
     most, tau = n * sheet.precision, sheet.noise_margin
@@ -283,8 +297,11 @@ def corner_failure(race: Race, batch: int) -> float:
 
 
 def assumption_failure(n_arms: int, p: Fraction, *, last: int, inside: int = 2) -> Any:
-    """P[not E] up to batch ``last``, a ball, for K tied arms with constant rewards and independent noise that
-    uses Assumption 1 up: P(|n_a| > h log(inside/p)) = 2p for every p <= 1/2, with h = 10^6 and σ = 0."""
+    """Return P[not E] up to batch ``last`` as a ball, for K tied arms with noise that exhausts Assumption 1.
+
+    Rewards are constant and the noise is independent: P(|n_a| > h log(inside/p)) = 2p for every p <= 1/2,
+    with h = 10^6 and σ = 0.
+    """
     holds = arb(1)
     for batch in range(1, last + 1):
         squares = n_arms * batch**2 / p

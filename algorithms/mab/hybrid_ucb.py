@@ -1,9 +1,9 @@
 """Hybrid-UCB: UCB on a private running mean of all observations of an arm, updated at every pull.
 
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 4 and eqs. (32)-(35), logarithms base 2. Each arm has a
-hybrid counter (``mechanisms.hybrid_counter``), whose variants are this algorithm's: ``printed`` (costs up to
-1.5 epsilon), ``repaired`` and ``promoted`` (cost epsilon). Not event driven: the mean changes with every
-pull. ``HybridPolicy`` simulates many runs at once, with the same distribution.
+hybrid counter (``mechanisms.hybrid_counter``), whose variants are also this algorithm's: ``printed`` (costs
+up to 1.5 epsilon), ``repaired`` and ``promoted`` (cost epsilon). It is not event driven, because the mean
+changes with every pull. ``HybridPolicy`` simulates many runs at once, with the same distribution.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CounterFactory = Callable[[Coins], HybridCounter]
 def strategy(
     *, epsilon: ExactLike, variant: HybridVariant = "repaired", counter: CounterFactory | None = None
 ) -> Strategy:
-    """Algorithm 4 with privacy parameter ``epsilon`` (exact, positive).
+    """Return Algorithm 4 with privacy parameter ``epsilon`` (exact, positive).
 
     ``counter`` makes one counter per arm (by default ``HybridCounter`` with the noise of ``variant``; sites
     ``array`` and ``node-<r>``).
@@ -49,7 +49,9 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, variant: HybridVariant = "repaired") -> Program:
-    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
+    """Run ``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm,
+    count).
+    """
     return bandit_program(strategy(epsilon=epsilon, variant=variant))
 
 
@@ -63,7 +65,7 @@ def _run(coins: Coins, n_arms: int, epsilon: float, make: CounterFactory) -> Pul
     while True:
         log_t = math.log2(t)
         # floor(log2(O + 1)) without a float logarithm: the exponent of O + 1 = m * 2^e with m in [1/2, 1),
-        # less one
+        # minus one
         levels = np.frexp(pulls + 1)[1] - 1
         indices = means + np.sqrt(3 * log_t / pulls) + 6 * math.sqrt(8) * log_t * levels / (pulls * epsilon)
         arm = int(indices.argmax())
@@ -78,9 +80,8 @@ class HybridPolicy:
     run.
 
     Exact in distribution. A round draws one reward and one node noise per run. The noisy mean needs, per arm,
-    only
-    the sum of all rewards, the total noise of the closed arrays and the noise of the tree's current prefix.
-    Leaf i adds one new node, at level ctz(i) (trailing zeros); the nodes below it leave the prefix.
+    only the sum of all rewards, the total noise of the closed arrays and the noise of the tree's current
+    prefix. Leaf i adds one new node, at level ctz(i) (trailing zeros); the nodes below it leave the prefix.
     Slot l of a cell's ``_prefix`` keeps the noise of the nodes at level l and above, hence prefix(i) =
     prefix(i without its lowest set bit) + new node.
     """
@@ -89,9 +90,7 @@ class HybridPolicy:
         self, shape: tuple[int, int], *, epsilons: Floats, horizon: int, variant: HybridVariant
     ) -> None:
         if len(epsilons) != shape[0] or not np.all(epsilons > 0):
-            raise InvalidParameterError(
-                f"epsilons must be {shape[0]} positive numbers, got {epsilons}; one per run."
-            )
+            raise InvalidParameterError(f"epsilons must be {shape[0]} positive numbers, got {epsilons}.")
         self._promoted = variant == "promoted"
         self._epsilons = np.array(epsilons, dtype=np.float64)
         self._levels = int(horizon).bit_length() + 1
@@ -107,8 +106,8 @@ class HybridPolicy:
         # One slot more than levels for each cell: it stays 0 and serves the prefix without nodes.
         self._slots = self._levels + 1
         self._prefix = np.zeros(cells * self._slots)
-        # For each leaf, of which no block has more than half of all: the level of its new node, and that of
-        # the node before it in its prefix.
+        # For each leaf (no block has more than half of all): the level of its new node, and the level of the
+        # node before it in its prefix.
         leaves = np.arange(int(horizon) // 2 + 2)
         before = leaves & (leaves - 1)
         self._own = _trailing_zeros(leaves)
@@ -149,14 +148,14 @@ class HybridPolicy:
         self._flat_costs[cells] = level / (pulls * self._epsilons)
 
     def _close(self, cells: Ints, full: Ints, draws: Draws) -> None:
-        """Close the blocks of the runs ``full``: their arrays get their noise."""
+        """Close the blocks of the runs ``full``: draw the noise of their arrays."""
         closing = cells[full]
         self._closed[closing] += draws.more_laplaces(len(full)) * 2 / self._epsilons[full]
         self._level[closing] += 1
         self._leaf[closing] = 0
 
     def _node_noise(self, cells: Ints, level: Ints, leaf: Ints, draws: Draws) -> Floats:
-        """Noise of the prefix that ends at ``leaf``, with its new node drawn."""
+        """Return the noise of the prefix that ends at ``leaf``, with its new node drawn."""
         new = draws.laplaces() * self._scales.take(level) / self._epsilons
         slots = cells * self._slots
         prefix: Floats = self._prefix.take(slots + self._above.take(leaf)) + new

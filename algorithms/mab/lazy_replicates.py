@@ -1,7 +1,7 @@
 """Anytime-Lazy-UCB, many runs as one array: the race of ``race`` for all runs at once.
 
 A run needs 60 to 150 events up to a horizon of 10^12, most of them in Python in the reference
-(``algorithms.mab.lazy_ucb``). Here every step moves each run to its own next event: the end of its leader's
+(``algorithms.mab.lazy_ucb``). Here every step advances each run to its next event: the end of its leader's
 array, or the round before a rival overtakes. Exact in distribution, not draw by draw: an array's sum is one
 Binomial draw when the array is full, and rounds within 2 of an overtake are played one by one.
 """
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 #: Beyond this a float cannot count rounds.
 LONGEST = 10**15
-#: The root of an overtake is trusted up to this share of itself, and 2 rounds.
+#: The computed root of an overtake is trusted up to this share of it, and 2 rounds.
 ROOT_ERROR = 2.0**-44
 
 
@@ -37,7 +37,7 @@ def lazy_runs(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> RegretRuns:
-    """``simulate`` of Anytime-Lazy-UCB in distribution, faster; the same arguments."""
+    """Simulate Anytime-Lazy-UCB in distribution, faster than ``simulate``; the same arguments."""
     return lazy_runs_many(
         [means], epsilons=[epsilon], horizon=horizon, runs=runs, seed=seed, checkpoints=checkpoints
     )[0]
@@ -52,7 +52,8 @@ def lazy_runs_many(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> list[RegretRuns]:
-    """``runs`` runs of every pair ``instances[i]``, ``epsilons[i]``; all instances have equally many arms.
+    """Play ``runs`` runs of every pair ``instances[i]``, ``epsilons[i]``; all instances have equally many
+    arms.
 
     Bernoulli arms. ``checkpoints`` increase and end at ``horizon`` (at most 10^15), by default
     ``checkpoint_grid(horizon)``.
@@ -60,14 +61,14 @@ def lazy_runs_many(
     if len({len(means) for means in instances}) != 1 or len(instances) != len(epsilons) or runs < 1:
         raise InvalidParameterError(
             "instances must have equally many arms, one epsilon each and runs be 1 or more, got "
-            f"{len(instances)} instances, {len(epsilons)} epsilons and {runs} runs; split the call."
+            f"{len(instances)} instances, {len(epsilons)} epsilons and {runs} runs."
         )
     if not 1 <= horizon <= LONGEST:
-        raise InvalidParameterError(f"horizon must be from 1 to 10^15, got {horizon}; shorten it.")
+        raise InvalidParameterError(f"horizon must be from 1 to 10^15, got {horizon}.")
     grid = checked_grid(horizon, checkpoints)
     means = np.repeat(np.asarray(instances, dtype=np.float64), runs, axis=0)
     if not np.all((means >= 0) & (means <= 1)):
-        raise InvalidParameterError(f"means must be in [0, 1], got {instances}; they are Bernoulli means.")
+        raise InvalidParameterError(f"means must be in [0, 1], got {instances}.")
     budgets = np.repeat([float(positive(epsilon, name="epsilon")) for epsilon in epsilons], runs)
     root = root_of(seed)
     curves = _Race(means, budgets, horizon, *map(np.random.default_rng, root.spawn(2))).curves(grid)
@@ -97,7 +98,7 @@ class _Race:
         self._t = np.full(runs, n_arms + 1.0)
 
     def curves(self, grid: Ints) -> Floats:
-        """Regret of every run at the rounds ``grid``."""
+        """Return regret of every run at the rounds ``grid``."""
         runs = len(self._means)
         ends = [np.zeros(runs)]
         heights = [np.zeros(runs)]
@@ -116,7 +117,7 @@ class _Race:
         return np.array([np.interp(grid, xs[:, i], ys[:, i]) for i in range(runs)])
 
     def _step(self, active: Ints) -> tuple[Ints, Floats]:
-        """One stretch of equal pulls for each active run: the arm, and how often."""
+        """Play one stretch of equal pulls for each active run; returns the arms and the lengths."""
         t, size, mean, epsilon = (
             self._t[active],
             self._size[active],

@@ -1,11 +1,11 @@
 """Anytime-Lazy-UCB: an arm's mean is refreshed when its array is full, and the array is then forgotten.
 
-Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 1. Arm j fills arrays of 1, 2, 4, ... fresh observations;
-each full array gives one noisy sum (eq. (3)); the arm with the largest index (eq. (4)) is pulled. Every
+Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 1. Arm j fills arrays of 1, 2, 4, ... fresh observations.
+Each full array gives one noisy sum (eq. (3)). The arm with the largest index (eq. (4)) is pulled. Every
 observation enters one release, which is the proof of epsilon-DP (Theorem 2).
 
-The run is event driven: all pulls up to the next refresh or overtake are one request (``race``), so that a
-run costs what its decisions cost, whatever the horizon. Appendix A's tuples (``Tuples``) and the literal
+The run is event driven: all pulls up to the next refresh or overtake are one request (``race``), so the cost
+of a run depends on its decisions and not on the horizon. Appendix A's tuples (``Tuples``) and the literal
 arrays (``Arrays``) are two memories of one algorithm.
 """
 
@@ -28,21 +28,21 @@ __all__ = ["Arrays", "Memory", "Tuples", "program", "strategy"]
 
 
 class Memory(Protocol):
-    """What one arm keeps of the array that it is filling: array r holds 2^r observations."""
+    """The memory of one arm for its current array; array r holds 2^r observations."""
 
     @property
     def size(self) -> int:
-        """Size of the current array."""
+        """Return the size of the current array."""
 
     @property
     def room(self) -> int:
-        """How many observations it still takes."""
+        """Return how many observations it still takes."""
 
     def insert(self, batch: Batch) -> None:
         """Add observations, at most ``room`` of them."""
 
     def close(self) -> float:
-        """The sum of the full array; the next one, twice as long, is opened."""
+        """Return the sum of the full array, and open the next array, twice as long."""
 
 
 class Tuples:
@@ -68,7 +68,7 @@ class Tuples:
 
 
 class Arrays:
-    """Algorithm 1 to the letter: every array with every observation, none thrown away."""
+    """Algorithm 1 literally: every array with every observation, none discarded."""
 
     def __init__(self) -> None:
         self.arrays: list[list[NDArray[np.float64]]] = [[]]
@@ -93,7 +93,7 @@ class Arrays:
 def strategy(
     *, epsilon: ExactLike, memory: Callable[[], Memory] = Tuples, noisy_sum: NoisySum | None = None
 ) -> Strategy:
-    """Algorithm 1 with privacy parameter ``epsilon`` (exact, positive).
+    """Return Algorithm 1 with privacy parameter ``epsilon`` (exact, positive).
 
     ``memory`` makes one memory per arm, ``noisy_sum`` releases a full array's sum (by default
     ``ArraySum(epsilon=epsilon)``, at site ``array``).
@@ -108,7 +108,9 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, memory: Callable[[], Memory] = Tuples) -> Program:
-    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
+    """Run ``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm,
+    count).
+    """
     return bandit_program(strategy(epsilon=epsilon, memory=memory))
 
 

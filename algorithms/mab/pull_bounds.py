@@ -1,14 +1,14 @@
 """Rigorous upper bounds on the expected pulls of a suboptimal arm, evaluated at finite parameters.
 
-A simulated mean regret has no useful upper confidence bound by itself: one run in a million may pay gap * T,
-and no sample excludes that. What excludes it is the paper's own argument (Lemmas 11 and 12), with every O(1)
-worked out here as a number. The bounds hold for all rewards in [0, 1], for any other arms beside the best
-one, and at the stated horizon; they are used in two ways: as upper bounds of their own, and as the cost of
-cutting a simulated regret at a cap.
+A simulated mean regret has no useful upper confidence bound by itself: one run in a million may cost gap * T,
+and no sample excludes that. The paper's argument (Lemmas 11 and 12) excludes it, with every O(1) worked out
+here as a number. The bounds hold for all rewards in [0, 1], for any other arms besides the best one, and at
+the stated horizon. They are used in two ways: as upper bounds by themselves, and as the cost of cutting a
+simulated regret at a cap.
 
 Notation: arm j has gap ``gap``; arm 1 is the best. Sums of n rewards deviate like a variable with moment
-generating function exp(lambda^2 n / 8) (Hoeffding's lemma), Laplace noise of scale b like one with
-1 / (1 - b^2 lambda^2); a tail is bounded by Chernoff at the best lambda of a grid, and any lambda is valid.
+generating function exp(lambda^2 n / 8) (Hoeffding's lemma), Laplace noise of scale b like a variable with 1 /
+(1 - b^2 lambda^2). A tail is bounded by Chernoff at the best lambda of a grid, and any lambda is valid.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def _check(gap: float, epsilon: float, horizon: float) -> None:
     if not 0 < gap <= 1 or not epsilon > 0 or not 2 <= horizon < 1e18:
         raise InvalidParameterError(
             "gap must be in (0, 1], epsilon positive and horizon from 2 to 10^18, got "
-            f"{gap}, {epsilon} and {horizon}; correct the instance."
+            f"{gap}, {epsilon} and {horizon}."
         )
 
 
 def _lazy_tail(n: Floats, needed: Floats, epsilon: float) -> Floats:
-    """P(deviation of a sum of n rewards + Laplace(1/epsilon) >= needed); 1 where ``needed`` <= 0."""
+    """Bound P(deviation of a sum of n rewards + Laplace(1/epsilon) >= needed); 1 if ``needed`` <= 0."""
     positive = np.maximum(needed, 1e-300)
     rates = np.minimum(4 * positive / n, epsilon)[..., None] * SHARES
     logs = rates**2 * n[..., None] / 8 - rates * positive[..., None] - np.log1p(-((rates / epsilon) ** 2))
@@ -67,22 +67,22 @@ def _lazy_tail(n: Floats, needed: Floats, epsilon: float) -> Floats:
 
 
 def _lazy_radius(n: Floats, t: Floats | float, epsilon: float) -> Floats:
-    """n times the bonus of eq. (4) in round t."""
+    """Return n times the bonus of eq. (4) in round t."""
     return np.asarray(np.sqrt(3 * n * np.log(t)) + 3 * np.log(t) / epsilon)
 
 
 def _sizes(horizon: float) -> Floats:
-    """2^0, 2^1, ... up to the horizon."""
+    """Return 2^0, 2^1, ... up to the horizon."""
     return np.asarray(2.0 ** np.arange(math.floor(math.log2(horizon)) + 1), dtype=np.float64)
 
 
 def _lazy_entries(gap: float, epsilon: float, horizon: float) -> Floats:
-    """Bounds on P(arm j is pulled for its array s within the horizon), s = 0, 1, ..., floor(log2 horizon).
+    """Bound P(arm j is pulled for its array s within the horizon), s = 0, 1, ..., floor(log2 horizon).
 
-    That pull happens in a round t > 2^s, when j has its mean from array s - 1. Then either (A) that mean plus
-    the bonus reaches the best mean although the bonus grows with t to its value at the horizon at most, or
-    (B) some array r of arm 1 shows a mean plus bonus below the best mean; the bonus of an array only grows,
-    so that its first possible round max(2^s + 1, 2^(r+1)) is the worst. Means are fixed while an array
+    That pull happens in a round t > 2^s, when j has its mean from array s - 1. Then one of two events occurs.
+    (A) That mean plus the bonus reaches the best mean, although the bonus grows with t at most to its value
+    at the horizon. (B) Some array r of arm 1 has a mean plus bonus below the best mean. The bonus of an array
+    only grows, so its first possible round max(2^s + 1, 2^(r+1)) is the worst. Means are fixed while an array
     lasts: the union is over arrays, not over rounds.
     """
     n = _sizes(horizon)
@@ -94,7 +94,7 @@ def _lazy_entries(gap: float, epsilon: float, horizon: float) -> Floats:
 
 @lru_cache(maxsize=256)
 def _lazy_low(epsilon: float, horizon: float) -> Floats:
-    """The probability of (B) for s = 0, 1, ...: it does not depend on arm j."""
+    """Return the probability of (B) for s = 0, 1, ...: it does not depend on arm j."""
     n = _sizes(horizon)
     first = np.maximum(n[:, None] + 1, 2 * n[None, :])  # [s, r]
     wide = np.broadcast_to(n, first.shape)
@@ -103,7 +103,7 @@ def _lazy_low(epsilon: float, horizon: float) -> Floats:
 
 
 def lazy_excess(*, gap: float, epsilon: float, horizon: float) -> tuple[Floats, Floats]:
-    """Caps 2^(L+1) - 1 for L = 0, 1, ... and upper bounds on E max(0, O_j(T) - cap), Anytime-Lazy-UCB.
+    """Return caps 2^(L+1) - 1 for L = 0, 1, ... and upper bounds on E max(0, O_j(T) - cap), Anytime-Lazy-UCB.
 
     0 < ``gap`` <= 1, ``epsilon`` > 0, 2 <= ``horizon`` < 10^18. The last cap is at least the horizon.
     """
@@ -115,14 +115,16 @@ def lazy_excess(*, gap: float, epsilon: float, horizon: float) -> tuple[Floats, 
 
 
 def lazy_pull_bound(*, gap: float, epsilon: float, horizon: float) -> float:
-    """Upper bound on E O_j(T) for Anytime-Lazy-UCB: the best cap with its excess, or T itself."""
+    """Bound E O_j(T) for Anytime-Lazy-UCB from above: the best cap with its excess, or T itself."""
     caps, excess = lazy_excess(gap=gap, epsilon=epsilon, horizon=horizon)
     return float(min(horizon, (caps + excess).min()))
 
 
 def _hybrid_noise_log(level: Floats, rates: Floats, extra: int) -> Floats:
-    """log E exp(rate * noise) of a release at array index ``level``: that many arrays with Laplace(2), as
-    many nodes with Laplace(2 (level + extra)); rates in units of epsilon."""
+    """Return log E exp(rate * noise) of a release at array index ``level``; rates in units of epsilon.
+
+    The release has that many arrays with Laplace(2), and as many nodes with Laplace(2 (level + extra)).
+    """
     level = np.maximum(level, 1)  # the first count has one array and no node
     nodes = 2 * (level + extra) * rates
     safe = np.where(nodes < 1, nodes, 0.0)
@@ -133,12 +135,11 @@ def _hybrid_noise_log(level: Floats, rates: Floats, extra: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _hybrid_low(exponent: int, extra: int) -> float:
-    """Bound on the sum over rounds t >= 2^exponent and counts o <= t of P(arm 1 shows an index below its
-    mean).
+    """Bound the sum over rounds t >= 2^exponent and counts o <= t of P(arm 1 has an index below its mean).
 
-    Rounds in dyadic blocks, each at its first round; the reward part gets sqrt(3 o log2 t), which Hoeffding
-    bounds by exp(-6 log2 t), the noise part 6 sqrt(8) log2 t floor(log2(o + 1)) / epsilon: epsilon cancels.
-    The first count, whose release is one array with Laplace(2/epsilon), is apart.
+    Rounds are in dyadic blocks, each at its first round. The reward part gets sqrt(3 o log2 t), which
+    Hoeffding bounds by exp(-6 log2 t), the noise part 6 sqrt(8) log2 t floor(log2(o + 1)) / epsilon: epsilon
+    cancels. The first count, whose release is one array with Laplace(2/epsilon), is treated separately.
     """
     total = 0.0
     for i in range(exponent, exponent + 64):
@@ -150,18 +151,20 @@ def _hybrid_low(exponent: int, extra: int) -> float:
         logs = _hybrid_noise_log(levels, rates, extra) - rates * 6 * math.sqrt(8) * i * levels
         block += float(rounds * (2.0 ** levels[:, 0] * best_bound(logs)).sum())
         total += block
-    return (total + block) * ROUNDING  # blocks more than halve by then: all later ones are below the last
+    return (
+        total + block
+    ) * ROUNDING  # blocks more than halve by then: all later blocks sum to less than the last
 
 
 def hybrid_excess(
     *, gap: float, epsilon: float, horizon: float, variant: Variant = "printed"
 ) -> tuple[Floats, Floats]:
-    """Caps m (increasing) and upper bounds on E max(0, O_j(T) - m) for Hybrid-UCB (Algorithm 4).
+    """Return caps m (increasing) and upper bounds on E max(0, O_j(T) - m) for Hybrid-UCB (Algorithm 4).
 
-    A pull of arm j with o >= m earlier pulls needs (A) the release after o pulls, plus its bonus at the
-    horizon, to reach the best mean, which can serve one pull for each o, or (B) in that round, t > m, an
-    index of arm 1 below the best mean. Hence the excess is at most sum over o >= m of P(A_o) + sum over
-    t > m of P(B_t). Same ranges as ``lazy_excess``.
+    A pull of arm j with o >= m earlier pulls needs one of two events. (A) The release after o pulls, plus its
+    bonus at the horizon, reaches the best mean, which can serve one pull for each o. (B) In that round, t >
+    m, an index of arm 1 is below the best mean. Hence the excess is at most sum over o >= m of P(A_o) + sum
+    over t > m of P(B_t). Same ranges as ``lazy_excess``.
     """
     _check(gap, epsilon, horizon)
     extra = int(variant == "repaired")
@@ -184,7 +187,7 @@ def hybrid_excess(
 
 
 def hybrid_pull_bound(*, gap: float, epsilon: float, horizon: float, variant: Variant = "printed") -> float:
-    """Upper bound on E O_j(T) for Hybrid-UCB: the best cap with its excess, or T itself."""
+    """Bound E O_j(T) for Hybrid-UCB from above: the best cap with its excess, or T itself."""
     caps, excess = hybrid_excess(gap=gap, epsilon=epsilon, horizon=horizon, variant=variant)
     return float(min(horizon, (caps + excess).min()))
 
@@ -192,11 +195,11 @@ def hybrid_pull_bound(*, gap: float, epsilon: float, horizon: float, variant: Va
 def elimination_cap(
     gap: float, *, n_arms: int, epsilon: float, failure_probability: float, horizon: int
 ) -> float:
-    """Pulls of an arm by DP-SE outside an event of probability ``failure_probability`` at most.
+    """Return pulls of an arm by DP-SE outside an event of probability ``failure_probability`` at most.
 
     Outside it every noisy mean of an epoch is within h + c of its mean (Hoeffding and the Laplace tail with
-    the radii of the algorithm; the failure probabilities sum to beta * pi^2 / 12 over epochs and arms), so
-    that the best arm stays and an arm goes in the first epoch with 4 (h + c) < gap.
+    the radii of the algorithm; the failure probabilities sum to beta * pi^2 / 12 over epochs and arms). The
+    best arm therefore stays, and an arm is eliminated in the first epoch with 4 (h + c) < gap.
     """
     pulls, epoch = 0, 0
     settings = {"epsilon": epsilon, "failure_probability": failure_probability}
@@ -218,20 +221,20 @@ def elimination_cap(
 
 
 def lazy_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
-    """The cut of Anytime-Lazy-UCB."""
+    """Return the cut of Anytime-Lazy-UCB."""
     return _sum_cut(_lazy_pulls, means, epsilon, horizon)
 
 
 def hybrid_cut(means: Sequence[float], *, epsilon: float, horizon: int, variant: Variant) -> Cut:
-    """The cut of Hybrid-UCB."""
+    """Return the cut of Hybrid-UCB."""
     return _sum_cut(partial(_hybrid_pulls, variant=variant), means, epsilon, horizon)
 
 
 def elimination_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
-    """The cut of DP-SE with failure probability 1/horizon.
+    """Return the cut of DP-SE with failure probability 1/horizon.
 
     Outside an event of that probability every arm stays below its cap; inside it the regret is at most the
-    horizon times the largest gap. Epochs grow by 4, and the last one is often not needed: hence two floors.
+    horizon times the largest gap. Epochs grow by 4, and the last epoch is often not needed: hence two floors.
     """
     trivial, gaps = trivial_cut(means, horizon=horizon), gaps_of(means)
     if not gaps or horizon < 2:
@@ -248,7 +251,7 @@ def _sum_cut(
     epsilon: float,
     horizon: int,
 ) -> Cut:
-    """Caps and costs of the arms, added up."""
+    """Add up caps and costs of the arms."""
     trivial, gaps = trivial_cut(means, horizon=horizon), gaps_of(means)
     if not gaps or horizon < 2:
         return trivial
@@ -273,7 +276,7 @@ def _hybrid_pulls(gap: float, epsilon: float, horizon: int, *, variant: Variant)
 
 
 def _accepted(caps: Floats, excess: Floats) -> tuple[float, float]:
-    """The first cap whose excess is a small share of it, and that excess."""
+    """Return the first cap whose excess is a small share of it, and that excess."""
     first = int(np.argmax(excess <= EXCESS_SHARE * caps))
     return float(caps[first]), float(excess[first])
 
@@ -290,8 +293,11 @@ STEP = 2**0.25
 
 
 def worst_gap_regret(pulls: Callable[[float], float], *, n_arms: int, horizon: int) -> float:
-    """Upper bound on the regret over ALL gaps in [0, 1]: T gap* for the arms below gap*, and for each other
-    arm the supremum of gap * pulls(gap), bounded on a geometric grid because pulls fall with the gap."""
+    """Bound the regret over ALL gaps in [0, 1] from above.
+
+    The arms below gap* contribute T gap*. Each other arm contributes the supremum of gap * pulls(gap),
+    bounded on a geometric grid because pulls fall with the gap.
+    """
     above, best, high = 0.0, float(horizon), 1.0
     while (n_arms - 1) * above < best and high * horizon > 0.25:
         low = high / STEP

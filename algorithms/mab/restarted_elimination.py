@@ -1,5 +1,7 @@
-"""DP-SE without a horizon: restarted for phases of 2^(2^i) rounds, i = 1, 2, ..., each with failure
-probability 1 / (rounds of the phase). Fresh observations in every phase: the same epsilon."""
+"""DP-SE without a horizon: restarted for phases of 2^(2^i) rounds, i = 1, 2, ...
+
+Each phase has failure probability 1 / (rounds of the phase) and fresh observations: the same epsilon.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ __all__ = ["RESTARTED", "strategy"]
 
 
 def strategy(*, epsilon: ExactLike) -> Strategy:
-    """DP-SE with privacy parameter ``epsilon``, phase after phase."""
+    """Return DP-SE with privacy parameter ``epsilon``, phase after phase."""
 
     def run(coins: Coins, n_arms: int) -> Pulls:
         for i in itertools.count(1):
@@ -40,7 +42,7 @@ def strategy(*, epsilon: ExactLike) -> Strategy:
 
 
 def restarted_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
-    """The caps of all phases added up; each phase misses its cap with probability 1 / its rounds."""
+    """Add up the caps of all phases; each phase misses its cap with probability 1 / its rounds."""
     gaps = gaps_of(means)
     cap, excess, played, phase = 0.0, 0.0, 0, 4
     while played < horizon:

@@ -2,10 +2,10 @@
 users.
 
 A model holds R instances of K arms. ``encoded_sums`` draws Σ x̂_i of n users, the sum of their randomly
-rounded rewards: encodings of independent users are independent with at most g + 1 values, so that the sum is
-Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n. Clipped Gaussians have a third
-route, of about n^(1/3) numbers (``clipped_sums``). All routes have the same distribution, and the cheapest
-one is taken. ``reward_sums`` draws Σ x itself.
+rounded rewards: encodings of independent users are independent with at most g + 1 values, so the sum is Σ_k k
+N_k with N multinomial. That is one draw of g + 1 numbers and not of n. Clipped Gaussians have a third route,
+of about n^(1/3) numbers (``clipped_sums``). All routes have the same distribution, and the cheapest route is
+taken. ``reward_sums`` draws Σ x itself.
 
 ``SimulatedArms`` is one of the instances as an environment, for algorithms that pull by themselves.
 """
@@ -43,25 +43,25 @@ class RewardModel(ABC):
 
     @abstractmethod
     def rows(self, which: Integers) -> RewardModel:
-        """The model whose instance r is instance ``which[r]`` of this one."""
+        """Return the model whose instance r is instance ``which[r]`` of this model."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
-        """``count`` rewards of instance and arm ``cell``."""
+        """Draw ``count`` rewards of instance and arm ``cell``."""
 
     @abstractmethod
     def total(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> float:
-        """The sum of the rewards that ``draw`` returns from the same state of ``rng``."""
+        """Return the sum of the rewards that ``draw`` returns from the same state of ``rng``."""
 
     @abstractmethod
     def encoded_sums(
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
-        """Σ x̂_i over ``users`` new users for every marked cell of (R, K), in C order."""
+        """Draw Σ x̂_i over ``users`` new users for every marked cell of (R, K), in C order."""
 
     @abstractmethod
     def reward_sums(self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int) -> Floats:
-        """Σ x_i over ``users`` new users for every marked cell of (R, K), in C order."""
+        """Draw Σ x_i over ``users`` new users for every marked cell of (R, K), in C order."""
 
 
 class ClippedGaussians(RewardModel):
@@ -72,7 +72,7 @@ class ClippedGaussians(RewardModel):
         if self.locations.ndim != 2 or not deviation > 0:
             raise InvalidParameterError(
                 f"locations must have shape (R, K) and deviation be positive, got {self.locations.shape} and "
-                f"{deviation}; pass one row per instance."
+                f"{deviation}."
             )
         self.deviation = float(deviation)
         self.means = self._excess(np.zeros(1), self.locations.reshape(-1, 1), 1).reshape(self.locations.shape)
@@ -84,7 +84,7 @@ class ClippedGaussians(RewardModel):
         return np.asarray(self._draw(rng, self.locations[cell], count)[0])
 
     def _draw(self, rng: np.random.Generator, locations: Any, count: int) -> Floats:
-        """Rewards of shape (M, count) for locations of shape (M, 1), or one number."""
+        """Draw rewards of shape (M, count) for locations of shape (M, 1), or one number."""
         values = rng.standard_normal((np.size(locations), count))
         values *= self.deviation
         values += locations
@@ -133,7 +133,7 @@ class ClippedGaussians(RewardModel):
     def _rounded_sums(
         self, rng: np.random.Generator, locations: Floats, *, users: int, precision: int
     ) -> Integers:
-        """The route user by user: draw, scale, round at random, add up."""
+        """Draw user by user: draw, scale, round at random, add up."""
         totals = np.zeros(len(locations), dtype=np.int64)
         rows = max(1, _CHUNK // users)
         for start in range(0, len(locations), rows):
@@ -146,11 +146,11 @@ class ClippedGaussians(RewardModel):
         return totals
 
     def encoding_probabilities(self, locations: Floats, precision: int) -> Floats:
-        """P(x̂ = k), k = 0, ..., g, for each of the ``locations`` (M,): shape (M, g + 1).
+        """Return P(x̂ = k), k = 0, ..., g, for each of the ``locations`` (M,): shape (M, g + 1).
 
         Randomised rounding weighs the density of g x with the hat function around k. For a density that is
-        smooth on the unit cells the hat's two sides are integrated by Gauss and Legendre's rule; for a narrow
-        one P(x̂ = k) is a second difference of E(g x - t)+, exact but for cancellation.
+        smooth on the unit cells, Gauss-Legendre quadrature integrates the hat's two sides. For a narrow
+        density P(x̂ = k) is a second difference of E(g x - t)+, exact except for cancellation.
         """
         means = np.asarray(locations, dtype=np.float64)[:, None]
         if self.deviation * precision < 8:
@@ -163,7 +163,9 @@ class ClippedGaussians(RewardModel):
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def _hat_integrals(self, means: Floats, precision: int) -> Floats:
-        """One side of each hat from every cell [k, k + 1], with the mass clipped at both ends."""
+        """Integrate the two sides of each hat over the cells [k, k + 1], with the clipped mass at both
+        ends.
+        """
         chances = np.zeros((len(means), precision + 1))
         chances[:, 0] = special.ndtr(-means[:, 0] / self.deviation)
         chances[:, -1] = special.ndtr((means[:, 0] - 1) / self.deviation)
@@ -177,7 +179,7 @@ class ClippedGaussians(RewardModel):
         return chances
 
     def _excess(self, levels: Floats, means: Floats, precision: int) -> Floats:
-        """E(g x - t)+ of the clipped reward x for each level t in [0, g]: shape (M, levels)."""
+        """Return E(g x - t)+ of the clipped reward x for each level t in [0, g]: shape (M, levels)."""
 
         def unclipped(t: Any) -> Floats:
             z = (t / precision - means) / self.deviation
@@ -197,7 +199,7 @@ class RewardLevels(RewardModel):
         if self.chances.ndim != 3 or not np.allclose(sums, 1, rtol=0, atol=1e-9) or self.chances.min() < 0:
             raise InvalidParameterError(
                 f"chances must have shape (R, K, {len(self.levels)}) and rows that sum to 1, got "
-                f"{self.chances.shape}; normalise them."
+                f"{self.chances.shape}."
             )
         self.chances /= sums[..., None]
         self._values = np.array([float(level) for level in self.levels])
@@ -232,19 +234,19 @@ class RewardLevels(RewardModel):
 
 
 def _chunks(count: int) -> list[int]:
-    """Sizes of the pieces in which ``count`` rewards are drawn."""
+    """Return the sizes of the pieces in which ``count`` rewards are drawn."""
     full, rest = divmod(count, _CHUNK)
     return [_CHUNK] * full + ([rest] if rest else [])
 
 
 def bernoulli_arms(means: Any) -> RewardLevels:
-    """Bernoulli rewards with ``means`` of shape (R, K)."""
+    """Return Bernoulli rewards with ``means`` of shape (R, K)."""
     ones = np.array(means, dtype=np.float64)
     return RewardLevels([0, Fraction(1)], np.stack([1 - ones, ones], axis=-1))
 
 
 class _SimulatedBatch:
-    """Rewards of one stretch, drawn from a generator of their own: the sum and the values agree."""
+    """Rewards of one stretch, drawn from a separate generator: the sum and the values agree."""
 
     __slots__ = ("_cell", "_model", "_seed", "rounds")
 
@@ -261,7 +263,7 @@ class _SimulatedBatch:
 
 
 class SimulatedArms(Clock):
-    """Instance ``run`` of a model under bandit feedback. ``seed`` is the environment's own."""
+    """Instance ``run`` of a model under bandit feedback. ``seed`` belongs to the environment."""
 
     def __init__(self, model: RewardModel, *, run: int, seed: np.random.SeedSequence, horizon: int) -> None:
         self.means = model.means[run]

@@ -1,8 +1,8 @@
-"""Simulated regret of batched elimination with bounds that hold: runs in step, cut at a cap of
-``batched_regret``; leaves of expressions for rows.
+"""Simulated regret of batched elimination with valid bounds: runs in step, cut at a cap of
+``batched_regret``.
 
-Each run plays its instance with the arms in an order of its own, drawn at random: a horizon that ends inside
-a batch favours the arms that come first, and no verdict may hang on labels.
+The results are leaves of expressions for rows. Each run plays its instance with the arms in a random order. A
+horizon that ends inside a batch favours the arms that come first, and no verdict may depend on labels.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ POINTS = 3
 
 
 def shuffled_arms(means: Sequence[float], *, runs: int, rng: np.random.Generator) -> RewardLevels:
-    """Bernoulli arms of these means, in a random order in each run."""
+    """Return Bernoulli arms of these means, in a random order in each run."""
     return bernoulli_arms(rng.permuted(np.tile(means, (runs, 1)), axis=1))
 
 
 def final_regrets(setting: Setting, means: Sequence[float], *, runs: int, seed: Seed) -> Floats:
-    """Regret at the horizon of independent runs, shape (runs,)."""
+    """Return regret at the horizon of independent runs, shape (runs,)."""
     order, play = root_of(seed).spawn(2)
     arms = shuffled_arms(means, runs=runs, rng=np.random.default_rng(order))
     return simulate_variant(setting.variant, arms, horizon=setting.horizon, seed=play, points=2).final
 
 
 def interval(run: Run, setting: Setting, means: Sequence[float], *, runs: int, alpha: float) -> Interval:
-    """E Reg(T) from ``runs`` simulated runs, both ends together at level ``alpha``."""
+    """Bound E Reg(T) from ``runs`` simulated runs, with both ends jointly at level ``alpha``."""
     regrets = final_regrets(setting, means, runs=runs, seed=run.seed_sequence(f"{setting} {means}"))
     return mean_interval(regrets, cut_of(setting, means), alpha=alpha)
 
@@ -61,7 +61,9 @@ def interval(run: Run, setting: Setting, means: Sequence[float], *, runs: int, a
 def baseline_interval(
     run: Run, setting: Setting, means: Sequence[float], *, runs: int, alpha: float
 ) -> Interval:
-    """The same for DP-SE of Sajed and Sheffet at the setting's ε and horizon, failure probability 1/T."""
+    """Bound the same for DP-SE of Sajed and Sheffet at the setting's ε and horizon, failure probability
+    1/T.
+    """
     order, play = run.seed_sequence(f"dp_se {setting} {means}").spawn(2)
     arms = shuffled_arms(means, runs=runs, rng=np.random.default_rng(order))
     regrets = simulate_baseline(
@@ -77,12 +79,12 @@ def baseline_interval(
 
 
 def runs_of(run: Run) -> int:
-    """How many runs a comparison simulates."""
+    """Return how many runs a comparison simulates."""
     return int(run.choose(quick=400, full=2000))
 
 
 def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "", times: int = 1) -> Expression:
-    """E Reg(T), simulated in ``times`` as many runs as usual."""
+    """Return E Reg(T), simulated in ``times`` as many runs as usual."""
 
     def runs(run: Run) -> int:
         return times * runs_of(run)
@@ -94,7 +96,7 @@ def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "", ti
 
 
 def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
-    """E Reg(T) of DP-SE at the same ε and horizon, simulated."""
+    """Return E Reg(T) of DP-SE at the same ε and horizon, simulated."""
 
     def bounding(run: Run, alpha: float) -> Interval:
         return baseline_interval(run, setting, means, runs=runs_of(run), alpha=alpha)
@@ -105,8 +107,10 @@ def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = ""
 def noise_cells(
     name: str, *, scale: int = 1, epsilon: Fraction, n_arms: int, exponent: int
 ) -> list[tuple[Setting, tuple[float, ...]]]:
-    """Settings and means where noise decides: one arm always pays 1, the others 0, ε over an octave below
-    ``epsilon``."""
+    """Return settings and means for which noise decides.
+
+    One arm always gives 1, the others 0, with ε over an octave below ``epsilon``.
+    """
     means = (1.0,) + (0.0,) * (n_arms - 1)
     return [
         (Setting(name=name, epsilon=e, n_arms=n_arms, horizon=2**exponent, scale_factor=scale), means)
@@ -115,21 +119,24 @@ def noise_cells(
 
 
 def in_units_of_noise(cells: Sequence[tuple[Setting, Sequence[float]]], *, times: int = 1) -> Expression:
-    """ε E Reg(T), averaged over cells."""
+    """Return ε E Reg(T), averaged over cells."""
     return average(
         [mean_regret(setting, means, times=times) / (1 / float(setting.epsilon)) for setting, means in cells]
     )
 
 
 def against_rate(cells: Sequence[tuple[Setting, Sequence[float]]]) -> Expression:
-    """E Reg(T) / rate, averaged over cells."""
+    """Return E Reg(T) / rate, averaged over cells."""
     return average([mean_regret(setting, means) / shape_value(setting, means) for setting, means in cells])
 
 
 def sampling_cells(
     name: str, *, scale: int = 1, epsilon: Fraction, exponent: int
 ) -> list[tuple[Setting, tuple[float, ...]]]:
-    """Two Bernoulli arms around 1/2 at a large ε, gaps over an octave below 1/4: sampling decides."""
+    """Return settings in which sampling decides: two Bernoulli arms around 1/2 at a large ε.
+
+    Gaps are over an octave below 1/4.
+    """
     setting = Setting(name=name, epsilon=epsilon, n_arms=2, horizon=2**exponent, scale_factor=scale)
     gaps = octave(Fraction(1, 4), points=POINTS)
     return [(setting, (float(1 + gap) / 2, float(1 - gap) / 2)) for gap in gaps]

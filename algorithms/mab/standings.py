@@ -1,10 +1,11 @@
-"""Who leads among many arms, at the cost of the logarithm of the horizon instead of the number of arms.
+"""The leader among many arms, at the cost of the logarithm of the horizon instead of the number of arms.
 
 The indices of Anytime-Lazy-UCB (Hu, Huang and Mehta, arXiv 2102.07929, eq. (4)) add to each arm's mean a
-bonus that depends on the size of its array alone, and sizes are powers of 2: there are few. Among arms of one
-size the order of the means is that of the indices in every round, rounded too, since rounding is monotone; so
-the best mean of each size stands for all of them. Where rounding makes two indices of one size equal, the
-lower number of an arm wins, as in the plain loop (``race.leader``): those next in line are then looked at.
+bonus that depends only on the size of its array. Sizes are powers of 2, so there are few. Among arms of one
+size the order of the means is the order of the indices in every round, rounded too, since rounding is
+monotone. The best mean of each size therefore represents all of them. If rounding makes two indices of one
+size equal, the lower number of an arm wins, as in the plain loop (``race.leader``): the next arms in line are
+then examined.
 
 The decisions are those of ``race.leader`` and ``race.rounds_in_lead``, bit for bit (a test).
 """
@@ -23,7 +24,8 @@ __all__ = ["Standings"]
 class Standings:
     """The arms by the size of their arrays, each size with its best mean first.
 
-    ``means`` are those of arrays of size 1, one for each arm; ``epsilon`` > 0 is that of the indices.
+    ``means`` are the means of arrays of size 1, one for each arm; ``epsilon`` > 0 is the epsilon of the
+    indices.
     """
 
     def __init__(self, means: Sequence[float], *, epsilon: float) -> None:
@@ -32,7 +34,7 @@ class Standings:
         self._lines = {1: sorted((-mean, arm) for arm, mean in enumerate(means))}
 
     def renew(self, arm: int, *, mean: float, size: int) -> None:
-        """A full array of ``size`` observations gave ``arm`` another ``mean``."""
+        """Update ``arm`` with the ``mean`` of a full array of ``size`` observations."""
         line = self._lines[self.sizes[arm]]
         del line[bisect_left(line, (-self.means[arm], arm))]
         if not line:
@@ -41,7 +43,7 @@ class Standings:
         insort(self._lines.setdefault(size, []), (-mean, arm))
 
     def leader(self, t: int) -> int:
-        """The arm with the largest index in round ``t`` (from 1); the lowest number wins a tie."""
+        """Return the arm with the largest index in round ``t`` (from 1); the lowest number wins a tie."""
         log_t = math.log(t)
         best, best_index = -1, -math.inf
         for size, line in self._lines.items():
@@ -56,7 +58,9 @@ class Standings:
         return best
 
     def rounds_in_lead(self, arm: int, t: int, *, limit: int) -> int:
-        """How many rounds, in 1..limit, ``arm``, leader in round ``t``, is certain to lead from ``t`` on."""
+        """Return how many rounds, in 1..limit, ``arm``, leader in round ``t``, is certain to lead from
+        ``t`` on.
+        """
         if not self._leads_its_size(arm, t):
             return 1
         last = t + limit - 1
@@ -68,13 +72,13 @@ class Standings:
         return last - t + 1
 
     def _leads_its_size(self, arm: int, t: int) -> bool:
-        """Whether no arm of the same size can take the lead, however indices are rounded."""
+        """Check that no arm of the same size can take the lead, however indices are rounded."""
         line = self._lines[self.sizes[arm]]
         if line[0] != (-self.means[arm], arm):
             return False  # an equal index by rounding, a lower number: the order may change in any round
         for _, other in line[1:]:
             if is_clear(arm, other, self.means, self.sizes, t, self._epsilon):
-                return True  # those behind have smaller means still
+                return True  # the arms behind have smaller means still
             if other < arm and self.means[other] != self.means[arm]:
                 return False
         return True

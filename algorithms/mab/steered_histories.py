@@ -1,4 +1,6 @@
-"""Histories of batched elimination that are forced: which arm goes out; batches that no history spares."""
+"""Forced histories of batched elimination: the arm that is eliminated, and batches that every history
+completes.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ __all__ = ["HISTORIES", "certain_lengths", "steered"]
 
 
 def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | None]) -> Choice:
-    """The history in which aggregate number k = 0, 1, ... decodes to the largest sum that the analyzer can
-    return if ``up(k)``, to the smallest one if not, and is drawn if ``up(k)`` is ``None``.
+    """Return the history in which ``up`` selects the decoded sum of aggregate number k = 0, 1, ...
 
-    Messages of single users (local model) add up to that aggregate.
+    The sum is the largest that the analyzer can return if ``up(k)``, the smallest if not, and drawn if
+    ``up(k)`` is ``None``. Messages of single users (local model) add up to that aggregate.
     """
     tops = {}
     for users in lengths:
@@ -32,7 +34,7 @@ def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | 
         direction = up(occurrence)
         if direction is None or not isinstance(distribution, WrappedMod) or distribution.modulus not in tops:
             return None
-        # the analyzer takes residues above n g + τ for negative sums, the next one for the most negative
+        # The analyzer takes residues above n g + τ for negative sums, the next residue for the most negative.
         wanted = tops[distribution.modulus] + (0 if direction else 1)
         if not distribution.batch_shape:
             return wanted
@@ -44,11 +46,11 @@ def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | 
 
 
 def _up(wanted: Callable[[int], bool]) -> Steering:
-    """The largest sum that the analyzer can return where ``wanted(k)``, the smallest one elsewhere."""
+    """Return the largest sum that the analyzer can return if ``wanted(k)``, otherwise the smallest."""
     return lambda k, sheet: sheet.users * sheet.precision + sheet.noise_margin + (0 if wanted(k) else 1)
 
 
-#: Two arms: one of them goes out as soon as it can, or none ever does.
+#: Two arms: one of them is eliminated as soon as possible, or none ever is.
 HISTORIES: dict[str, Steering] = {
     "arm 2 goes out": _up(lambda k: k % 2 == 0),
     "arm 1 goes out": _up(lambda k: k % 2 == 1),
@@ -58,10 +60,10 @@ HISTORIES: dict[str, Steering] = {
 
 
 def certain_lengths(chosen: Variant, horizon: int) -> list[int]:
-    """The sizes of the batches that arm 1 plays to the end in every history, with two arms.
+    """Return the sizes of the batches that arm 1 plays to the end in every history, with two arms.
 
-    In a batch an arm can go out only if it does at the ends of the analyzer's range, the farthest apart that
-    two means can be.
+    In a batch an arm can be eliminated only if it is at the ends of the analyzer's range, where two means are
+    farthest apart.
     """
     state = Elimination((2,), failure_prob=chosen.failure_prob, tail=chosen.tail)
     found: list[int] = []

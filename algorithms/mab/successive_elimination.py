@@ -1,8 +1,8 @@
 """DP-SE: successive elimination with one noisy sum per epoch and surviving arm.
 
 Sajed and Sheffet (2019), as the baseline of Hu, Huang and Mehta (arXiv 2102.07929) with failure probability
-1/T; natural logarithms. Every epoch starts from scratch, so that an observation enters one release with
-Laplace(1/epsilon). Needs the horizon through the failure probability: not anytime.
+1/T; natural logarithms. Every epoch starts from scratch, so an observation enters one release with
+Laplace(1/epsilon). It needs the horizon through the failure probability: it is not anytime.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["epoch_length", "program", "radius", "strategy"]
 
 
 def epoch_length(epoch: int, n_alive: int, *, epsilon: float, failure_probability: float) -> int:
-    """R_e: pulls of each surviving arm in epoch ``epoch`` (from 1)."""
+    """Return R_e: pulls of each surviving arm in epoch ``epoch`` (from 1)."""
     accuracy = 2.0**-epoch
     sampling = 32 * math.log(8 * n_alive * epoch**2 / failure_probability) / accuracy**2
     privacy = 8 * math.log(4 * n_alive * epoch**2 / failure_probability) / (epsilon * accuracy)
@@ -28,7 +28,7 @@ def epoch_length(epoch: int, n_alive: int, *, epsilon: float, failure_probabilit
 
 
 def radius(epoch: int, n_alive: int, length: int, *, epsilon: float, failure_probability: float) -> float:
-    """2 h_e + 2 c_e: an arm that is further behind the best noisy mean is eliminated."""
+    """Return 2 h_e + 2 c_e: an arm that is further behind the best noisy mean is eliminated."""
     sampling = math.sqrt(math.log(8 * n_alive * epoch**2 / failure_probability) / (2 * length))
     privacy = math.log(4 * n_alive * epoch**2 / failure_probability) / (length * epsilon)
     return 2 * sampling + 2 * privacy
@@ -37,7 +37,7 @@ def radius(epoch: int, n_alive: int, length: int, *, epsilon: float, failure_pro
 def strategy(
     *, epsilon: ExactLike, failure_probability: ExactLike, noisy_sum: NoisySum | None = None
 ) -> Strategy:
-    """DP-SE with ``epsilon`` > 0 and ``failure_probability`` in (0, 1], both exact.
+    """Return DP-SE with ``epsilon`` > 0 and ``failure_probability`` in (0, 1], both exact.
 
     ``noisy_sum`` releases the sum of one arm's pulls of one epoch (by default ``ArraySum(epsilon=epsilon)``,
     at site ``array``).
@@ -57,7 +57,9 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, failure_probability: ExactLike) -> Program:
-    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
+    """Run ``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm,
+    count).
+    """
     return bandit_program(strategy(epsilon=epsilon, failure_probability=failure_probability))
 
 

@@ -18,12 +18,14 @@ Ints = NDArray[np.int64]
 
 
 def strategy() -> Strategy:
-    """UCB1 without randomness of its own. ``Ucb1Policy`` simulates many runs at once."""
+    """Return UCB1, which uses no randomness. ``Ucb1Policy`` simulates many runs at once."""
     return _run
 
 
 def program() -> Program:
-    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
+    """Run ``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm,
+    count).
+    """
     return bandit_program(strategy())
 
 

@@ -1,10 +1,10 @@
-"""Follow the Noisy Leader: epochs of 1, 2, 4, ... rounds, each played with the last one's noisy leader.
+"""Follow the Noisy Leader: epochs of 1, 2, 4, ... rounds, each played with the previous epoch's noisy leader.
 
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 2. The leader comes from Report Noisy Max on the sums of
-exactly the last epoch. Variants: ``printed`` (noise Laplace(1/epsilon), which costs up to 2 epsilon when a
-whole reward vector is replaced) and ``repaired`` (Laplace(2/epsilon)); see ``mechanisms.report_noisy_max``.
+exactly the previous epoch. Variants: ``printed`` (noise Laplace(1/epsilon), which costs up to 2 epsilon when
+a whole reward vector is replaced) and ``repaired`` (Laplace(2/epsilon)); see ``mechanisms.report_noisy_max``.
 
-``naive`` releases all K sums with Laplace(K/epsilon) (section 5); ``follow_the_leader`` adds no noise and is
+``naive`` releases all K sums with Laplace(K/epsilon) (section 5). ``follow_the_leader`` adds no noise and is
 not private. The schedule is public: under coins with replicates all runs advance as one array.
 """
 
@@ -25,20 +25,21 @@ from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noi
 
 __all__ = ["Selector", "epochs", "follow_the_leader", "naive", "naive_program", "program", "strategy"]
 
-#: Picks the next leader from the sums (K,), or (R, K), of one epoch.
+#: Returns the next leader from the sums (K,), or (R, K), of one epoch.
 Selector = Callable[[Coins, Any], Any]
 
 
 def strategy(*, epsilon: ExactLike, variant: RnmVariant = "repaired", first_action: int = 0) -> Strategy:
-    """Algorithm 2 with privacy parameter ``epsilon`` (exact, positive); epoch 0 plays ``first_action``.
-    Leaders are shown at site ``leader``.
+    """Play Algorithm 2 with privacy parameter ``epsilon`` (exact, positive); epoch 0 plays ``first_action``.
+
+    Leaders are released at site ``leader``.
     """
     noise = rnm_noise(epsilon=epsilon, variant=variant)
     return epochs(lambda coins, sums: report_noisy_max(coins, sums, noise=noise), first_action=first_action)
 
 
 def naive(*, epsilon: ExactLike, first_action: int = 0) -> Strategy:
-    """Naive FTNL (section 5): every sum is released with Laplace(K/epsilon), at site ``sums``."""
+    """Play naive FTNL (section 5): every sum is released with Laplace(K/epsilon), at site ``sums``."""
     exact_epsilon = positive(epsilon, name="epsilon")
     return epochs(
         lambda coins, sums: _argmax_of_released(coins, sums, exact_epsilon), first_action=first_action
@@ -46,22 +47,24 @@ def naive(*, epsilon: ExactLike, first_action: int = 0) -> Strategy:
 
 
 def follow_the_leader(*, first_action: int = 0) -> Strategy:
-    """FTL in epochs: no noise, not private. The baseline below the private lower bound."""
+    """Play FTL in epochs: no noise, not private. The baseline below the private lower bound."""
     return epochs(lambda coins, sums: _argmax(sums), first_action=first_action)
 
 
 def program(*, epsilon: ExactLike, variant: RnmVariant = "repaired", first_action: int = 0) -> Program:
-    """``program(coins, data)`` for reward vectors (T, K); returns the decisions as runs (action, count)."""
+    """Run ``program(coins, data)`` for reward vectors (T, K); returns the decisions as runs (action,
+    count).
+    """
     return full_information_program(strategy(epsilon=epsilon, variant=variant, first_action=first_action))
 
 
 def naive_program(*, epsilon: ExactLike, first_action: int = 0) -> Program:
-    """As ``program``, for naive FTNL."""
+    """Run ``program`` for naive FTNL."""
     return full_information_program(naive(epsilon=epsilon, first_action=first_action))
 
 
 def epochs(select: Selector, *, first_action: int = 0) -> Strategy:
-    """The epoch schedule with any selector: play, look at the last epoch only, choose."""
+    """Play the epoch schedule with any selector: play, use the last epoch only, choose."""
 
     def run(coins: Coins, n_arms: int) -> Pulls:
         action: Any = first_action if coins.replicates is None else np.full(coins.replicates, first_action)

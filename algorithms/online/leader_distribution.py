@@ -1,13 +1,13 @@
-"""The exact expected regret of follow-the-noisy-leader algorithms on Bernoulli instances: no simulation.
+"""The exact expected regret of follow-the-noisy-leader algorithms on Bernoulli instances, without simulation.
 
-Epoch r has 2^r rounds and plays the leader of epoch r - 1 alone (Algorithm 2), so that the pseudo-regret is
-sum over r of 2^r * sum over j of gap_j * P(leader of epoch r - 1 is j). With independent coordinates a score
-is Binomial(n, mean) + Laplace(b), and P(leader in group g) is a one-dimensional integral of a density times
-products of distribution functions, which are piecewise sums of exponentials: Gauss-Legendre between the
-kinks, at the integers. The probabilities must add up to 1, which is checked at every epoch.
+Epoch r has 2^r rounds and plays the leader of epoch r - 1 alone (Algorithm 2), so the pseudo-regret is sum
+over r of 2^r * sum over j of gap_j * P(leader of epoch r - 1 is j). With independent coordinates a score is
+Binomial(n, mean) + Laplace(b). P(leader in group g) is a one-dimensional integral of a density times products
+of distribution functions, which are piecewise sums of exponentials: Gauss-Legendre between the kinks, at the
+integers. The probabilities must add up to 1, which is checked at every epoch.
 
-Epochs so long that a bound on all later ones is negligible are covered by that bound, so that the result
-holds for every horizon: the regret by round T only grows with T.
+Epochs so long that a bound on all later epochs is negligible are covered by that bound. The result then holds
+for every horizon: the regret by round T only grows with T.
 """
 
 from __future__ import annotations
@@ -39,17 +39,20 @@ BINOMIAL_REACH = 11.0
 LAPLACE_REACH = 45.0
 #: The probabilities of all groups add up to 1 within this, or the quadrature is wrong.
 QUADRATURE_ERROR = 1e-9
-#: The quadrature's pieces are cut into so many parts, one after the other, until the mass is right.
+#: The quadrature's pieces are cut into so many parts, in turn, until the mass is right.
 REFINEMENTS = (1, 2, 4, 8, 16)
 LAST_EPOCH = 44
-#: Rates that the Chernoff bound tries, as shares of the largest one of use.
+#: Rates that the Chernoff bound tries, as shares of the largest useful rate.
 _SHARES = np.linspace(0.02, 0.998, 64)
 
 
 @dataclass(frozen=True)
 class Actions:
     """A full-information instance: ``counts[g]`` actions of mean ``means[g]``, independent Bernoulli
-    coordinates, the best group first with one action (unless ties are meant)."""
+    coordinates.
+
+    The best group comes first, with one action (unless ties are meant).
+    """
 
     means: tuple[float, ...]
     counts: tuple[int, ...]
@@ -64,12 +67,12 @@ class Actions:
         ):
             raise InvalidParameterError(
                 "an instance must have two or more groups with means in [0, 1], the best one first, and "
-                f"counts of 1 or more, got {self.means} and {self.counts}; correct it."
+                f"counts of 1 or more, got {self.means} and {self.counts}."
             )
 
     @classmethod
     def of_gaps(cls, gaps: Sequence[float], counts: Sequence[int] | None = None) -> Actions:
-        """One best action and groups of these gaps; means around 1/2 where they fit."""
+        """Return one best action and groups of these gaps; means are around 1/2 if they fit."""
         best = min(1.0, 0.5 + max(gaps) / 2)
         sizes = [1] * len(gaps) if counts is None else list(counts)
         return cls((best, *(max(0.0, best - gap) for gap in gaps)), (1, *sizes))
@@ -87,7 +90,7 @@ class Actions:
         return min(gap for gap in self.gaps if gap > 0)
 
     def brackets(self) -> dict[int, int]:
-        """k >= 1 -> |J_k|, for the non-empty J_k = {j : 2^(k-1) min_gap <= gap_j < 2^k min_gap}."""
+        """Return k >= 1 -> |J_k|, for the non-empty J_k = {j : 2^(k-1) min_gap <= gap_j < 2^k min_gap}."""
         found: dict[int, int] = {}
         for gap, count in zip(self.gaps, self.counts, strict=True):
             if gap > 0:
@@ -115,7 +118,7 @@ class _Score:
         self._scale = scale
 
     def at(self, k: NDArray[np.int64], decays: _Decays) -> tuple[Floats, Floats]:
-        """(F, f) at k + u, with the decays from k to k + u and from there to k + 1."""
+        """Return (F, f) at k + u, with the decays from k to k + u and from there to k + 1."""
         anchor = np.minimum(np.maximum(k, self.low - 1), self.high)
         entry = anchor - (self.low - 1)
         left, right = self.left.take(entry), self.right.take(entry)
@@ -137,8 +140,10 @@ _Decays = tuple[Floats, Floats]
 
 
 def _cell_nodes(scale: float, refinement: int) -> tuple[Floats, Floats]:
-    """Nodes and weights on [0, 1], graded towards both ends where the noise is narrower than the lattice;
-    every piece in ``refinement`` parts."""
+    """Return nodes and weights on [0, 1], graded towards both ends if the noise is narrower than the lattice.
+
+    Every piece is cut into ``refinement`` parts.
+    """
     if scale >= 4:  # one smooth piece, whose exponents change by 1/scale only
         return _gauss(np.linspace(0, 1, refinement + 1), nodes=3 if scale >= 32 else 4)
     half = [0.0, *(reach * scale for reach in GRADES if reach * scale < 0.5), 0.5]
@@ -154,7 +159,7 @@ def _legendre(nodes: int) -> tuple[Floats, Floats]:
 
 
 def _gauss(ends: Floats, *, nodes: int) -> tuple[Floats, Floats]:
-    """Composite Gauss-Legendre over the pieces between increasing ``ends``: positions and weights."""
+    """Return composite Gauss-Legendre over the pieces between increasing ``ends``: positions and weights."""
     places, weights = _legendre(nodes)
     half = np.diff(ends)[:, None] / 2
     return ((ends[:-1, None] + half * (1 + places)).ravel(), (half * weights).ravel())
@@ -163,8 +168,11 @@ def _gauss(ends: Floats, *, nodes: int) -> tuple[Floats, Floats]:
 def _panels(
     scores: Sequence[_Score], scale: float, refinement: int
 ) -> list[tuple[NDArray[np.int64], Floats, Floats]]:
-    """Cells (k, nodes, weights) that cover every place where a score can be: unit cells on the supports,
-    wider ones of half a noise scale where there is Laplace noise alone."""
+    """Return cells (k, nodes, weights) that cover every place where a score can be.
+
+    They are unit cells on the supports, and wider cells of half a noise scale where there is Laplace noise
+    alone.
+    """
     spans = sorted((score.low - 1, score.high + 1) for score in scores)
     merged = [list(spans[0])]
     for low, high in spans[1:]:
@@ -194,14 +202,13 @@ def _panels(
 
 
 def leader_probabilities(actions: Actions, *, rounds: int, scale: float) -> Floats:
-    """P(the leader after an epoch of ``rounds`` rounds is in group g), noise Laplace(``scale``) on each sum.
+    """Return P(the leader after an epoch of ``rounds`` rounds is in group g), noise Laplace(``scale``) on
+    each sum.
 
     Raises ``ArithmeticError`` if the probabilities do not add up to 1 within 1e-9.
     """
     if rounds < 1 or not scale > 0:
-        raise InvalidParameterError(
-            f"rounds must be 1 or more and scale positive, got {rounds} and {scale}; correct the call."
-        )
+        raise InvalidParameterError(f"rounds must be 1 or more and scale positive, got {rounds} and {scale}.")
     scores = [_Score(rounds, mean, scale) for mean in actions.means]
     for refinement in REFINEMENTS:
         distribution = _quadrature(actions, scores, scale, refinement)
@@ -232,7 +239,9 @@ def _quadrature(actions: Actions, scores: Sequence[_Score], scale: float, refine
 def _integrated(
     actions: Actions, scores: Sequence[_Score], k: NDArray[np.int64], decays: _Decays, weights: Floats
 ) -> list[Floats]:
-    """For every group the weighted sums over the nodes of each cell that one of its actions leads there."""
+    """Return for every group the weighted sums over the nodes of each cell that one of its actions leads
+    there.
+    """
     values = [score.at(k, decays) for score in scores]
     everyone = np.ones(values[0][0].shape)
     for count, (below, _) in zip(actions.counts, values, strict=True):
@@ -247,8 +256,10 @@ def _integrated(
 
 
 def selection_tail(gap: float, *, rounds: float, scale: float) -> float:
-    """Chernoff bound on P(an action of this gap scores at least the best one's score): two independent
-    Binomials and two Laplace(``scale``)."""
+    """Return Chernoff's bound on P(an action of this gap scores at least the best action's score).
+
+    Both scores are independent Binomials with Laplace(``scale``).
+    """
     rates = min(2 * gap, 1 / scale) * _SHARES
     logs = rates**2 * rounds / 4 - rates * rounds * gap - 2 * np.log1p(-((rates * scale) ** 2))
     return float(best_bound(logs))
@@ -256,8 +267,11 @@ def selection_tail(gap: float, *, rounds: float, scale: float) -> float:
 
 @dataclass(frozen=True)
 class ExactRegret:
-    """Expected regret by the end of epoch r, ``by_epoch[r]`` (horizon 2^(r+1) - 1); ``remainder`` bounds
-    what all later epochs can add. ``error`` bounds the quadrature's error of the last entry."""
+    """Expected regret by the end of epoch r, ``by_epoch[r]`` (horizon 2^(r+1) - 1).
+
+    ``remainder`` bounds what all later epochs can add. ``error`` bounds the quadrature's error of the last
+    entry.
+    """
 
     by_epoch: tuple[float, ...]
     remainder: float
@@ -265,12 +279,12 @@ class ExactRegret:
 
     @property
     def lower(self) -> float:
-        """Below the regret at the last horizon computed."""
+        """Return a bound below the regret at the last horizon computed."""
         return max(0.0, self.by_epoch[-1] - self.error)
 
     @property
     def upper(self) -> float:
-        """Above the regret at every horizon."""
+        """Return a bound above the regret at every horizon."""
         return self.by_epoch[-1] + self.remainder + self.error
 
 
@@ -278,7 +292,7 @@ class ExactRegret:
 def exact_regret(
     actions: Actions, *, scale: Fraction, last_epoch: int = LAST_EPOCH, precision: float = 1e-6
 ) -> ExactRegret:
-    """Expected regret of the epoch schedule whose leader maximises sums + Laplace(``scale``).
+    """Return the expected regret of the epoch schedule whose leader maximises sums + Laplace(``scale``).
 
     Epoch 0 plays a worst action (an adversary numbers the actions). Stops after ``last_epoch``, or once the
     remainder is below ``precision`` of the regret so far.
@@ -298,7 +312,7 @@ def exact_regret(
 
 
 def _remainder(actions: Actions, scale: float, epoch: int) -> float:
-    """Upper bound on the expected regret of all epochs from ``epoch`` on."""
+    """Bound the expected regret of all epochs from ``epoch`` on from above."""
     total = 0.0
     for gap, count in zip(actions.gaps, actions.counts, strict=True):
         if gap > 0:

@@ -1,8 +1,8 @@
-"""Learners on instances where one action has the larger mean and all others are alike: the exact distribution
-of the leader, and the regret it gives.
+"""Learners on instances with one action of larger mean and all others alike: exact leader distribution and
+regret.
 
 Action j has Bernoulli rewards of mean 1/2 + gap, all others of mean 1/2. Epochs have 1, 2, 4, ... rounds, the
-first one with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's
+first epoch with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's
 sums are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-dimensional integral
 whose integrand is smooth between integers: no simulation.
 """
@@ -41,8 +41,11 @@ ROUNDING = 1e-8
 
 
 def worst_regret(*, scale: float, n_actions: int, gap: float, horizon: int) -> float:
-    """The largest pseudo-regret over the K instances of the learner that follows, in every epoch, the leader
-    of the epoch before, with Laplace noise of ``scale`` on its sums; 0 for none."""
+    """Return the largest pseudo-regret over the K instances of the learner that follows the previous leader.
+
+    In every epoch it plays the leader of the previous epoch, with Laplace noise of ``scale`` on its sums; 0
+    for none.
+    """
     lengths = epoch_lengths(horizon)
     wrong = sum(
         length * leader_error(n=before, n_actions=n_actions, gap=gap, scale=scale)
@@ -52,25 +55,27 @@ def worst_regret(*, scale: float, n_actions: int, gap: float, horizon: int) -> f
 
 
 def majority_error(*, scale: float, n_actions: int, gap: float, epochs: int) -> float:
-    """P(the last of ``epochs`` epochs plays a wrong action) on the worst instance: its rounds are more than
-    half of all, so that its action is the majority."""
+    """Return P(the last of ``epochs`` epochs plays a wrong action) on the worst instance.
+
+    Its rounds are more than half of all, so its action is the majority.
+    """
     if epochs == 1:
         return 1.0
     return leader_error(n=2 ** (epochs - 2), n_actions=n_actions, gap=gap, scale=scale)
 
 
 def leader_error(*, n: int, n_actions: int, gap: float, scale: float) -> float:
-    """P(the last action, the best one, does not lead after an epoch of ``n`` rounds)."""
+    """Return P(the last action, the best one, does not lead after an epoch of ``n`` rounds)."""
     if scale:
         return noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, scale=scale)
     return follow_the_leader_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, best_first=False)
 
 
 def follow_the_leader_error(*, n: int, best: float, others: float, n_actions: int, best_first: bool) -> float:
-    """P(the best action does not have the largest of the K independent Binomial sums of ``n`` rounds).
+    """Return P(the best action does not have the largest of the K independent Binomial sums of ``n`` rounds).
 
-    Ties go to the lowest index: the best action wins them if it is the first one, and loses them if it is the
-    last one.
+    Ties go to the lowest index: the best action wins them if it is the first action, and loses them if it is
+    the last.
     """
     counts = np.arange(n + 1)
     below = binom.cdf(counts if best_first else counts - 1, n, others)
@@ -83,12 +88,13 @@ def _log(probabilities: Floats) -> Floats:
 
 
 def noisy_max_error(*, n: int, best: float, others: float, n_actions: int, scale: float) -> float:
-    """P(Report Noisy Max misses the best action): K independent Binomial sums of ``n`` rounds + Lap(scale).
+    """Return P(Report Noisy Max misses the best action): K independent Binomial sums of ``n`` rounds +
+    Lap(scale).
 
     P(win) is the integral of g(x) H(x)^(K-1), with g the density of the best noisy sum and H the cdf of
-    another one. Between integers both are combinations of 1, exp(x/scale) and exp(-x/scale): Gauss-Legendre
-    in each unit interval of [0, n], closed forms outside. Raises ``InvalidParameterError`` for a scale below
-    1/4, where the nodes would not resolve the density.
+    another noisy sum. Between integers both are combinations of 1, exp(x/scale) and exp(-x/scale):
+    Gauss-Legendre in each unit interval of [0, n], closed forms outside. Raises ``InvalidParameterError`` for
+    a scale below 1/4, because the nodes would not resolve the density.
     """
     if not scale >= SMALLEST_SCALE:
         raise InvalidParameterError(
@@ -100,7 +106,7 @@ def noisy_max_error(*, n: int, best: float, others: float, n_actions: int, scale
     u = (nodes + 1) / 2
     down, up = np.exp(-rate * u), np.exp(rate * u)
     below, above, mass = (side[:-1, None] for side in other)
-    # The rival's 1 - H keeps its small values: powers of H near 1 are taken by log1p.
+    # The rival's 1 - H keeps its small values: powers of H near 1 are computed by log1p.
     missing = (1 - mass) + 0.5 * below * down - 0.5 * above * up
     density = 0.5 * rate * (own[0][:-1, None] * down + own[1][:-1, None] * up)
     inside = float(np.sum(density * -np.expm1((n_actions - 1) * _log1m(missing)) @ (weights / 2)))
@@ -113,8 +119,9 @@ def _log1m(x: Floats) -> Floats:
 
 
 def _sides(n: int, mean: float, rate: float) -> tuple[Floats, Floats, Floats]:
-    """At i = 0..n: sum over k <= i of p_k exp(-(i - k) rate), over k > i of p_k exp(-(k - i) rate), and P(B
-    <= i)."""
+    """Return at i = 0..n: sum over k <= i of p_k exp(-(i - k) rate), over k > i of p_k exp(-(k - i) rate),
+    and P(B <= i).
+    """
     distribution = binom.pmf(np.arange(n + 1), n, mean)
     decay = math.exp(-rate)
     below = lfilter([1.0], [1.0, -decay], distribution)
@@ -123,7 +130,7 @@ def _sides(n: int, mean: float, rate: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _outside(own: Any, other: Any, n: int, rate: float, n_actions: int) -> float:
-    """The part of P(lose) with the best noisy sum outside [0, n]."""
+    """Return the part of P(lose) with the best noisy sum outside [0, n]."""
     # Left of 0: density rate * m exp(rate x)/2 and H = m' exp(rate x)/2, with m = E exp(-rate B).
     m, m_other = (float(side[1][0] + side[0][0]) for side in (own, other))
     left = m / 2 - m / (2 * n_actions) * (m_other / 2) ** (n_actions - 1)
@@ -135,7 +142,7 @@ def _outside(own: Any, other: Any, n: int, rate: float, n_actions: int) -> float
 
 
 def epoch_lengths(horizon: int) -> list[int]:
-    """Rounds of each epoch 1, 2, 4, ... within ``horizon``; the last one may be cut."""
+    """Return rounds of each epoch 1, 2, 4, ... within ``horizon``; the last epoch may be cut."""
     lengths = [2**s for s in range((horizon + 1).bit_length() - 1)]
     rest = horizon - sum(lengths)
     return [*lengths, rest] if rest else lengths

@@ -231,7 +231,7 @@ def test_the_tight_loop_plays_the_arms_of_the_plain_one() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    """Unknown names, NaN for epsilon, and grids that do not end at the horizon raise with what to do."""
+    """Unknown names, NaN for epsilon, and grids that do not end at the horizon raise."""
     base: dict[str, Any] = {"epsilon": 1, "horizon": 100, "runs": 2, "seed": 1}
     for change, match in [
         ({"epsilon": float("nan")}, "finite"),

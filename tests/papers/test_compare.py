@@ -135,7 +135,7 @@ def test_the_cheap_costs_of_the_page_are_computed_again() -> None:
 
 def test_a_line_without_numbers_says_why() -> None:
     """A protocol that claims something and cannot be played needs a note, and a claim needs a cost."""
-    with pytest.raises(InvalidParameterError, match="must say why"):
+    with pytest.raises(InvalidParameterError, match="must have a note"):
         Protocol(family="f", name="n", paper="p", trust="t", claim="(1, 1e-6)", cost=lambda: OPEN)
     with pytest.raises(InvalidParameterError, match="must have a cost"):
         Protocol(family="f", name="n", paper="p", trust="t", claim="(1, 1e-6)", note="words")
@@ -264,7 +264,7 @@ def test_costs_come_before_runs_and_files_as_they_come(tmp_path: Path) -> None:
 
     good = {"one": [protocol("a", Cost(0.5, 1.0))], "two": [protocol("b", Cost(1.0, 1.0))]}
     told: list[str] = []
-    found = compare.compared(good, runs=3, tell=told.append, made=lines_so_far)
+    found = compare.compared(good, runs=3, progress=told.append, made=lines_so_far)
     plays = [["play a", "play a", "file with 6 runs"], ["play b", "play b", "file with 12 runs"]]
     assert happened[:3] == ["cost a", "cost b", "file with 0 runs"]
     assert happened[3:] == [*plays[0], *plays[1]]

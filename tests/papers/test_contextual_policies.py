@@ -278,7 +278,7 @@ def test_instances_are_as_printed_and_as_coded() -> None:
     ("action", "words"),
     [
         (lambda: FixedArms(np.ones((1, 2, 2)), np.ones((1, 2))), "mean rewards must be in"),
-        (lambda: FixedArms(np.ones((1, 2, 2)), np.ones((2, 2))), "one theta a replicate"),
+        (lambda: FixedArms(np.ones((1, 2, 2)), np.ones((2, 2))), "theta \\(R, d\\), got"),
         (lambda: BatchedPolicy(batch_size=0, ridge=lambda t: 1, radius=lambda t: 1), "batch_size"),
         (lambda: rank_one.init_scores(np.ones((1, 2, 2)), ridge=0.0), "ridge must be positive"),
         (lambda: WishartTreeNoise(scale=1, freedom=2, n_batches=1).init(1, 2), "degrees of freedom"),

@@ -196,10 +196,10 @@ def test_the_grid_moves_by_four():
     assert moved(turned_pairs(2)[0]) == pytest.approx(4.5)
 
 
-def test_refusals_name_the_next_move():
+def test_wrong_users_sheets_and_ridges_are_refused():
     """Users out of bounds, a sheet off the grid and a ridge of 0 are refused."""
     right = algorithm(exact_sum)
-    with pytest.raises(InvalidParameterError, match="scale them"):
+    with pytest.raises(InvalidParameterError, match="length at most 1"):
         record(right, 2 * turned_pairs(3)[0].left, rng=np.random.default_rng(0))
     with pytest.raises(InvalidParameterError, match="users must have shape"):
         record(right, np.zeros((4, 2, 2)), rng=np.random.default_rng(0))

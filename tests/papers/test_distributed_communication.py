@@ -140,7 +140,7 @@ def test_integers_survive_the_wire() -> None:
     assert read_integers(stream) == numbers
     assert read_integers("") == []
     for cut in (stream[:-1], "000"):
-        with pytest.raises(InvalidParameterError, match="whole words"):
+        with pytest.raises(InvalidParameterError, match="as many bits after its first 1"):
             read_integers(cut)
 
 

@@ -208,7 +208,7 @@ def test_monomials_are_functions_of_their_symbols() -> None:
         value("T^3/4 B^-1/4 e", B=inner)
     )
     assert excess([left, right], monomial("T"), without=["e"])["T"] == (Fraction(3, 4), Fraction(1))
-    with pytest.raises(InvalidParameterError, match="must stand once"):
+    with pytest.raises(InvalidParameterError, match="must occur once"):
         monomial("T^2 T")
 
 
