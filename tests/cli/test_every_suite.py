@@ -187,7 +187,7 @@ def test_the_last_line_says_that_the_papers_were_run(tmp_path: Path, monkeypatch
     monkeypatch.setattr(targets, "bundled_audits", lambda: tmp_path / "bundled" / "audits")
     monkeypatch.chdir(tmp_path / "here")
     for quiet in ((), ("-q",)):
-        assert "no folder audits" in invoke("run", "--no-html", *quiet).stdout.splitlines()[-1]
-    assert "no folder audits" not in invoke("run", "papers", "--no-html").stdout
+        assert "No folder audits" in invoke("run", "--no-html", *quiet).stdout.splitlines()[-1]
+    assert "No folder audits" not in invoke("run", "papers", "--no-html").stdout
     write_suite(tmp_path / "here" / "audits" / "mine.py", VERIFIED)
-    assert "no folder audits" not in invoke("run", "--no-html").stdout
+    assert "No folder audits" not in invoke("run", "--no-html").stdout

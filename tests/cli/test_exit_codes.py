@@ -224,7 +224,7 @@ def test_a_path_must_exist_and_be_a_suite(tmp_path: Path) -> None:
     for path, told in (
         ("gone", "must be a suite file, a folder of suites, 'papers' or"),
         ("notes.txt", "must be a Python file"),
-        ("empty", "must hold a Python file that sets `suite`"),
+        ("empty", "error [E-SUITE-MISSING]"),
     ):
         result = invoke("run", tmp_path / path)
         assert result.exit_code == 2

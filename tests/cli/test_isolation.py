@@ -154,7 +154,7 @@ def test_a_row_that_spoils_its_process_costs_itself_alone(tmp_path: Path, before
     assert time.monotonic() - started < 30
     crashed = dict.fromkeys(("spoils", "spoils-one", "closes"), "crashed")
     assert verdicts(report) == crashed | {"talks": "verified", "fine": "verified"}
-    assert "must" in by_id(report)["closes"]["reasons"][0]
+    assert "exit code 1" in by_id(report)["closes"]["reasons"][0]
 
 
 @KINDS
@@ -249,7 +249,7 @@ def test_a_system_that_refuses_processes_costs_rows_their_verdict_alone(
     assert verdicts(report) == {"fine": "verified"} | dict.fromkeys(
         ("first", "second", "third", "fourth"), "crashed"
     )
-    assert "the system refused one (Cannot allocate memory)" in by_id(report)["first"]["reasons"][0]
+    assert "the system refused a process (Cannot allocate memory)" in by_id(report)["first"]["reasons"][0]
 
 
 def test_a_process_that_starts_while_the_run_ends_is_ended(
@@ -298,4 +298,4 @@ os.fork = refuse
     result, report = run(write_suite(tmp_path / "suite.py", refuse, VERIFIED, REFUTED))
     assert result.exit_code == 3
     assert verdicts(report) == {"fine": "crashed", "false": "crashed"}
-    assert "the system refused one (Resource" in by_id(report)["fine"]["reasons"][0]
+    assert "the system refused a process (Resource" in by_id(report)["fine"]["reasons"][0]

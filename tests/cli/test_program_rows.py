@@ -170,4 +170,4 @@ def test_a_program_that_raises_in_every_history_says_where(tmp_path: Path) -> No
     lines = suite.read_text(encoding="utf-8").splitlines()
     for row, line in (("raises", '    return sum(data) / data["size"]'), ("scale", "Laplace(scale=-1)")):
         number = next(k for k, text in enumerate(lines, 1) if line in text)
-        assert by_id(report)[row]["reasons"][0].endswith(f"fix it or the data. (suite.py:{number})")
+        assert by_id(report)[row]["reasons"][0].endswith(f"Fix the program or its data. (suite.py:{number})")

@@ -89,8 +89,8 @@ def test_durations_are_those_of_the_report(tmp_path: Path) -> None:
     assert [row[:3] for row in rows] == [
         ["fine", "3.0", "s"],
         ["false", "3", "min"],
-        ["surprise", "-", "printed"],
+        ["surprise", "-", "claim"],
     ]
     assert " ".join(total) == "2 of 3 rows have a duration, 3 min in total"
-    assert invoke("list", suite).stdout.splitlines()[1].split()[:2] == ["fine", "printed"]
+    assert invoke("list", suite).stdout.splitlines()[1].split()[:2] == ["fine", "claim"]
     assert invoke("list", suite, "--durations", tmp_path / "nowhere.json").exit_code == 2
