@@ -1,4 +1,4 @@
-"""Algorithm 4 as printed, simulated: its regret, and the norms of the errors of its sums."""
+"""Simulate Algorithm 4 as printed: its regret, and the norms of the errors of its sums."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ __all__ = ["Seen", "simulated"]
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """``regret`` by run (R,), that of ``uniform`` play in the mean; the largest ‖H'_t‖ and ‖h_t‖ over times
-    and runs in units of σ-tilde sqrt(d); how many batches left a V_t that is not positive definite."""
+    """Results of simulated runs.
+
+    ``regret`` is the regret by run (R,). ``uniform`` is the mean regret of uniform play. The other fields
+    are the largest ‖H'_t‖ and ‖h_t‖ over times and runs, in units of σ-tilde sqrt(d), and the number of
+    batches after which V_t was not positive definite.
+    """
 
     regret: NDArray[np.float64]
     uniform: float
@@ -32,8 +36,8 @@ class Seen:
 
 
 def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.SeedSequence) -> Seen:
-    """``replicates`` instances with arms and theta on the sphere, one run each, with the printed λ and
-    β_t."""
+    """Simulate ``replicates`` instances with arms and theta on the sphere, one run each, with the printed λ
+    and β_t."""
     largest = np.zeros(2)
 
     def watch(state: ConcurrentState) -> None:
