@@ -1,4 +1,4 @@
-"""How many binomial trials P_Vec needs: the printed b against the least that is certified (``dpaudit
+"""Compare the printed number b of binomial trials in P_Vec with the least certified number (``dpaudit
 calibrate``)."""
 
 from __future__ import annotations
