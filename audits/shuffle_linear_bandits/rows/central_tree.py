@@ -85,7 +85,9 @@ def sensitivity(size: int, rounds: int) -> Chain:
 def gram_change(inner: Fraction, lengths: tuple[int, int]) -> tuple[Fraction, Fraction]:
     """Replacing a row a by a' changes aaᵀ by at most sqrt 8 in Frobenius norm, |a|² <= 2, attained
 
-    aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; lengths = (|a|², |a'|²), inner = <a, a'>. The node's noise is (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it. A leaf then changes a node by |Δ|²/(2σ²) <= 4/σ², squared.
+    |aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; lengths = (|a|², |a'|²), inner = <a, a'>. The node's noise is
+    (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it. A leaf then changes a node by
+    |Δ|²/(2σ²) <= 4/σ², squared.
 
     Note: attained by x = x' and y = -y' = 1, which is a change of the reward alone
     """
