@@ -16,9 +16,10 @@ With x = V_22 - V_12²/V_11,
 
     ‖b‖² = b_1²/V_11 + (b_2 - b_1 V_12/V_11)²/x,
 
-the condition is V_22 <= c_0, up to a slack from the noise of V_11 and V_12, and b_2 sets c_0. V_22 = λ + 2^k + Z, or
-one less, and Z ~ N(0, σ²) is the noise of the one node of the first 2^k leaves ("half"). The two densities
-differ by e^ε at c_0 = λ + 2^k - 1/2 - ε σ². All other users' actions are the same for both neighbours.
+the condition is V_22 <= c_0, up to a slack from the noise of V_11 and V_12, and b_2 sets c_0. V_22 = λ +
+2^k + Z, or one less, and Z ~ N(0, σ²) is the noise of the one node of the first 2^k leaves ("half"). The
+two densities differ by e^ε at c_0 = λ + 2^k - 1/2 - ε σ². All other users' actions are the same for both
+neighbours.
 
 All earlier noise, in V and in H, is within λ/4 in every entry, except with a probability that is added to
 the bound.
