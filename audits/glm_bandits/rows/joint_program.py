@@ -189,8 +189,8 @@ class Counting(Sampler):
     over=over(cap=(1, 2, 5), fit_at=("explored", "grown"), epsilon="1 8", delta="1/50"),
 )  # fmt: skip
 def caps(cap: int, fit_at: Literal["explored", "grown"], epsilon: Fraction, delta: Fraction) -> Chain:
-    """With the caps on no run exceeds the number of optimiser calls, and k = cap calls' budgets compose to
-    (ε, δ)
+    """With the caps on, no run exceeds the cap on optimiser calls, and the budgets of k = cap calls compose
+    to (ε, δ)
 
     Count the calls in runs of 12 users with arms of both roles, 20 seeds. ε₀ is the root of Dwork and
     Roth's Theorem 3.20 at δ' = δ/2, as in the remark, to 10^-9 from below.
