@@ -127,7 +127,7 @@ def _algorithm_2(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNo
     tree = binary_tree(n)
     if tree.n_shufflers != k:
         raise InvalidParameterError(
-            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}; name that many."
+            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}."
         )
     return ConcurrentSum(tree, binary_sum_mechanism, epsilon, delta)
 

@@ -53,7 +53,7 @@ ORDERS = (8, 64)
 #: Lines that no history can reach, because they depend on public parameters.
 UNENTERED = {
     **REFUSALS,
-    "Tree.check_time (raise)": "refuses a user who is not there",
+    "Tree.check_time (raise)": "rejects a user who is not there",
     "ContinualServer.step (branch)": "with one height no node covers another",
     "ContinualServer.step": "with one height no node covers another",
     "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
@@ -139,7 +139,7 @@ def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim)
         for height, sheet in enumerate(sheets, start=1)
     ]
     releases = [binomial_sums(sheet, site=f"height {height}") for height, sheet in enumerate(sheets, start=1)]
-    words = "a user sends to one batch of every shuffler, vector and matrix together"
+    words = "a user sends the pair of vector and matrix to one batch of every shuffler"
     return PrivacyAudit(
         claim=claim,
         domain=GRID_USERS,

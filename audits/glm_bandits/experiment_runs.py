@@ -34,7 +34,7 @@ def median_interval(values: Floats, *, alpha: float) -> Interval:
     """
     if not len(values) or not 0 < alpha < 1:
         raise InvalidParameterError(
-            f"a median needs values and alpha in (0, 1), got {len(values)} values and {alpha}; run more."
+            f"a median needs values and alpha in (0, 1), got {len(values)} values and {alpha}."
         )
     ordered, n = np.sort(values), len(values)
     # P(fewer than k of n values are on one side of a median) is the binomial probability at k - 1.

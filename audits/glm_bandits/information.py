@@ -38,8 +38,7 @@ def divergence(first: Sequence[arb], second: Sequence[arb]) -> arb:
     pairs = [(p, q) for p, q in zip(first, second, strict=True) if not p.is_zero()]
     if not all(bool(q > 0) for _, q in pairs):
         raise InvalidParameterError(
-            "second must have a mass wherever first has one, got an outcome without; the divergence is "
-            "infinite."
+            "second must have mass wherever first has mass; otherwise the divergence is infinite."
         )
     return sum((p * (p / q).log() for p, q in pairs), arb(0))
 

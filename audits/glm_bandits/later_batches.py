@@ -81,7 +81,7 @@ class Survivor:
             return True
         if warm < self.gap() or late < 1:
             return False
-        raise UndecidedError(f"survival must be decided, got widths {warm} for a gap; take another horizon.")
+        raise UndecidedError(f"the widths {warm} do not decide survival for this gap; take another horizon.")
 
     def loss(self) -> arb:
         """Return a lower bound on E[mu(<x*, theta*>) - mu(<x, theta*>)] in the last batch.

@@ -117,9 +117,7 @@ def poisoned(at: Instance) -> Poisoned:
 def _poisoned(at: Instance) -> Poisoned:
     made, lengths = at.parameters, at.lengths()
     if len(lengths) < 2 or sum(lengths[:2]) >= at.T:
-        raise InvalidParameterError(
-            f"the horizon must be longer than two batches, got {at.T} and {lengths}; raise it."
-        )
+        raise InvalidParameterError(f"the horizon must be longer than two batches, got {at.T} and {lengths}.")
     first, second = lengths[:2]
     sheet = sheet_of(n=second, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
     likely = lower_short((1 - _strayed(at, first) - _thin(at, first)).max(arb(0)))

@@ -49,4 +49,4 @@ def joint_proof(
     others = float(beside) + (2 * calls - 1) * one.scale**2
     run = one.proof(epsilon=target, delta=delta, beside=others)
     whole = compose_sequential([*trees, run], times=[1, 1, 2 * calls])
-    return billboard(whole, actions="V, H, both estimates and the own arms")
+    return billboard(whole, actions="V, H, both estimates and the user's own arms")

@@ -50,7 +50,7 @@ def descent(*, n: int, d: int, epsilon: ExactLike, delta: ExactLike) -> Descent:
         steps = integer(printed_steps(n=n, d=d, epsilon=e, delta=loss).floor())
     if steps < 1:
         raise InvalidParameterError(
-            f"ε² n²/(d log³(nd/δ)) must be 1 or more, got less at n = {n}; take more users."
+            f"ε² n²/(d log³(nd/δ)) must be 1 or more, but is less at n = {n}; take more users."
         )
     call = upper_short(ball(e) / (2 * (2 * steps * ln(1 / loss)).sqrt()))
     call_delta = loss / (steps + 1)

@@ -115,7 +115,7 @@ def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches:
     φ = 0. ``variance`` is the variance of one entry of one message. With several batches the user is in
     each of them.
     """
-    words = f"{batches} batches of {users} users, one of them in each, all others φ = 0; the lists' sums"
+    words = f"{batches} batches of {users} users, one user in all of them, all others φ = 0; the lists' sums"
     return gaussian_witness(claim, variance=variance, users=users, batches=batches, words=words)
 
 

@@ -131,5 +131,5 @@ def regret_table(curves: Mapping[Curve, LinearRuns], *, title: str) -> Plot:
         title=title,
         columns=["algorithm", "ε", "pseudo-regret", "regret as seen", "runs with an indefinite V_m"],
         rows=rows,
-        note="mean ± standard error over instances; as seen: the best arm's rewards minus the played ones'",
+        note="mean ± standard error over instances; realised: the best arm's rewards minus the played arms'",
     )

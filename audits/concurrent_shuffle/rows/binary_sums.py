@@ -17,7 +17,7 @@ from dpaudit.suite import Chain, Constant, Sides, evidence, full, inequality, ov
 
 __all__ = ["rows"]
 
-rows = Group("Sums of bits: what stands in for the quoted mechanism")
+rows = Group("Sums of bits: replacements for the quoted mechanism")
 
 CALIBRATED: Variant = "calibrated"
 RECALLED: Variant = "tkms21_recalled"
@@ -26,7 +26,7 @@ rows.not_checkable(
     "TKMS23-MBIN",
     reason="M_sum_bin is quoted from another paper ('Algorithm 3 of Tenenbaum et al. (2021)') and not "
     "printed here; "
-    "the rows below are about the two mechanisms that stand in for it.",
+    "the rows below are about the two mechanisms that replace it.",
 )
 
 #: Batches and budgets of the certificates. 2048 users take a second.

@@ -339,5 +339,5 @@ rows.not_checkable(
     "TKMS23-INT/optimal",
     reason="'optimal in the local model' and the bounds without continual observation are quoted results "
     "about every "
-    "protocol of a model; runs of one protocol decide nothing about them.",
+    "protocol of a model; runs of one protocol cannot decide them.",
 )

@@ -65,7 +65,7 @@ def stays_independent(n: int, rounds: int, seed: int) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.1/excluded",
-    "Lemma B.1, what its hypotheses exclude",
+    "Lemma B.1, cases outside its hypotheses",
     role="what-if",
     over=over(seed=(0, 1, 2, 3)),
     measure="left - right",
@@ -77,7 +77,7 @@ def stays_independent(n: int, rounds: int, seed: int) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.1/correlated",
-    "Lemma B.1, what its hypotheses exclude",
+    "Lemma B.1, cases outside its hypotheses",
     role="what-if",
     over=over(seed=(0, 1, 2, 3)),
     measure="left - right",

@@ -56,7 +56,7 @@ def still_open(tree: Tree, t: int) -> Sequence[Node]:
     return [Node(1, t - 1, t)] if t > 1 else []
 
 
-@controls(rows, "TKMS23-M/privacy", "Algorithms 1 to 3, broken on purpose")
+@controls(rows, "TKMS23-M/privacy", "Algorithms 1 to 3 with deliberate mistakes")
 def private() -> dict[str, Control]:
     """Every broken continual sum is detected in the view of all shufflers"""
     (heights,) = calibrated(FOUR, epsilon=EPSILON, delta=DELTA, parts=1)
@@ -120,7 +120,7 @@ def counted(read: ReadAt, *, expect: str, tree: Tree) -> Control:
     return Control(claim=claim, evaluate=evaluate, expect=expect)
 
 
-@controls(rows, "TKMS23-M/nodes", "Definition 3.1, broken on purpose")
+@controls(rows, "TKMS23-M/nodes", "Definition 3.1 with deliberate mistakes")
 def nodes() -> dict[str, Control]:
     """A server that adds other nodes than V_t is detected, and the correct server is not"""
     tree = binary_tree(16)

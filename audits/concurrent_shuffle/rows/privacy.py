@@ -194,7 +194,6 @@ def shuffled_bits(run: Run, levels: int, m: int, shufflers: int) -> list[Evidenc
 
 #: The smallest ε to four figures that the grid 1/1000 certifies at δ = 1e-6 for the noise printed for (1/2,
 #: 1e-6). Finer grids reduce it by up to 0.6 %.
-#: (1/2, 1e-6); finer grids take up to 0.6 % off.
 COSTS = (
     ("Algorithm 2, n = 64", (6, 0, 0), "0.1767"),
     ("Algorithm 2, n = 1024", (10, 0, 0), "0.1407"),

@@ -24,7 +24,7 @@ from dpaudit.suite import full, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("Whole protocols, run through the coins")
+rows = Group("Whole protocols, run as programs")
 
 EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
 

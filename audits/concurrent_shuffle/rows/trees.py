@@ -242,6 +242,6 @@ def one_shuffler(users: int, labels: int) -> Chain:
 
 rows.not_checkable(
     "TKMS23-PAR/continual",
-    reason="'not true when the adversary continually observes reports' contrasts two models in words: it "
+    reason="'not true when the adversary continually observes reports' compares two models informally: it "
     "names no mechanism and no quantity that a computation could decide.",
 )

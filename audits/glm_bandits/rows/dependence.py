@@ -35,7 +35,7 @@ from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("What follows from what is shown")
+rows = Group("Values computed from releases")
 
 BITS = DataSets(records=3, values=(0, 1))
 CLAIM = PureDP(epsilon=1, view=EVERYBODY_ELSE, domain=str(BITS))
@@ -84,7 +84,9 @@ def own_data() -> PrivacyAudit:
         ],
         sites=[MESSAGE],
         samples=1,
-        proof=billboard(accounted([MESSAGE], declared="one message"), actions="all messages and the own bit"),
+        proof=billboard(
+            accounted([MESSAGE], declared="one message"), actions="all messages and the user's own bit"
+        ),
     )
 
 

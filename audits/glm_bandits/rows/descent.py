@@ -211,7 +211,7 @@ def summed_out(
     return Control(claim=claim, evaluate=tables, expect=expect, digest=digest)
 
 
-@controls(rows, "SAR-T.2p/controls", "Algorithm 7, broken on purpose")
+@controls(rows, "SAR-T.2p/controls", "Algorithm 7 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Every broken descent is refuted, and the correct ones are not
 

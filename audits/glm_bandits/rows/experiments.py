@@ -171,7 +171,7 @@ def _ratio(
     "SAR-TAB2/rerun",
     SOURCE,
     at_most=CLOSE,
-    quantity="median regret of Private-GLM, ε = 8, over that of RS-GLinUCB",
+    quantity="median regret of Private-GLM, ε = 8, over RS-GLinUCB's",
     role="what-if",
     expect="refuted",
     setting="2.5",

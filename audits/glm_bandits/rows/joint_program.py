@@ -76,7 +76,6 @@ RIGHT = JointGlmProtocol(
 
 #: A user's arm and reward for both neighbours: a reward and a role of the first user, who explores. Then
 #: both signs, arms and rewards in between, and the other users.
-#: signs, arms and rewards in between, and the other users.
 CHANGES = [
     ("a reward", 0, (1.0, 0.0), (1.0, 1.0)),
     ("a role", 0, (1.0, 0.0), (0.25, 0.0)),
@@ -110,7 +109,7 @@ def audit(program: Any) -> PrivacyAudit:
         sites=SITES,
         samples=1,
         unentered=UNENTERED,
-        proof=billboard(whole, actions="the nodes, the estimates and the own arms"),
+        proof=billboard(whole, actions="the nodes, the estimates and the user's own arms"),
     )
 
 
@@ -248,7 +247,7 @@ def shown_by(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
     return Control(claim=CLAIM, evaluate=evaluate, expect=expect)
 
 
-@controls(rows, "SAR-A.1/controls", "Remark A.1, broken on purpose")
+@controls(rows, "SAR-A.1/controls", "Remark A.1 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Without the cap on calls, or with the whole budget in each of them, the algorithm is refuted; the
     correct one is not

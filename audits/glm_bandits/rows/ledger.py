@@ -27,7 +27,7 @@ from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, o
 
 __all__ = ["rows"]
 
-rows = Group("Ledger of Algorithm 2: privacy")
+rows = Group("Privacy accounting of Algorithm 2")
 
 LONG = 2**44
 ARMS = "one user's arms in the unit ball, reward in [0, 1]"

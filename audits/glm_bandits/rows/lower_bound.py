@@ -37,7 +37,7 @@ __all__ = ["rows"]
 rows = Group("Theorem 7.1: the private lower bound and its family", kind="lower-bound")
 rows.not_checkable(
     "SAR-L7.1c",
-    reason="text: it adds a cited non-private bound to SAR-L7.1, each for instances of its own, and carries "
+    reason="text: it adds a cited non-private bound to SAR-L7.1, each for its own instances, and carries "
     "both over to joint privacy in words; no construction or constant is given",
 )
 

@@ -16,7 +16,7 @@ from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, ov
 
 __all__ = ["first_horizon", "rows"]
 
-rows = Group("Parameters: what the printed constants come to", kind="structure")
+rows = Group("Parameters: values of the printed constants", kind="structure")
 
 DELTA, ZETA = Fraction(1, 10), Fraction(1, 20)
 

@@ -23,7 +23,7 @@ from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
 
 __all__ = ["DERIVATIONS", "Derivation", "rows"]
 
-rows = Group("Rates: exponents of what the printed parameters give", kind="regret")
+rows = Group("Rates: exponents from the printed parameters", kind="regret")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,6 @@ TRUE_E1 = (
 )  # fmt: skip
 #: E.1 has e^S squared in its first terms, and 5.1 and D.3 have it cubed. For logistic rewards κ* <= κ <= 4
 #: e^S: e^S = q s x with x >= 1 makes the third power as favourable to the printed bound as possible.
-#: e^S = q s x with x >= 1 lets the third power help the print as much as it can.
 NORM = ("E", "q s x")
 E1_NORM = (*(f"{term} E^2" for term in E1[:3]), *E1[3:])
 #: (19) if √d is above the logarithm, so that both are powers of d. ν_1 and ν_2 of I.6 and I.8.
@@ -115,7 +114,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         put=(("B", "f^2/3 d^4/3 a^2/3 R^-2/3"),),
         printed=("f^2/3 d^4/3 a^2/3 R^-2/3",),
         expect="refuted",
-        note="both are R times the printed, (φ d² α)^(2/3) R^(1/3); (42) prints its second term without d². At "
+        note="both are R times the printed (φ d² α)^(2/3) R^(1/3); (42) omits d² in its second term. At "
         "R = 1 there is no loss, and 5.1 leaves poly(R, S) free",
     ),
     Derivation(
@@ -205,7 +204,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         caps=ROUNDS,
         printed=("q s s^-2 e^2",),
         expect="refuted",
-        note="(21) has one factor d in γ, so the term is d³; poly(R, S) holds none",
+        note="(21) has one factor d in γ, so the term is d³; poly(R, S) contains no d",
     ),
     Derivation(
         id="SAR-PAR",
@@ -302,7 +301,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         put=DESCENT_PUT,
         printed=("e n^-1 p z^1/2",),
         note="in units of DL; t is T, p is log(nd/δ), z is log(T/ζ). DL/√T is (DL/(εn)) √(d log³(nd/δ)): the "
-        "print drops √d. (10), (48) and I.6 have it",
+        "printed bound drops √d. (10), (48) and I.6 have it",
     ),
     Derivation(
         id="SAR-NU",
@@ -334,7 +333,7 @@ def _compared(case: Derivation) -> Measured:
     power = max(each.power for _, each in found)
     picture = table(
         title=f"{case.title}: each derived term against the sum of the printed terms",
-        columns=["derived term", "outgrows the print by", "along"],
+        columns=["derived term", "outgrows the printed bound by", "along"],
         rows=[
             [str(term), f"z^({each.power})", ", ".join(f"{s} = z^({u})" for s, u in each.ray) or "bounded"]
             for term, each in found
@@ -351,7 +350,7 @@ def _compared(case: Derivation) -> Measured:
 for _case in DERIVATIONS:
 
     @evidence(
-        rows, _case.id, _case.source, at_most=0, quantity="power of growth beyond the printed bound", kind="regret",
+        rows, _case.id, _case.source, at_most=0, quantity="power of growth beyond the printed", kind="regret",
         role=_case.role, expect=_case.expect, case=_case.title, derivation=_case,
         repairs=_case.repairs,
     )  # fmt: skip

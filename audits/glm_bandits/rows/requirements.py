@@ -134,6 +134,9 @@ rows.not_checkable(
 for _id, _text in (
     ("SAR-TAB1", "Table 1: other papers' rates in T and ε, without constants or conditions"),
     ("SAR-APPC", "section 2 and appendix C: other papers' rates"),
-    ("SAR-R6.3", "Remark 6.3: a gap between an upper and a lower bound, said to be closed by another paper"),
+    (
+        "SAR-R6.3",
+        "Remark 6.3: a gap between an upper and a lower bound, which another paper is said to close",
+    ),
 ):
     rows.not_checkable(_id, reason=f"cited text, no claim about this paper's algorithms: {_text}")

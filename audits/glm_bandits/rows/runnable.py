@@ -16,7 +16,7 @@ from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["achieved_gaps", "rows"]
 
-rows = Group("Printed constants, run", kind="utility")
+rows = Group("Runs with printed constants", kind="utility")
 
 
 def _budget(horizon: int, dim: int) -> GlmBudget:

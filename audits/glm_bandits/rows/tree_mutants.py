@@ -98,7 +98,6 @@ def long_second(coins: Coins, data: Any) -> None:
 ROOT = math.sqrt(0.5)
 #: A user's arm for both neighbours, and the two others' arms: unit arms of 1 and 2, then short, oblique and
 #: zero arms in every place.
-#: ones in every place.
 CHANGES = [
     (0, (1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 0.0)),
     (0, (ROOT, ROOT), (ROOT, -ROOT), (1.0, 0.0), (1.0, 0.0)),
@@ -160,7 +159,7 @@ def all_nodes(program: Any, place: int, *, expect: str = "refuted") -> Control:
     return Control(claim=CLAIM, evaluate=evaluate, expect=expect)
 
 
-@controls(rows, "SAR-I.4p/controls", "Appendix I.1, broken on purpose")
+@controls(rows, "SAR-I.4p/controls", "Appendix I.1 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Every broken tree is refuted, and the correct one is not
 

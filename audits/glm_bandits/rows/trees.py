@@ -75,7 +75,7 @@ def trees(
     instance = (R, score): Bernoulli rewards on {0, R}, two orthogonal unit arms of that score, so 1/κ* =
     μ'(score). A leaf goes from x xᵀ to y yᵀ, with a change of Frobenius norm up to √2. The certificate is
     for all m nodes above it, m = log₂ T + 1. The lower bound uses the log₂ T prefixes of 1, 2, 4, ...
-    leaves. /2 is Appendix I.1's symmetrisation, /√2 is Appendix P's. §6's δ/3 equals ζ = δ.
+    leaves. /2 is Appendix I.1's symmetrisation, /√2 is Appendix P's. §6's δ/3 is the case ζ = δ.
 
     Refuted: V's leaves are x xᵀ and not (1/e) μ' x xᵀ; their noise is 1/κ* of what they need, and κ* grows
     like e^score. Both trees have the same σ

@@ -40,7 +40,7 @@ def summed_out(program: Program, expect: str = "refuted") -> Control:
     return Control(claim=CLAIM, evaluate=small, expect=expect, digest=small.fingerprint)
 
 
-@controls(rows, "CZ22-C.1p/controls", "Algorithms 5 to 7, broken on purpose")
+@controls(rows, "CZ22-C.1p/controls", "Algorithms 5 to 7 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Every broken P_Vec is refuted, and the correct one is not
 

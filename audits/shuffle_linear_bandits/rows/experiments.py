@@ -26,7 +26,7 @@ from dpaudit.suite import Measured, evidence, full, over
 
 __all__ = ["rows"]
 
-rows = Group("What the figures show", kind="utility")
+rows = Group("Sentences on the figures", kind="utility")
 
 SHUFFLED, BASELINES = ("sdp_amp", "sdp_vec"), ("jdp", "ldp")
 QUANTITY = "largest difference of mean regret a round, the lower curve's minus the higher one's"

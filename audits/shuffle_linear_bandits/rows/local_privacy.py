@@ -66,7 +66,7 @@ _explicit = partial(evidence, rows, claim=claim_at, over=BUDGETS)
     "CZ22-B.1s1",
     "proof of Theorem B.1: the local randomiser",
     role="step",
-    case="R_Amp, both outputs together",
+    case="R_Amp, both outputs jointly",
 )
 def message(run: Run, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """{case}: σ = 4 sqrt(2 log(2.5/δ₀))/ε₀ makes a user's messages (ε₀, δ₀)-DP

@@ -56,7 +56,6 @@ rows = Group("Mutants of the protocols")
 BATCH = 2
 #: Standard deviations relative to the correct ones: without sqrt 2, without the 4, without sqrt(log(2/δ))
 #: and without sqrt(log(2.5 B/δ)) at δ = 1/10.
-#: without sqrt(log(2.5 B/δ)) at δ = 1/10.
 LOST = {
     "no sqrt 2": "0.70711",
     "no 4": "1/4",
@@ -74,7 +73,7 @@ def audit(counter: Counter, view: View) -> PrivacyAudit:
     """Audit Algorithm 1 with noise of 9/2 squared on each release of a user, claimed to be 1-GDP."""
     joint = billboard(
         accounted([Site("statistics/*", mechanism=MECHANISM)], declared="one batch"),
-        actions="the noisy sums and the own contexts",
+        actions="the noisy sums and the users' own contexts",
     )
     return protocol_audit(
         counter,
@@ -98,7 +97,7 @@ def with_counter(right: PrivacyAudit, counter: Counter, *, about: str = "") -> C
     return broken(right, lambda program: algorithm(counter, batch=BATCH), about=about)
 
 
-@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp, the view of its sums, broken on purpose")
+@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp, the view of its sums with deliberate mistakes")
 def amplified() -> dict[str, Control]:
     """Every broken P_Amp is detected in the view of its sums, and the correct one is not"""
     right = audit(by_batches(gaussian_sums(variance=SQUARES / BATCH)), View.of(SHUFFLER_OUTPUT))
@@ -112,7 +111,7 @@ def amplified() -> dict[str, Control]:
     }
 
 
-@controls(rows, "CZ22-M/local", "Proposition F.1, broken on purpose")
+@controls(rows, "CZ22-M/local", "Proposition F.1 with deliberate mistakes")
 def local() -> dict[str, Control]:
     """Every broken local randomiser is detected in the view of the messages"""
     right = audit(by_batches(messages(variance=SQUARES)), View.of(SERVER))
@@ -123,7 +122,7 @@ def local() -> dict[str, Control]:
     }
 
 
-@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F, broken on purpose")
+@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F with deliberate mistakes")
 def joint() -> dict[str, Control]:
     """Every broken trusted server is detected in the view of all other users, and correct ones are not"""
     right = audit(by_batches(trusted_sums(variance=SQUARES)), EVERYBODY_ELSE)

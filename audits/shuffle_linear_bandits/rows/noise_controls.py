@@ -64,7 +64,7 @@ def _message(
     return Control(claim=CLAIM, evaluate=evaluate, expect=expect, about=about)
 
 
-@controls(rows, "CZ22-B.1s1/controls", "the local randomiser, broken on purpose")
+@controls(rows, "CZ22-B.1s1/controls", "the local randomiser with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Less noise than printed is detected, and three ways to make N symmetric have the same cost
 
@@ -97,7 +97,7 @@ def _undivided(leaves: Fraction) -> tuple[Any, Any]:
     return tree_levels(int(leaves)), 1
 
 
-@controls(rows, "CZ22-E.7s/controls", "the tree's accounting, broken on purpose")
+@controls(rows, "CZ22-E.7s/controls", "the tree's accounting with deliberate mistakes")
 def wrong_depths() -> Mapping[str, Control]:
     """A depth by natural logarithm, and a budget not divided by the levels, are detected
 

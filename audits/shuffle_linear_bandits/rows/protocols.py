@@ -61,7 +61,7 @@ from dpaudit.suite import full, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("Whole protocols, run through the coins")
+rows = Group("Whole protocols, run as programs")
 
 #: More code that no history can reach if every round is a batch.
 SINGLE_ROUNDS = {
@@ -147,7 +147,7 @@ def joint(batch: int) -> PrivacyAudit:
         claim,
         gaussian(variance),
         batch=batch,
-        proof=billboard(statistics, actions="the noisy sums and the own contexts"),
+        proof=billboard(statistics, actions="the noisy sums and the users' own contexts"),
         shuffled=True,
     )
 
@@ -210,7 +210,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
 @privacy(
     rows,
     "CZ22-F.3/protocol",
-    "Proposition F.3; the noise of Shariff and Sheffet 2018, for none is printed",
+    "Proposition F.3; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
     expect="consistent",
@@ -224,7 +224,7 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     tree = tree_mechanism(gaussian(variance), leaves=batches)
     proof = billboard(
         accounted([Site("statistics/*", mechanism=tree)], declared="one leaf"),
-        actions="the prefix sums and the own contexts",
+        actions="the prefix sums and the users' own contexts",
     )
     counter = tree_of_batches(variance=variance, batches=batches)
     return protocol_audit(counter, claim, tree, batch=2, proof=proof)
@@ -264,7 +264,7 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
 @privacy(
     rows,
     "CZ22-P4.3/E.7/protocol",
-    "Propositions 4.3 and E.7, Definition D.4; the noise of Shariff and Sheffet 2018, for none is printed",
+    "Propositions 4.3 and E.7, Definition D.4; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
     expect="consistent",
@@ -292,6 +292,6 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
         batch=1,
         users=2,
         schedule=lambda users: [0, 0, 1],
-        proof=billboard(nodes, actions="the prefix sums and the own contexts"),
+        proof=billboard(nodes, actions="the prefix sums and the users' own contexts"),
     )
     return replace(audit, sites=sites, because="a user is in two rounds", unentered=REFUSALS | SINGLE_ROUNDS)

@@ -232,6 +232,6 @@ rows.not_checkable(
 )
 rows.not_checkable(
     "CZ22-REL",
-    reason="reports what other papers claim, in their words (schedules, rates, communication): about texts, "
+    reason="reports claims of other papers (schedules, rates, communication): it is about texts, "
     "not about a mechanism of this paper",
 )
