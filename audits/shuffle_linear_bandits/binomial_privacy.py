@@ -21,7 +21,7 @@ from dpaudit.suite import Measured
 
 __all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
 
-ONE_USER = "features of length at most 1 and a reward in [-1, 1], one a user and batch"
+ONE_USER = "features of length at most 1 and a reward in [-1, 1], one pair per user and batch"
 
 
 def stated(epsilon: ExactLike, delta: ExactLike, *, unit: Unit = Unit.EVENT) -> ApproxDP:

@@ -96,7 +96,7 @@ def compared(
         half = -float(special.stdtrit(size - 1, alpha / (2 * len(pairs)))) * error
         bounds.append((mean - half, mean + half))
         tie = ", a tie" if abs(mean) < level * error else ""
-        said.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} a round{tie}")
+        said.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} per round{tie}")
     outside = {_named(c): int((curves[c].indefinite_batches > 0).sum()) for pair in pairs for c in pair}
     counted = ", ".join(f"{name}: {count} runs" for name, count in outside.items() if count)
     return Measured(

@@ -20,7 +20,7 @@ SYMBOLS = {
     "p": "the probability that a noise bit is 1",
     "σ₁": "P_Amp's noise on a user's vector",
     "ε₀": "the ε of one user's messages before they are shuffled",
-    "V_t": "the sum of φφᵀ that the server knows after round t, with noise and ridge",
+    "V_t": "the sum of φφᵀ that the server has after round t, with noise and ridge",
     "λ": "the ridge of the regression",
     "α": "the confidence sets fail with probability at most 2α",
 }

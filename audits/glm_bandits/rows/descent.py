@@ -92,7 +92,7 @@ def _replaced(place: int, here: Record, there: Record, *, beside: Record) -> Nei
     first, second = (
         np.array([record, beside] if place == 0 else [beside, record]) for record in (here, there)
     )
-    return Neighbours(f"user {place + 1} from {here} to {there}, beside {beside}", first, second)
+    return Neighbours(f"user {place + 1} from {here} to {there}, the other user {beside}", first, second)
 
 
 def _reward(here: float, there: float) -> Neighbours:

@@ -29,7 +29,7 @@ __all__ = ["rows"]
 rows = Group("Sentences on the figures", kind="utility")
 
 SHUFFLED, BASELINES = ("sdp_amp", "sdp_vec"), ("jdp", "ldp")
-QUANTITY = "largest difference of mean regret a round, the lower curve's minus the higher one's"
+QUANTITY = "largest difference of mean regret per round, lower curve minus higher curve"
 
 
 def _sandwich(epsilon: str, middle: Sequence[str] = SHUFFLED) -> list[Pair]:

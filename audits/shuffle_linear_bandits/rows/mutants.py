@@ -172,4 +172,4 @@ def late_pairs() -> list[Neighbours]:
     left = turned_pairs(2 * BATCH)[1].left
     right = left.copy()
     right[BATCH] = right[BATCH, ::-1]
-    return [Neighbours("a user of the second batch has her actions change places", left, right)]
+    return [Neighbours("the actions of a user of the second batch are swapped", left, right)]
