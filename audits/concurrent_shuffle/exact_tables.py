@@ -201,9 +201,9 @@ def small_transcripts(member: HardInputs, marked: Sequence[int], next_batch: Nex
     joint: Joint = {}
     for fair in _bits(member.bits):
         data = member.values(np.array(fair)).tolist()
-        hidden, shown = tuple(fair[i] for i in numbers), tuple(fair[i] for i in others)
+        hidden, revealed = tuple(fair[i] for i in numbers), tuple(fair[i] for i in others)
         for outputs, weight in _outputs(data, next_batch, ()):
-            cell = joint.setdefault((outputs, shown), dict.fromkeys(_bits(len(numbers)), 0))
+            cell = joint.setdefault((outputs, revealed), dict.fromkeys(_bits(len(numbers)), 0))
             cell[hidden] += weight
     return joint
 

@@ -50,9 +50,9 @@ def any_node(epsilon: Fraction, delta: Fraction) -> Proof:
         return [[exact_str(c), exact_str(a)] for c, a in pairs]
 
     zero = Fraction(0)
-    tells = terms((delta, zero), (delta, epsilon))
+    reveals = terms((delta, zero), (delta, epsilon))
     yes, no = terms((rest, epsilon)), terms((rest, zero))
-    table = accepted("finite", {"weights": [[tells, [], yes, no], [[], tells, no, yes]]})
+    table = accepted("finite", {"weights": [[reveals, [], yes, no], [[], reveals, no, yes]]})
     words = f"any node mechanism that is ({epsilon}, {delta})-SDP (Kairouz, Oh, Viswanath 2015)"
     return post_processing(table, function=words)
 

@@ -90,8 +90,8 @@ class JointLevels:
     @property
     def ends(self) -> tuple[arb, arb]:
         """Return (lambda_min, lambda_max) of section 6."""
-        shown = self.printed()
-        return shown.ridge_lower, shown.ridge_upper
+        printed = self.printed()
+        return printed.ridge_lower, printed.ridge_upper
 
     def explore_error(self, constant: Any) -> arb:
         """Return nu_1 of Lemma I.6 (statement), with ``constant`` for its O(.) and 1 for the c of (21)."""
@@ -100,9 +100,9 @@ class JointLevels:
     def exploit_error(self, constant: Any) -> arb:
         """Return nu_2 of Lemma I.6 (statement, which has the logarithm of count2_cutoff), with ``constant``
         for its O(.)."""
-        shown, scale = self.printed(), ball(self.reward_bound * self.param_norm**2 / self.epsilon)
-        root = (ln(8 / self.delta) * shown.switching_cutoff).sqrt()
-        return ball(constant) * scale * root * shown.root * ln(self.horizon * self.dim / self.delta)
+        printed, scale = self.printed(), ball(self.reward_bound * self.param_norm**2 / self.epsilon)
+        root = (ln(8 / self.delta) * printed.switching_cutoff).sqrt()
+        return ball(constant) * scale * root * printed.root * ln(self.horizon * self.dim / self.delta)
 
     def unseen_distance(self, opt_error: arb) -> arb:
         """Return the least distance of an estimate from theta* in a direction that no arm explores.

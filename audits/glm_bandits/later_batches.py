@@ -44,9 +44,9 @@ class Survivor:
 
     def gap(self) -> arb:
         """Return Delta, on scores."""
-        shown = self.parameters()
-        design = ball(SHARE * RHO**2) * shown.batches()[2] / shown.kappa_star
-        return shown.gamma * shown.kappa.sqrt() * ball(RHO) / (design + self.ridges()[1]).sqrt()
+        parameters = self.parameters()
+        design = ball(SHARE * RHO**2) * parameters.batches()[2] / parameters.kappa_star
+        return parameters.gamma * parameters.kappa.sqrt() * ball(RHO) / (design + self.ridges()[1]).sqrt()
 
     def wobble(self) -> arb:
         """Return the largest factor between slopes at the two scores."""
@@ -57,13 +57,13 @@ class Survivor:
 
         lambda_min is then at least 20 d R log T, as E.4 requires.
         """
-        shown = self.parameters()
-        return shown.ridge - shown.noise_norm / 2, shown.ridge + shown.noise_norm / 2
+        parameters = self.parameters()
+        return parameters.ridge - parameters.noise_norm / 2, parameters.ridge + parameters.noise_norm / 2
 
     def share_of_radius(self) -> arb:
         """Return gamma(lambda_max, lambda_min) of (29) in units of gamma of (9)."""
-        shown = self.parameters()
-        return shown.confidence(*self.ridges()) / shown.gamma
+        parameters = self.parameters()
+        return parameters.confidence(*self.ridges()) / parameters.gamma
 
     def survives(self) -> bool:
         """Return whether no earlier batch eliminates the worse arm if E.6 and E.9 hold.
@@ -71,11 +71,11 @@ class Survivor:
         The condition is that both widths minus both errors are at least Delta. Raise ``UndecidedError`` if
         the balls do not decide it.
         """
-        shown, used = self.parameters(), self.share_of_radius()
-        lengths = shown.batches()
+        parameters, used = self.parameters(), self.share_of_radius()
+        lengths = parameters.batches()
         first = ball(SHARE * RHO**2) * lengths[0] + self.ridges()[1]  # V, along an arm
-        warm = 2 * (1 - used) * shown.gamma * shown.kappa.sqrt() * ball(RHO) / first.sqrt()
-        late = 2 * (1 - used / shown.kappa.sqrt())  # in units of Delta; earlier batches are shorter
+        warm = 2 * (1 - used) * parameters.gamma * parameters.kappa.sqrt() * ball(RHO) / first.sqrt()
+        late = 2 * (1 - used / parameters.kappa.sqrt())  # in units of Delta; earlier batches are shorter
         enough = self.wobble()  # H_3's slopes are within this factor of 1/kappa*
         if warm >= self.gap() and late >= enough and lengths[2] >= lengths[1]:
             return True
@@ -93,8 +93,13 @@ class Survivor:
     def bound(self) -> arb:
         """Return E.11's right side for c = 1, with phi = sqrt(kappa) e^(3S) gamma^2 / S of appendix F, the
         larger one."""
-        shown = self.parameters()
-        first, *_, before, _ = shown.batches()
-        phi = shown.kappa.sqrt() * (3 * ball(shown.S)).exp() * shown.gamma**2 / ball(shown.S)
-        late = shown.gamma / before.sqrt() * (4 * self.wobble() / shown.kappa_star).sqrt()
+        parameters = self.parameters()
+        first, *_, before, _ = parameters.batches()
+        phi = (
+            parameters.kappa.sqrt()
+            * (3 * ball(parameters.S)).exp()
+            * parameters.gamma**2
+            / ball(parameters.S)
+        )
+        late = parameters.gamma / before.sqrt() * (4 * self.wobble() / parameters.kappa_star).sqrt()
         return phi * 4 / (first * before).sqrt() + late

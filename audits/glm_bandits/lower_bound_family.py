@@ -132,8 +132,8 @@ class Played:
         """Return the joint distribution of V and the transcript, or the actions."""
         found: dict[History, dict[Signs, arb]] = {}
         for one in self.transcripts:
-            shown = tuple((j, s, 0 if actions_only else y) for j, s, y in one.history)
-            into = found.setdefault(shown, dict.fromkeys(one.masses, arb(0)))
+            output = tuple((j, s, 0 if actions_only else y) for j, s, y in one.history)
+            into = found.setdefault(output, dict.fromkeys(one.masses, arb(0)))
             for signs, mass in one.masses.items():
                 into[signs] += mass
         every = product((-1, 1), repeat=self.family.dim)

@@ -125,12 +125,12 @@ def _poisoned(at: Instance) -> Poisoned:
     weight = link.at(ball(STRAY / at.R)).slope / scale
     apart = (weight - ball(at.nearest**2 * at.R**2 / 4)) * made.kappa_star
     move = integer((apart * sheet.precision).floor()) - 2
-    shown = Fraction(0)
+    lower_bound = Fraction(0)
     if move > 0:
-        shown = half_line_delta(
+        lower_bound = half_line_delta(
             trials=sheet.trials * second, chance=sheet.chance, move=move, epsilon=at.epsilon, coins=second
         )
-    left = lower_short((ball(shown) - no_room(sheet, at.excess)).max(arb(0)))
+    left = lower_short((ball(lower_bound) - no_room(sheet, at.excess)).max(arb(0)))
     return Poisoned(
         kappa_star=made.kappa_star, first=first, second=second, move=move, likely=likely, delta=likely * left
     )

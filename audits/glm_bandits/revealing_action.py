@@ -96,9 +96,9 @@ def _revealing(S: int, T: int, epsilon: Fraction, delta: Fraction) -> RevealingA
     strayed = 12 * (rounds + 1) * (-((ridge / 4) ** 2) / (2 * depth * sigma**2)).exp()
     strayed = strayed + 4 * (-ball(NEAR**2) / 2).exp()
     up, down = (middle - ridge - rounds + one for one in (1, 0))
-    shown = normal_cdf((up - slack) / sigma) - strayed
+    probability = normal_cdf((up - slack) / sigma) - strayed
     hidden = normal_cdf((down + slack) / sigma) + strayed
-    found = max(Fraction(0), lower_exact(shown - ball(epsilon).exp() * hidden))
+    found = max(Fraction(0), lower_exact(probability - ball(epsilon).exp() * hidden))
     return RevealingAction(
         kappa_star=kappa_star, reach=reach, deviation=sigma, slack=slack, power=power, b_1=b_1, b_2=b_2,
         delta=found,

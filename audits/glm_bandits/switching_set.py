@@ -65,6 +65,6 @@ def _switch_bit(S: int, T: int, epsilon: Fraction, delta: Fraction, at: Fraction
         )
     strayed = 2 * ball(2**power) * (-(margin**2) / (2 * depth * sigma**2)).exp()
     near, far = normal_cdf(1 / (2 * sigma)), normal_cdf(-1 / (2 * sigma))
-    shown = near - strayed - ball(at).exp() * (far + strayed)
-    found = max(Fraction(0), lower_exact(shown))
+    difference = near - strayed - ball(at).exp() * (far + strayed)
+    found = max(Fraction(0), lower_exact(difference))
     return SwitchBit(kappa_star=kappa_star, reach=reach, deviation=sigma, power=power, delta=found)

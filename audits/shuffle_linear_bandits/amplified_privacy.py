@@ -154,11 +154,11 @@ def gaussian_witness(
         site="sums",
         to=audience.name,
         inputs=written_inputs(*people),
-        words=f"{words}; φ, y are {_shown(here)} or {_shown(there)}",
+        words=f"{words}; φ, y are {_as_text(here)} or {_as_text(there)}",
     )
 
 
-def _shown(person: Person) -> str:
+def _as_text(person: Person) -> str:
     return f"({', '.join(f'{x:.4g}' for x in person[0])}), {person[1]:g}"
 
 

@@ -86,7 +86,7 @@ def compared(
     The paired t-intervals hold jointly at ``alpha``, approximately. Ties (within ``level`` standard errors)
     are named.
     """
-    bounds, said = [], []
+    bounds, differences = [], []
     for low, high in pairs:
         left, right = curves[low].pseudo, curves[high].pseudo
         paired = (left.final - right.final) / int(left.checkpoints[-1])
@@ -96,7 +96,7 @@ def compared(
         half = -float(special.stdtrit(size - 1, alpha / (2 * len(pairs)))) * error
         bounds.append((mean - half, mean + half))
         tie = ", a tie" if abs(mean) < level * error else ""
-        said.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} per round{tie}")
+        differences.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} per round{tie}")
     outside = {_named(c): int((curves[c].indefinite_batches > 0).sum()) for pair in pairs for c in pair}
     counted = ", ".join(f"{name}: {count} runs" for name, count in outside.items() if count)
     return Measured(
@@ -105,7 +105,7 @@ def compared(
         exact=False,
         samples=len(next(iter(curves.values())).pseudo.final),
         method="paired differences on common instances; t-intervals, approximate",
-        scope="; ".join(said),
+        scope="; ".join(differences),
         notes=[f"not positive definite at some update: {counted}"] if counted else [],
     )
 

@@ -65,7 +65,7 @@ def message_histories() -> dict[str, Choice]:
     Histories at other sites are forced to quantiles, which lists do not have.
     """
 
-    def moved(by: Sequence[float]) -> Choice:
+    def shifted(by: Sequence[float]) -> Choice:
         def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
             if not isinstance(distribution, ShuffledMultiset):
                 return None
@@ -81,10 +81,10 @@ def message_histories() -> dict[str, Choice]:
         return choose
 
     return {
-        "no noise": moved([0.0] * 5),
-        "action 1 looks better": moved([9.0, -9.0, 0.0, 0.0, 0.0]),
-        "action 2 looks better": moved([-9.0, 9.0, 0.0, 0.0, 0.0]),
-        "the matrix is indefinite": moved([0.0, 0.0, -90.0, 0.0, 0.0]),
+        "no noise": shifted([0.0] * 5),
+        "action 1 looks better": shifted([9.0, -9.0, 0.0, 0.0, 0.0]),
+        "action 2 looks better": shifted([-9.0, 9.0, 0.0, 0.0, 0.0]),
+        "the matrix is indefinite": shifted([0.0, 0.0, -90.0, 0.0, 0.0]),
     }
 
 

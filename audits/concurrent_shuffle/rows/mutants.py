@@ -99,12 +99,12 @@ def counted(read: ReadAt, *, expect: str, tree: Tree) -> Control:
     def evaluate(run: Run) -> list[Estimate]:
         values = 2.0 ** np.arange(tree.horizon)
         recording = record(concurrent_sums(tree, exact_sums, read=read), values, rng=run.rng("none"))
-        shown = [site.value for site in recording.sites if site.site == "estimate"]
+        estimates = [site.value for site in recording.sites if site.site == "estimate"]
         wanted = [
             sum(values[node.start - 1 : node.stop].sum() for node in highest_complete_nodes(tree, t))
             for t in range(1, tree.horizon + 1)
         ]
-        wrong = sum(a != b for a, b in zip(shown, wanted, strict=True))
+        wrong = sum(a != b for a, b in zip(estimates, wanted, strict=True))
         return [
             Estimate.exactly(
                 wrong,

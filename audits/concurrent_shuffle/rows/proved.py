@@ -25,7 +25,7 @@ def _sizes(heights: int) -> tuple[int, ...]:
     return tuple(2**height for height in range(1, heights + 1))
 
 
-def _touches(heights: int) -> Ordering:
+def _participation(heights: int) -> Ordering:
     text = f"a user is in at most {heights} of the batches of {heights} concurrent shufflers"
     return Ordering(text=text, quantity_name="touches", claimed=heights)
 
@@ -34,7 +34,7 @@ def _touches(heights: int) -> Ordering:
     rows,
     "TKMS23-T3.4/touches",
     "Section 3.2, proof of Theorem 3.4",
-    claim=_touches,
+    claim=_participation,
     role="step",
     over=over(heights=(1, 2, 3, 4)),
 )

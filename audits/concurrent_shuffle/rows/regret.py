@@ -118,14 +118,14 @@ def rate(run: Run) -> list[Measured]:
         columns=["setting", "mean regret", "of uniform play", "worked-out bound", "‖H'‖", "‖h‖"],
         rows=lines,
     )
-    said = ", ".join(f"2^{j * (2 * k + 1)} for k = {k}" for (k, _), j in useful.items())
+    horizons = ", ".join(f"2^{j * (2 * k + 1)} for k = {k}" for (k, _), j in useful.items())
     above = Measured(
         high=largest[0],
         samples=len(points),
         method="Theorem C.2 with every constant worked out, in balls",
         scope=f"ALL instances at each of {len(points)} points; largest at {largest[1]}",
         notes=[
-            f"the worked-out bound is below n/10 only from n = {said} on (d = 2, ε = 0.99, δ = 1e-12, powers "
+            f"the proved bound is below n/10 only from n = {horizons} on (d = 2, ε = 0.99, δ = 1e-12, powers "
             "of 2)",
             f"simulated batches after which V_t was not positive definite: {indefinite}",
         ],

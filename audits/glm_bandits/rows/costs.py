@@ -80,11 +80,11 @@ def _surely_called(*, T: int, d: int, epsilon: Fraction) -> arb:
     Arms e_1, ..., e_d in turn, θ* = e_1, c = 1 in (21), δ = 1/10, ζ = 1/20.
     """
     steep = logistic().at(arb(0 if d > 1 else 1)).slope
-    shown = JointParameters(
+    parameters = JointParameters(
         T=T, d=d, S=Fraction(1), kappa=1 / logistic().at(arb(1)).slope, kappa_star=1 / steep,
         epsilon=epsilon, delta=Fraction(1, 10), zeta=Fraction(1, 20),
     )  # fmt: skip
-    return shown.surely_explored()
+    return parameters.surely_explored()
 
 
 @step(

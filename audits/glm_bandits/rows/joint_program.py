@@ -215,7 +215,7 @@ def caps(cap: int, fit_at: Literal["explored", "grown"], epsilon: Fraction, delt
     }
 
 
-def shown_by(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
+def gradients_of(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
     """Return everything that a reward of the first user affects, in one vector.
 
     The vector has the user's clipped gradients. They are C or -C in each call for all earlier releases,
@@ -255,10 +255,10 @@ def mistakes() -> Mapping[str, Control]:
     The claim is the cost of one call, which equals two calls with twice the variance.
     """
     return {
-        "caps not enforced": shown_by(replace(RIGHT, cap_explore=None)),
-        "the optimiser's whole budget at each of two switches": shown_by(replace(RIGHT, cap_explore=2)),
-        "two calls with a share of the budget each": shown_by(
+        "caps not enforced": gradients_of(replace(RIGHT, cap_explore=None)),
+        "the optimiser's whole budget at each of two switches": gradients_of(replace(RIGHT, cap_explore=2)),
+        "two calls with a share of the budget each": gradients_of(
             replace(RIGHT, cap_explore=2, call=2 * CALL), expect="inconclusive"
         ),
-        "correct": shown_by(RIGHT, expect="inconclusive"),
+        "correct": gradients_of(RIGHT, expect="inconclusive"),
     }

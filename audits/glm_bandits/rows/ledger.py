@@ -219,7 +219,7 @@ BOTH = listed("instance moved", ((4, 0), "explored"), ((4, 0), "swap"), ((1, 0),
 "swap"), ((1, 4), "explored"), ((1, 8), "explored"))  # fmt: skip
 
 
-def shown_claim(instance: tuple[int, int], moved: str) -> ApproxDP:
+def trees_claim(instance: tuple[int, int], moved: str) -> ApproxDP:
     return ApproxDP(epsilon=1, delta=TENTH, domain=ARMS)
 
 
@@ -227,7 +227,7 @@ def trees_alone(instance: tuple[int, int], moved: str) -> str:
     return "refuted" if instance[1] >= 4 else "verified"
 
 
-@evidence(rows, "SAR-I.7/trees", "Lemma I.7, the trees' part", claim=shown_claim, over=BOTH, role="step",
+@evidence(rows, "SAR-I.7/trees", "Lemma I.7, the trees' part", claim=trees_claim, over=BOTH, role="step",
           expect=trees_alone)  # fmt: skip
 def both_trees(run: Run, instance: tuple[int, int], moved: str) -> list[Evidence]:
     """{V_t, H_t} of all rounds, which the proof protects, are (ε, δ)-DP given θ_o: ε = 1, δ = 1/10, T =
@@ -241,15 +241,15 @@ def both_trees(run: Run, instance: tuple[int, int], moved: str) -> list[Evidence
     Note: joint privacy is about the others' actions. One action reveals as much from κ* = 405 on
     (SAR-T6.2p)
     """
-    claim, found = shown_claim(instance, moved), _both(instance)
+    claim, found = trees_claim(instance, moved), _both(instance)
     weight = upper_short(found.steepest / arb(1).exp())
     variance = printed_variance(epsilon=1, delta=TENTH, depth=levels(1024), sensitivity=1 / found.kappa_star)
     norm = Fraction(2) if moved == "explored" else 1 + weight**2
     tree = tree_proof(norm_squared=norm, variance=variance, nodes=levels(1024), symmetrise="half")
     if moved == "swap":
         return [tree.certify(claim)]
-    shown = prefix_witness(claim, size=Fraction(1), variance=variance, nodes=10, symmetrise="half")
-    return [tree.certify(claim), shown]
+    witness = prefix_witness(claim, size=Fraction(1), variance=variance, nodes=10, symmetrise="half")
+    return [tree.certify(claim), witness]
 
 
 def _both(at: tuple[int, int]) -> Instance:
@@ -263,12 +263,12 @@ def of_actions(S: int) -> ApproxDP:
     return ApproxDP(epsilon=1, delta=TENTH, domain=ARMS, view=JOINT)
 
 
-def shown_by_actions(S: int) -> str:
+def evidence_by_actions(S: int) -> str:
     return "refuted" if S >= 12 else "inconclusive"
 
 
 @evidence(rows, "SAR-T6.2p", "Theorem 6.2 and Lemma I.7, privacy", claim=of_actions, over=ACTIONS,
-          expect=shown_by_actions)  # fmt: skip
+          expect=evidence_by_actions)  # fmt: skip
 def whole(run: Run, S: int) -> Measured:
     """Algorithm 2 is (ε, δ)-joint-DP: ε = 1, δ = 1/10
 
@@ -295,7 +295,7 @@ def whole(run: Run, S: int) -> Measured:
     """
     found = revealing_action(S=S, horizon=LONG, epsilon=Fraction(1), delta=TENTH)
     details = {"kappa*": float(found.kappa_star), "k": found.power, "sigma": float(found.deviation)}
-    upper = None if shown_by_actions(S) == "refuted" else 1
+    upper = None if evidence_by_actions(S) == "refuted" else 1
     return Measured(
         low=found.delta, high=upper, covers=False, details=details, method="normal distribution in balls"
     )

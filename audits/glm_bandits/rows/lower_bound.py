@@ -210,8 +210,8 @@ def flipped(link: str, tau: Fraction, base: Fraction, other: Fraction, a: Fracti
     Note: the lemma's statement is about another quantity: it compares two arms under one V (SAR-Q.1)
     """
     family = _family(link, tau, base, other, a)
-    moved = {s: abs(family.mean((0, s), (1, 1)) - family.mean((0, s), (-1, 1))) for s in (1, -1)}
-    return {f"arm {s:+d} r e_j": (family.printed_gap(), one) for s, one in moved.items()}
+    changes = {s: abs(family.mean((0, s), (1, 1)) - family.mean((0, s), (-1, 1))) for s in (1, -1)}
+    return {f"arm {s:+d} r e_j": (family.printed_gap(), one) for s, one in changes.items()}
 
 
 # Lemma Q.2

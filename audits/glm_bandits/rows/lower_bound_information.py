@@ -271,8 +271,8 @@ def one_record(epsilon: Fraction, delta: Fraction, prior: Fraction) -> Sides:
     """
     kept = ball(epsilon).exp() / (1 + ball(epsilon).exp())
     one = ball(prior)
-    shown = one * kept + (1 - one) * (1 - kept)
-    response = entropy([shown, 1 - shown]) - entropy([kept, 1 - kept])
+    output_one = one * kept + (1 - one) * (1 - kept)
+    response = entropy([output_one, 1 - output_one]) - entropy([kept, 1 - kept])
     told = ball(delta) * entropy([one, 1 - one]) + (1 - ball(delta)) * response
     return told, arb.const_log2() * _budget(1, epsilon, delta)
 

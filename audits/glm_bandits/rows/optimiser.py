@@ -113,8 +113,8 @@ def huge(run: Run) -> Measured:
     trials = sheet.trials * sheet.batch_size * made.steps
     exponent = Fraction(move**2, 2 * trials)
     # e^-x <= 1/(1 + x) is exact, and tight enough
-    shown = 1 - 1 / (1 + exponent) - (1 / (1 + exponent - 10**10) if exponent > 10**10 else 1)
-    return Measured(low=max(Fraction(0), shown), method="Hoeffding's inequality, exact numbers")
+    lower_bound = 1 - 1 / (1 + exponent) - (1 / (1 + exponent - 10**10) if exponent > 10**10 else 1)
+    return Measured(low=max(Fraction(0), lower_bound), method="Hoeffding's inequality, exact numbers")
 
 
 BATCHES = listed(
@@ -165,11 +165,11 @@ def large(score: Fraction, **instance: Any) -> str:
 
 def lengths_of(**instance: Any) -> str:
     at = Instance(**instance)
-    shown = ", ".join(f"{length:.3g}" for length in at.lengths())
+    lengths = ", ".join(f"{length:.3g}" for length in at.lengths())
     constants = "" if at.constant == 1 else f", constants {at.constant:.0e}"
     return (
         f"κ* = {float(at.parameters.kappa_star):.4g}, R = {at.R}, RS = {at.score}, T = {at.T:.0e}, "
-        f"M = {at.M}, ε = {at.epsilon}, δ = {float(at.delta):g}{constants}: batches {shown}"
+        f"M = {at.M}, ε = {at.epsilon}, δ = {float(at.delta):g}{constants}: batches {lengths}"
     )
 
 

@@ -180,10 +180,16 @@ RADII = over(
 )  # fmt: skip
 
 
-def _printed_radius(shown: ShuffleParameters, factor: int) -> arb:
+def _printed_radius(parameters: ShuffleParameters, factor: int) -> arb:
     """Return (9) with ``factor`` for its 30."""
-    inner = shown.d * ball(shown.R) * ln(shown.T) + 12 * shown.sigma * shown.log_union.sqrt()
-    return factor * ball(shown.R * shown.S) * inner.sqrt() + (4 * ball(shown.R * shown.S) * shown.nu).sqrt()
+    inner = (
+        parameters.d * ball(parameters.R) * ln(parameters.T)
+        + 12 * parameters.sigma * parameters.log_union.sqrt()
+    )
+    return (
+        factor * ball(parameters.R * parameters.S) * inner.sqrt()
+        + (4 * ball(parameters.R * parameters.S) * parameters.nu).sqrt()
+    )
 
 
 @inequality(
@@ -205,10 +211,10 @@ def confidence_radius(
     below 30 if σ is small: at d = 1 this fails for every T, and at d = 2 it fails at T = 20; the regret has
     the square of the factor
     """
-    shown = _shuffle(T, d, M, S, epsilon, nearest)
-    floor = 20 * shown.d * ball(shown.R) * ln(shown.T)
-    found = shown.confidence(floor, shown.ridge + shown.noise_norm, brackets=brackets)
-    return found, _printed_radius(shown, factor)
+    parameters = _shuffle(T, d, M, S, epsilon, nearest)
+    floor = 20 * parameters.d * ball(parameters.R) * ln(parameters.T)
+    found = parameters.confidence(floor, parameters.ridge + parameters.noise_norm, brackets=brackets)
+    return found, _printed_radius(parameters, factor)
 
 
 @inequality(
@@ -243,10 +249,10 @@ def radii_at_one(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fracti
     Evaluate (60) and (71) with I.6's ν_1 and ν_2 at the sizes of the experiments, and take the worst ratio
     of each.
     """
-    shown = _joint(T, d, S, epsilon, nearest)
+    parameters = _joint(T, d, S, epsilon, nearest)
     return {
-        "γ(λ_max) ≤ γ": (shown.explore_radius, shown.gamma),
-        "β(λ_max, λ_min) ≤ β": (shown.exploit_radius, shown.beta),
+        "γ(λ_max) ≤ γ": (parameters.explore_radius, parameters.gamma),
+        "β(λ_max, λ_min) ≤ β": (parameters.exploit_radius, parameters.beta),
     }
 
 
@@ -286,8 +292,8 @@ def one_step_explored(T: int, d: int, epsilon: Fraction, share: Fraction) -> Sid
 
     Compute the printed T at n = share · count1_cutoff or T, whichever is less, S = 1, κ* = 4, c = 1.
     """
-    shown = _joint(T, d, Fraction(1), epsilon)
-    cutoff = shown.exploration_cutoff
-    level, failure = shown.call_budget(cutoff)
+    parameters = _joint(T, d, Fraction(1), epsilon)
+    cutoff = parameters.exploration_cutoff
+    level, failure = parameters.call_budget(cutoff)
     rounds = (ball(share) * cutoff).min(arb(T)).max(arb(1))
     return 1, descent_steps(n=rounds, d=d, epsilon=level, delta=failure)

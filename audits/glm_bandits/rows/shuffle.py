@@ -38,8 +38,8 @@ def _opposite(n: int, d: int, epsilon: Fraction, delta: Fraction, claim: ApproxD
     """Return the witness of e_1 against -e_1 in the first entry."""
     sheet = sheet_of(n=n, d=d, epsilon=epsilon, delta=delta)
     records = ([1.0] + [0.0] * (d - 1), [-1.0] + [0.0] * (d - 1))
-    shown = entry(sheet, 2 * sheet.precision, words="Δ e_1 against -Δ e_1", data=records).witness(claim)
-    return [] if shown is None else [shown]
+    witness = entry(sheet, 2 * sheet.precision, words="Δ e_1 against -Δ e_1", data=records).witness(claim)
+    return [] if witness is None else [witness]
 
 
 @evidence(rows, "SAR-S.1", "Lemma S.1", claim=of_vectors, over=CORNERS)
@@ -91,9 +91,9 @@ def matrices(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evide
     """
     sheet = sheet_of(n=10, d=d, epsilon=epsilon, delta=delta)
     if breaks(d, epsilon, delta) == "refuted":
-        shown = diagonal_delta(sheet, epsilon)
+        low = diagonal_delta(sheet, epsilon)
         return Measured(
-            low=shown, method="normal distribution and its error in balls", scope="Δ I against -Δ I"
+            low=low, method="normal distribution and its error in balls", scope="Δ I against -Δ I"
         )
     proof = sums(sheet, "symmetric").proof(epsilon=epsilon, delta=delta)
     return [proof.certify(of_matrices(d, epsilon, delta))]
@@ -231,7 +231,7 @@ def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:
         return [bound.certify(claim)]
     move = math.floor(3 / 4 * kappa / 4 * sheet.precision * 0.999)
     records = ([1.0], [0.5])
-    shown = entry(
+    witness = entry(
         sheet, move, words="x near 1 against x near 1/2 (no rounding), θ_1 = 0", data=records
     ).witness(claim)
-    return [] if shown is None else [shown]
+    return [] if witness is None else [witness]

@@ -47,10 +47,10 @@ def exploration_count(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: F
 
     Note: Criterion I has the threshold 1, and the proof uses 1/4; the bound holds with slack
     """
-    shown = _joint(T, d, S, epsilon, nearest)
-    if not shown.ridge_lower > 1:
+    parameters = _joint(T, d, S, epsilon, nearest)
+    if not parameters.ridge_lower > 1:
         raise UndecidedError("λ_min must be above 1 on this grid; leave the point to SAR-P.2a/small-ridge.")
-    return shown.most_explored(), shown.exploration_cutoff
+    return parameters.most_explored(), parameters.exploration_cutoff
 
 
 @inequality(
@@ -69,10 +69,10 @@ def first_round(T: int, setting: tuple[int, int]) -> Sides:
     under it the bound holds (SAR-P.2a), and here rounding the cutoff up is enough
     """
     nearest, S = setting
-    shown = _joint(T, 1, Fraction(S), Fraction(1), Fraction(nearest, S))
-    if not shown.gamma**2 * shown.kappa >= shown.ridge_upper:
+    parameters = _joint(T, 1, Fraction(S), Fraction(1), Fraction(nearest, S))
+    if not parameters.gamma**2 * parameters.kappa >= parameters.ridge_upper:
         return 0, 1  # Criterion I may not hold in the first round
-    return 1, shown.exploration_cutoff
+    return 1, parameters.exploration_cutoff
 
 
 @inequality(
@@ -89,12 +89,12 @@ def policy_switches(d: int, T: int, epsilon: Fraction) -> Sides:
 
     Note: with d = 1, and if λ is above T, the count stays below
     """
-    shown = _joint(T, d, Fraction(1, 10), epsilon, Fraction(0))
-    if not shown.gamma**2 * shown.kappa < shown.ridge_lower:
+    parameters = _joint(T, d, Fraction(1, 10), epsilon, Fraction(0))
+    if not parameters.gamma**2 * parameters.kappa < parameters.ridge_lower:
         raise UndecidedError("Criterion I must never hold on this grid; take a smaller S.")
-    leaf = 1 / (4 * arb(1).exp() * shown.ridge)
-    count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * shown.root + 1), step=leaf)
-    return count, shown.switching_cutoff
+    leaf = 1 / (4 * arb(1).exp() * parameters.ridge)
+    count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * parameters.root + 1), step=leaf)
+    return count, parameters.switching_cutoff
 
 
 @inequality(rows, "SAR-I.5c", "Lemma I.5, counts", expect="refuted", over=over(d=(1, 8), T=(10**6, 10**12)))
@@ -107,12 +107,12 @@ def both_counts(d: int, T: int) -> Chain:
     Refuted: by count2 at d = 8, T = 10^12, as SAR-P.2b; count1 stays within
     """
     most = _joint(T, d, Fraction(1), Fraction(1), Fraction(0))
-    shown = _joint(T, d, Fraction(1, 10), Fraction(1), Fraction(0))
-    if not most.ridge_lower > 1 or not shown.gamma**2 * shown.kappa < shown.ridge_lower:
+    parameters = _joint(T, d, Fraction(1, 10), Fraction(1), Fraction(0))
+    if not most.ridge_lower > 1 or not parameters.gamma**2 * parameters.kappa < parameters.ridge_lower:
         raise UndecidedError("λ_min must be above 1 and Criterion I never hold; take another S.")
-    leaf = 1 / (4 * arb(1).exp() * shown.ridge)
-    count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * shown.root + 1), step=leaf)
+    leaf = 1 / (4 * arb(1).exp() * parameters.ridge)
+    count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * parameters.root + 1), step=leaf)
     return {
         "count1 <= count1_cutoff": (most.most_explored(), most.exploration_cutoff),
-        "count2 <= count2_cutoff": (count, shown.switching_cutoff),
+        "count2 <= count2_cutoff": (count, parameters.switching_cutoff),
     }

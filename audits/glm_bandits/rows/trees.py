@@ -87,8 +87,8 @@ def trees(
     variance = _variance(instance, T, ONE, delta)
     proof = tree_proof(norm_squared=Fraction(2), variance=variance, nodes=levels(T), symmetrise=symmetrise)
     seen = T.bit_length() - 1
-    shown = prefix_witness(claim, size=ONE, variance=variance, nodes=seen, symmetrise=symmetrise)
-    return [proof.certify(claim), shown]
+    witness = prefix_witness(claim, size=ONE, variance=variance, nodes=seen, symmetrise=symmetrise)
+    return [proof.certify(claim), witness]
 
 
 WEIGHTED = over(instance=((4, 0), (1, 0), (1, 8)), event=(True, False), T=(8, 1024), delta="1/10 1/1000000")

@@ -53,38 +53,38 @@ class Part:
         return self.name
 
 
-def _said(name: str, pairs: Sequence[Pair]) -> Part:
+def _sentence(name: str, pairs: Sequence[Pair]) -> Part:
     return Part(name, tuple(pairs))
 
 
 BELOW = [
-    _said(f"EXP1: LinUCB below P_Amp, eps = {e}", between(e, low=["linucb"], middle=["sdp_amp"]))
+    _sentence(f"EXP1: LinUCB below P_Amp, eps = {e}", between(e, low=["linucb"], middle=["sdp_amp"]))
     for e in EPSILONS
 ]
-NEARER = _said("EXP2: P_Amp nearer LinUCB as eps grows", nearer(["sdp_amp"]))
-FADING = _said("EXP4: the gap of P_Amp is larger at 0.2 than at 10", fading(["sdp_amp"]))
+NEARER = _sentence("EXP2: P_Amp nearer LinUCB as eps grows", nearer(["sdp_amp"]))
+FADING = _sentence("EXP4: the gap of P_Amp is larger at 0.2 than at 10", fading(["sdp_amp"]))
 BINOMIAL = [
     *(
-        _said(f"EXP1: LinUCB below P_Vec, eps = {e}", between(e, low=["linucb"], middle=["sdp_vec"]))
+        _sentence(f"EXP1: LinUCB below P_Vec, eps = {e}", between(e, low=["linucb"], middle=["sdp_vec"]))
         for e in EPSILONS
     ),
-    _said("EXP2: P_Vec nearer LinUCB as eps grows", nearer(["sdp_vec"])),
-    _said("EXP4: the gap of P_Vec is larger at 0.2 than at 10", fading(["sdp_vec"])),
+    _sentence("EXP2: P_Vec nearer LinUCB as eps grows", nearer(["sdp_vec"])),
+    _sentence("EXP4: the gap of P_Vec is larger at 0.2 than at 10", fading(["sdp_vec"])),
 ]
-SANDWICHED = _said("EXP1: LinUCB, JDP, P_Amp, LDP in this order, eps = 10", _sandwich("10", ["sdp_amp"]))
-VECTOR_ABOVE = _said("EXP1: JDP below P_Vec, eps = 10", between("10", low=["jdp"], middle=["sdp_vec"]))
+SANDWICHED = _sentence("EXP1: LinUCB, JDP, P_Amp, LDP in this order, eps = 10", _sandwich("10", ["sdp_amp"]))
+VECTOR_ABOVE = _sentence("EXP1: JDP below P_Vec, eps = 10", between("10", low=["jdp"], middle=["sdp_vec"]))
 EVERY_ROUND = [
-    *(_said(f"EXP1: LinUCB, JDP, SDP, LDP in this order, eps = {e}", _sandwich(e)) for e in EPSILONS[:2]),
+    *(_sentence(f"EXP1: LinUCB, JDP, SDP, LDP in this order, eps = {e}", _sandwich(e)) for e in EPSILONS[:2]),
     SANDWICHED,
-    _said("EXP1: P_Vec below LDP, eps = 10", between("10", low=["sdp_vec"], middle=["ldp"])),
+    _sentence("EXP1: P_Vec below LDP, eps = 10", between("10", low=["sdp_vec"], middle=["ldp"])),
     replace(VECTOR_ABOVE, runs=250),
-    _said("EXP2: JDP and LDP nearer LinUCB as eps grows", nearer(BASELINES)),
-    _said("EXP4: the gap of JDP and LDP is larger at 0.2 than at 10", fading(BASELINES)),
+    _sentence("EXP2: JDP and LDP nearer LinUCB as eps grows", nearer(BASELINES)),
+    _sentence("EXP4: the gap of JDP and LDP is larger at 0.2 than at 10", fading(BASELINES)),
 ]
 HIGHER = [
-    _said("EXP3: LinUCB below P_Amp", between("1", low=["linucb"], middle=["sdp_amp"])),
-    _said("EXP3: LinUCB, JDP, P_Amp, LDP in this order", _sandwich("1", ["sdp_amp"])),
-    _said("EXP3: LinUCB and JDP below P_Vec", between("1", low=["linucb", "jdp"], middle=["sdp_vec"])),
+    _sentence("EXP3: LinUCB below P_Amp", between("1", low=["linucb"], middle=["sdp_amp"])),
+    _sentence("EXP3: LinUCB, JDP, P_Amp, LDP in this order", _sandwich("1", ["sdp_amp"])),
+    _sentence("EXP3: LinUCB and JDP below P_Vec", between("1", low=["linucb", "jdp"], middle=["sdp_vec"])),
 ]
 
 
@@ -141,7 +141,7 @@ def first_figure(run: Run, part: Part, profile: str) -> Measured:
 
 
 #: What 50 instances decide about the baselines at the theorems' noise, and what they leave open.
-AMPLIFIED = _said(
+AMPLIFIED = _sentence(
     "EXP1: JDP, P_Amp, LDP in this order, eps = 1",
     between("1", low=["jdp"], middle=["sdp_amp"], high=["ldp"]),
 )
@@ -234,5 +234,5 @@ def second_figure_vector(run: Run, dim: int, profile: str) -> Measured:
     Note: the difference is about the size of the uncertainty of 50 instances, and its sign changes with the
     seed; for these d the public record does not state what was plotted
     """
-    part = _said("EXP3: P_Vec below LDP", between("1", low=["sdp_vec"], middle=["ldp"]))
+    part = _sentence("EXP3: P_Vec below LDP", between("1", low=["sdp_vec"], middle=["ldp"]))
     return _part(run, profile, part, dim=dim, quick=3, rounds=1000)

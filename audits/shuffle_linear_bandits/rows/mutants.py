@@ -84,7 +84,7 @@ def audit(counter: Counter, view: View) -> PrivacyAudit:
     )
 
 
-def spared(right: PrivacyAudit) -> Control:
+def correct(right: PrivacyAudit) -> Control:
     """Check that a correct protocol is consistent at ε = 4 and the exact δ of 1-GDP there, rounded up."""
     free = ApproxDP(epsilon=EPSILON, delta=1, view=View.of(SERVER))
     delta = Fraction(math.ceil(float(MECHANISM.certify(free).bound or 1) * 10**8), 10**8)
@@ -102,7 +102,7 @@ def amplified() -> dict[str, Control]:
     """Every broken P_Amp is detected in the view of its sums, and the correct one is not"""
     right = audit(by_batches(gaussian_sums(variance=SQUARES / BATCH)), View.of(SHUFFLER_OUTPUT))
     return {
-        "correct": spared(right),
+        "correct": correct(right),
         **{name: broken(right, scaled(factor)) for name, factor in LOST.items()},
         "one user's noise is missing": broken(right, one_share_less()),
         "noise as for twice the batch": with_counter(
@@ -136,7 +136,7 @@ def joint() -> dict[str, Control]:
 
     release = trusted_sums(variance=SQUARES)
     rewarded = replace(right, neighbours=lambda run: reward_pairs())
-    moved = replace(right, neighbours=lambda run: late_pairs())
+    swapped = replace(right, neighbours=lambda run: late_pairs())
     return {
         "one noise for all entries": broken(right, shared()),
         "one noise for all batches": broken(right, reusing()),
@@ -147,10 +147,10 @@ def joint() -> dict[str, Control]:
             rewarded,
             lambda program: algorithm(by_batches(announced(release, dim=DIM)), batch=BATCH),
         ),
-        "actions are public": broken(moved, widened("action")),
+        "actions are public": broken(swapped, widened("action")),
         "actions from the true sums": broken(rewarded, without(shown=False)),
-        "correct: averaged triangles": spared(looking_alike(averaged)),
-        "correct: all entries": spared(looking_alike(all_entries)),
+        "correct: averaged triangles": correct(looking_alike(averaged)),
+        "correct: all entries": correct(looking_alike(all_entries)),
     }
 
 

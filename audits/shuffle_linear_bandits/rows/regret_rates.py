@@ -182,13 +182,13 @@ for _claim in PROTOCOLS:
             columns=["T", "bound / rate at most", "at"],
             rows=lines,
         )
-        said = [vacuous, notes, *([protocol.note] if protocol.note else [])]
+        remarks = [vacuous, notes, *([protocol.note] if protocol.note else [])]
         upper_side = Measured(
             high=measured.high,
             samples=measured.samples,
             method=measured.method,
             scope=measured.scope,
-            notes=said,
+            notes=remarks,
             plots=[picture],
         )
         return [upper_side, simulated]
