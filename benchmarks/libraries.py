@@ -1,10 +1,10 @@
-"""The page on public packages, from reports of their suite: ``python -m benchmarks.libraries REPORT PAGE``.
+"""Make the page on public packages from reports: ``python -m benchmarks.libraries REPORT PAGE``.
 
     dpaudit run audits/libraries --quick --json libraries.json
     python -m benchmarks.libraries libraries.json docs/libraries.md
 
-Several reports may come from several environments, since not all packages install together; of a row that is
-in two of them the later report counts. What stands between the markers of the page is written anew.
+Not all packages can be installed in one environment, so there may be several reports. If a row is in two of
+them, the later report counts. The text between the markers of the page is replaced.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ BEGIN, END = "<!-- libraries -->", "<!-- /libraries -->"
 
 PAPER = "libraries"
 
-_HEAD = ("row", "claim", "verdict", "at least", "claimed", "looked at")
+_HEAD = ("row", "claim", "verdict", "lower bound", "claimed", "run on")
 
 Row = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the reports and write the page; the page must have both markers."""
+    """Read the reports and write the page, which must have both markers."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument("page", type=Path, metavar="PAGE")
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
-    """What stands between the markers: each refutation with its reason, then all rows."""
+    """Return the text between the markers: each refutation with its reason, then all rows."""
     rows: dict[str, Row] = {}
     for report in reports:
         day = report["stamps"]["started"][:10]
@@ -59,14 +59,14 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
     refuted = [row for row in ordered if row["verdict"] == "refuted"]
     printed = [row for row in refuted if row["role"] == "printed"]
     beyond = [row for row in refuted if row["role"] != "printed"]
-    parts = ["## False as the package has it", "", *_findings(printed)]
+    parts = ["## Refuted claims", "", *_findings(printed)]
     parts += ["## Does not extend", "", *_findings(beyond)] if beyond else []
     parts += ["## All rows", "", _count(ordered), "", _line(_HEAD), _line(["---"] * len(_HEAD))]
     return "\n".join([*parts, *map(_row, ordered)]) + "\n"
 
 
 def _findings(rows: Iterable[Row]) -> list[str]:
-    """A paragraph for each: what is claimed, by how much it is off, why, and what would repair it."""
+    """Return a paragraph for each row: the claim, the size of the violation, its cause and a repair."""
     return [part for row in rows for part in (f"### {escape(row['title'])}", "", _finding(row), "")]
 
 
@@ -74,8 +74,9 @@ def _finding(row: Row) -> str:
     lower, claimed, _ = _bounds(row)
     claim, why = row["claim"], row["notes"][0]
     return (
-        f"`{row['id']}`, model `{claim['model']}`, {claim['adjacency']}: {escape(row['quantity'])} at least "
-        f"{lower} by the formula, where {claimed} is claimed; refuted in {row['samples']:,} runs. "
+        f"`{row['id']}`, model `{claim['model']}`, {claim['adjacency']}: the formula gives "
+        f"{escape(row['quantity'])} at least {lower}, and {claimed} is claimed. Refuted after "
+        f"{row['samples']:,} runs. "
         f"{escape(why)}"
     )
 
@@ -83,7 +84,7 @@ def _finding(row: Row) -> str:
 def _count(rows: Sequence[Row]) -> str:
     packages = len({row["source"].split()[0] for row in rows})
     refuted = sum(row["verdict"] == "refuted" for row in rows)
-    return f"{len(rows)} rows on {packages} packages: {refuted} refuted, {len(rows) - refuted} open."
+    return f"{len(rows)} rows on {packages} packages: {refuted} refuted, {len(rows) - refuted} inconclusive."
 
 
 def _bounds(row: Row) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Audit one function: prove its claim if that is possible, then attack it, and say both bounds."""
+"""Audit one function: prove its claim if possible, attack it by sampling, and report both bounds."""
 
 from __future__ import annotations
 
@@ -25,26 +25,25 @@ from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
 
 __all__ = ["AuditResult", "audit"]
 
-#: Runs of the attack on a claim that is proved: it only looks for a contradiction, which would be a bug of
-#: ours.
+#: The number of runs against a proved claim. They only look for a contradiction, a bug of dpaudit.
 CROSS_CHECK_RUNS = 2_000
 #: The probability of a false contradiction.
 CROSS_CHECK_ALPHA = 1e-9
-#: How many pairs of neighbouring inputs the attack tries, and how many of them are aimed.
+#: The largest numbers of pairs of neighbouring inputs in an attack, and of aimed pairs among them.
 PAIRS, AIMED = 12, 6
 
 
 @dataclass(frozen=True, repr=False)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------
     claim : PrivacyClaim
         The claim.
     verdict : VerdictKind
-        ``verified``: proved for all data of the declaration. ``refuted``: runs of the function contradict the
-        claim at the stated confidence. ``inconclusive``: neither.
+        ``verified`` if the claim is proved for all declared data, ``refuted`` if runs of the function
+        contradict it at the stated confidence, and ``inconclusive`` otherwise.
     upper : Fraction or None
         The proved upper bound on the claimed quantity.
     lower : float or None
@@ -52,11 +51,12 @@ class AuditResult:
     proof : ValuesProof
         The attempt at a proof.
     attack : CheckResult or None
-        The attack by sampling; None if it was switched off, or no sample could refute the claim.
+        The attack by sampling, or None if it was disabled or no sample could refute the claim.
     not_attacked : str
-        Why no run of the attack could have refuted the claim; empty otherwise.
+        The reason why no run of the attack could have refuted the claim, or an empty text.
     aim : str
-        At which release the attack aimed, the most expensive one of the attempt at a proof; empty if none.
+        The line of the release at which the attack aimed, which is on the most expensive path of the
+        attempted proof, or an empty text.
     """
 
     claim: PrivacyClaim
@@ -90,35 +90,35 @@ class AuditResult:
     __repr__ = __str__
 
     def explain(self) -> str:
-        """The record of the proof: each step with its line, shape, range and change, then the releases."""
+        """Return the record of the proof: line, shape, range and change of each step, then the releases."""
         return explained(self.proof)
 
     def raise_if_refuted(self) -> AuditResult:
-        """This result, unless the claim was refuted.
+        """Return this result unless the claim was refuted.
 
         Raises
         ------
         RefutedError
-            The claim was refuted; the text is the evidence.
+            The claim was refuted. The message holds the evidence.
         """
         if self.verdict is VerdictKind.REFUTED:
-            raise RefutedError(str(self))
+            raise RefutedError(str(self), code="E-REFUTED")
         return self
 
     def raise_unless_verified(self) -> AuditResult:
-        """This result, if the claim was proved.
+        """Return this result if the claim was proved.
 
         Raises
         ------
         RefutedError
-            The claim was not proved; the text says why.
+            The claim was not proved. The message holds the reason.
         """
         if self.verdict is not VerdictKind.VERIFIED:
-            raise RefutedError(str(self))
+            raise RefutedError(str(self), code="E-NOT-VERIFIED")
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a file."""
+        """Return plain data for a file."""
         return {
             "verdict": self.verdict.value,
             "claim": self.claim.to_json(),
@@ -134,7 +134,9 @@ class AuditResult:
         }
 
     def __bool__(self) -> NoReturn:
-        raise InvalidParameterError('an AuditResult has no truth value. Use result.verdict == "verified".')
+        raise InvalidParameterError(
+            'an AuditResult has no truth value. Use result.verdict == "verified".', code="E-RESULT-NO-TRUTH"
+        )
 
 
 def audit(
@@ -149,7 +151,7 @@ def audit(
     seed: int = 0,
     seconds: float = 60.0,
 ) -> AuditResult:
-    """Audit an unmodified function: prove the claim for all data, or look for a violation.
+    """Audit an unmodified function: try to prove the claim for all data, and look for a violation.
 
     Parameters
     ----------
@@ -165,13 +167,13 @@ def audit(
     attack : bool
         Whether to run the function on neighbouring inputs too (True).
     max_samples : int
-        The largest number of runs of the attack (50,000).
+        The largest number of runs of the attack (50,000). A proved claim gets 2,000 runs.
     alpha : float
-        The largest probability of refuting a correct function (0.05).
+        The largest probability of refuting a correct function (0.05). For a proved claim it is 1e-9.
     seed : int
         The seed of the attack (0).
     seconds : float
-        The limit of time for the proof, and for the attack (60).
+        The time limit for the proof, and again for the attack (60).
 
     Returns
     -------
@@ -182,8 +184,10 @@ def audit(
     ------
     InvalidParameterError
         The claim, the data or an option is not supported.
+    MechanismError
+        The claim is not proved, and the function cannot be run.
     BrokenHarnessError
-        A proof and an attack contradict each other: a bug of dpaudit.
+        A proof and an attack contradict each other, which is a bug of dpaudit.
 
     Examples
     --------
@@ -215,7 +219,8 @@ def audit(
         raise BrokenHarnessError(
             f"contradiction: the claim is proved ({proof.bound}), and {0 if found is None else found.samples}"
             f" runs refute it ({'' if found is None else found.event}). Do not trust this proof. Please"
-            " report it as a bug of dpaudit."
+            " report it as a bug of dpaudit.",
+            code="E-CONTRADICTION",
         )
     verdict = VerdictKind.VERIFIED if proved else VerdictKind.REFUTED if refuted else VerdictKind.INCONCLUSIVE
     lowest = None if lower is None else float(lower)
@@ -223,7 +228,7 @@ def audit(
 
 
 def _why_unrefutable(claim: PrivacyClaim) -> str:
-    """Why no sample could refute a claim, which is no reason to lose its proof; empty if one could."""
+    """Return the reason why no sample can refute a claim, or an empty text. The claim can still be proved."""
     try:
         family_of(claim)
     except InvalidParameterError as error:
@@ -239,8 +244,11 @@ def _pairs(
     *,
     aiming: bool,
 ) -> tuple[list[tuple[Any, Any]], str]:
-    """The pairs of an attack, and at which line it aims: without a proof those first that move most what the
-    most expensive path releases, then corners."""
+    """Return the pairs of an attack, and the line at which it aims.
+
+    Without a proof, the pairs that most change the releases of the most expensive path come first, then
+    corners.
+    """
     corners = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
     if not aiming:
         return corners[:PAIRS], ""
@@ -272,7 +280,7 @@ def _attacked(
 
 
 def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The function as ``(data, rng) -> all that everybody sees``."""
+    """Return the function in the form ``(data, rng) -> output``, including what it releases or prints."""
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     names = [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
@@ -290,5 +298,5 @@ def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return mechanism
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,8 +1,8 @@
-"""Could this check have failed? Why a check that refuted nothing looked at nothing, in words.
+"""Decide whether a check that refuted nothing could have refuted anything, and explain why not.
 
-A check is *not audited* in two cases: its runs are too few for the worst violation there is, which is known
-before the first of them, or its outputs held nothing that can be read. (The third case, calls that depend on
-one another, is found in ``notes.memory``.)
+A check is *not audited* in two cases: it has too few runs for the worst possible violation, which is known
+before the first run, or its outputs held nothing that can be read. (``notes.memory`` handles the third case,
+calls that depend on each other.)
 """
 
 from __future__ import annotations
@@ -22,47 +22,49 @@ __all__ = ["too_few", "unread"]
 
 
 def too_few(points: Points, *, candidates: int, alpha: float, runs: int) -> str:
-    """Why ``runs`` on ``candidates`` pairs of inputs can refute no mechanism at level ``alpha``; empty where
-    they can."""
+    """Return why ``runs`` on ``candidates`` pairs cannot refute any mechanism at level ``alpha``.
+
+    The text is empty if they can.
+    """
     needed = runs_needed(points, candidates=candidates, alpha=alpha)
     if needed is not None and runs >= needed:
         return ""
     where = f" on {candidates} pairs of inputs" if candidates > 1 else ""
     return (
         f"{runs:,} runs{where} cannot refute this claim at alpha = {alpha:.2g}, even by an event that always "
-        f"happens on one input and never on the other: {_in_words(needed)}"
+        f"occurs on one input and never on the other: {_in_words(needed)}"
     )
 
 
 def _in_words(needed: int | None) -> str:
-    """The number of runs that would do, rounded up to two figures."""
+    """Describe the required number of runs, rounded up to two figures."""
     if needed is None:
-        return "no number of runs would do"
+        return "no number of runs is enough"
     rounded = float(at_most(needed, 2))
-    return f"that takes {rounded:,.0f} runs" if rounded < 1e9 else f"that takes {rounded:.1e} runs"
+    return f"that requires {rounded:,.0f} runs" if rounded < 1e9 else f"that requires {rounded:.1e} runs"
 
 
 def unread(search: Search, *, alpha: float) -> str:
-    """Why the outputs that could be read are too few to refute anything; empty where they are enough."""
+    """Return why too few outputs could be read to refute anything, or an empty text."""
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     points = search.target.points
     found = sum(int(np.count_nonzero(_read(candidate))) for candidate in played)
     if not too_few(points, candidates=len(search.candidates), alpha=alpha, runs=found):
         return ""
     if any(candidate.encoder.strange for candidate in played):
-        what = "text that came only once, such as a hash or a random name"
+        what = "text that occurred only once, such as a hash or a random name"
     elif sum(sum(candidate.raised) for candidate in played) > search.samples / 2:
         what = "an exception"
     else:
         what = "None, NaN or nothing"
     return (
-        f"only {found:,} of {search.samples:,} outputs held a number, or a label that came again; the others "
-        f"were {what}"
+        f"only {found:,} of {search.samples:,} outputs held a number or a repeated label. The others were "
+        f"{what}"
     )
 
 
 def _labels_again(values: Floats) -> NDArray[np.bool_]:
-    """Which outputs hold a label that another output has in the same place."""
+    """Return which outputs hold a label that another output has in the same place."""
     again = np.zeros(len(values), dtype=bool)
     for column in values.T[:MAX_COORDINATES]:
         _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
@@ -71,8 +73,10 @@ def _labels_again(values: Floats) -> NDArray[np.bool_]:
 
 
 def _read(candidate: Candidate) -> NDArray[np.bool_]:
-    """Which outputs, on both inputs, said something that can be bet on: a number, a label that came before,
-    or which of several shapes it has. An exception by itself says nothing about the data.
+    """Return which outputs, on both inputs, hold something to bet on.
+
+    That is a number, a repeated label, or one of several shapes. An exception alone reveals nothing about the
+    data.
     """
     values = np.concatenate([side.values for side in candidate.attack.past])
     symbols = np.concatenate([side.symbols for side in candidate.attack.past])

@@ -1,13 +1,14 @@
-"""Lower bounds from the blocks of a check: at the claim's own quantity, and at any (epsilon, delta).
+"""Compute lower bounds from the blocks of a check, for the claimed quantity and for any (epsilon, delta).
 
-A family of claims is ordered, each one implying those after it. Its bound is the largest value that is
-rejected together with ALL smaller ones: it is above the true value only where the smallest true claim of the
-grid was rejected, which has probability at most alpha whatever the size of the grid.
+A family of claims is ordered: each claim implies the later ones. The bound is the largest value that is
+rejected with ALL smaller values. It exceeds the true value only if the smallest true claim of the grid was
+rejected, which has probability at most alpha whatever the size of the grid.
 
 **Two grids.** A coarse value is rejected at the level alpha/10, and with it every fine value between it and
-the coarse value before, since those claims imply it. Where it stands, the fine values have tests of their own
-at 9 alpha/10. For whichever value is the smallest true one, the two tests together err with probability at
-most alpha. The tested claim and those up to it, as far as the coarse value before, share one test at alpha.
+the previous coarse value, because those claims imply it. If a coarse value is not rejected, the fine values
+below it have separate tests at 9 alpha/10. Whichever value is the smallest true one, the probability that
+either of its two tests errs is at most alpha. The tested claim, with all values down to the previous coarse
+value, has one test at alpha.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from dpaudit.blackbox.replay import Replay
 
 __all__ = ["COARSE", "Bound", "Curve", "curve_of", "lower_bound"]
 
-#: The share of alpha that the coarse values spend, and how many fine values replace one coarse value.
+#: Share of alpha for the coarse values, and number of fine values that replace one coarse value.
 COARSE = 0.1
 FINE = 12
-#: Coarse values that are replayed at once.
+#: Number of coarse values that are replayed at once.
 CHUNK = 12
 
-#: Where the curve is computed.
+#: Epsilons and deltas at which the curve is computed.
 CURVE_EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 CURVE_DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -42,7 +43,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bound:
-    """``value`` (0 for none) at the end of all runs, and ``history``: (runs, bound) wherever it rose."""
+    """Lower bound ``value`` after all runs (0 for none), and ``history``: (runs, bound) for each rise."""
 
     value: float
     history: tuple[tuple[int, float], ...]
@@ -56,11 +57,23 @@ def lower_bound(
     up_to_tested: bool = False,
     deadline: float | None = None,
 ) -> Bound:
-    """The bound on what ``family`` is about, with probability ``1 - alpha`` over all its times at once.
+    """Return a lower bound on the quantity of ``family``.
 
-    ``up_to_tested``: values above the tested one are left out. ``deadline``: from this time
-    (``time.monotonic``) on values above the tested one are no longer tested, so that the bound is smaller;
-    those up to it decide the verdict, and take far less time than the runs did.
+    The bound holds with probability ``1 - alpha``, simultaneously at all times of its history.
+
+    Parameters
+    ----------
+    replay : Replay
+        The blocks of outputs.
+    family : Family
+        The ordered claims.
+    alpha : float
+        Significance level, in (0, 1).
+    up_to_tested : bool, default False
+        Leave out values above the tested one.
+    deadline : float, optional
+        After this time (``time.monotonic``), values above the tested one are not tested, so the bound is
+        smaller. The values up to it decide the verdict, and take far less time than the runs.
     """
     values = family.values[: family.place + 1] if up_to_tested else family.values
     found: list[tuple[float, float]] = []
@@ -79,7 +92,7 @@ def lower_bound(
 
 
 def _chunks(count: int, decisive: int) -> Iterator[tuple[int, int]]:
-    """Ranges of places that are replayed at once; none holds some of the ``decisive`` first and others."""
+    """Return ranges of indices to replay at once. None mixes the ``decisive`` first indices with others."""
     starts = [*range(0, decisive, CHUNK), *range(decisive, count, CHUNK)]
     return pairwise([*starts, count])
 
@@ -87,7 +100,7 @@ def _chunks(count: int, decisive: int) -> Iterator[tuple[int, int]]:
 def _coarse(
     replay: Replay, family: Family, values: Floats, part: slice, alpha: float, deadline: float | None
 ) -> Floats:
-    """Runs after which coarse values were rejected, each for all that lies between it and the one before."""
+    """Return the runs after which coarse values, with all values above the previous one, were rejected."""
     places = np.arange(len(values))[part]
     alone = (places == 0) | (places == family.place)
     levels = np.where(alone, alpha, COARSE * alpha)
@@ -97,7 +110,7 @@ def _coarse(
 
 
 def _between(family: Family, place: int) -> Floats:
-    """The fine values up to and with the coarse one at ``place``; none where that is tested alone."""
+    """Return the fine values up to and including the coarse one at ``place``, if it has any."""
     if place in (0, family.place):
         return np.zeros(0)
     low, high = family.values[place - 1], family.values[place]
@@ -108,7 +121,7 @@ def _between(family: Family, place: int) -> Floats:
 def _fine(
     replay: Replay, family: Family, fine: Floats, alpha: float, deadline: float | None
 ) -> list[tuple[float, float]]:
-    """Fine values that are rejected together with all before them, each with the runs that it took."""
+    """Return the fine values that are rejected with all previous ones, each with its number of runs."""
     if not len(fine):
         return []
     after = replay.rejected_after(
@@ -120,7 +133,7 @@ def _fine(
 
 
 def _bound(found: list[tuple[float, float]]) -> Bound:
-    """A value counts from the time on at which it and all before it were rejected."""
+    """Return the bound. A value counts once it and all smaller values are rejected."""
     if not found:
         return Bound(0.0, ())
     times = np.maximum.accumulate([after for after, _ in found])
@@ -130,11 +143,11 @@ def _bound(found: list[tuple[float, float]]) -> Bound:
 
 @dataclass(frozen=True)
 class Curve:
-    """Lower bounds on the privacy profile of a mechanism on the pairs that were tried.
+    """Lower bounds on the privacy profile of a mechanism on the tested pairs.
 
-    ``deltas[k]`` is a bound on delta at ``at_epsilons[k]``, ``epsilons[k]`` one on epsilon at
-    ``at_deltas[k]`` (0 for none). All of them together hold with probability ``confidence``, at once and at
-    any time of stopping.
+    ``deltas[k]`` is a bound on delta at ``at_epsilons[k]``. ``epsilons[k]`` is a bound on epsilon at
+    ``at_deltas[k]`` (0 for none). All of them hold simultaneously with probability ``confidence``, at any
+    stopping time.
     """
 
     at_epsilons: tuple[float, ...]
@@ -145,7 +158,7 @@ class Curve:
     samples: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Return plain data for JSON."""
         return {
             "delta_lower": [list(pair) for pair in zip(self.at_epsilons, self.deltas, strict=True)],
             "epsilon_lower": [list(pair) for pair in zip(self.at_deltas, self.epsilons, strict=True)],
@@ -155,15 +168,17 @@ class Curve:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each bound: ``bounded`` (delta or epsilon), ``epsilon``, ``delta``, the number that is
-        bounded being the bound itself."""
+        """Return a row for each bound: columns ``bounded`` (delta or epsilon), ``epsilon`` and ``delta``.
+
+        The column named by ``bounded`` holds the bound.
+        """
         rows = [("delta", e, d) for e, d in zip(self.at_epsilons, self.deltas, strict=True)]
         rows += [("epsilon", e, d) for d, e in zip(self.at_deltas, self.epsilons, strict=True)]
         return pd.DataFrame(rows, columns=["bounded", "epsilon", "delta"])
 
 
 def curve_of(replay: Replay, *, alpha: float, samples: int) -> Curve:
-    """The curve, with ``alpha`` divided among its points."""
+    """Compute the curve, with ``alpha`` divided among its points."""
     each = alpha / (len(CURVE_EPSILONS) + len(CURVE_DELTAS))
     return Curve(
         CURVE_EPSILONS,

@@ -1,14 +1,15 @@
-"""The black-box check: run a mechanism on pairs of neighbours and try to refute its claim.
+"""Run a mechanism as a black box on pairs of neighbouring inputs and try to refute its privacy claim.
 
     result = check(mechanism, PureDP(epsilon=1), data=Records(Interval(0, 1), size=3))
     print(result)
 
 The mechanism is any callable ``(data, rng) -> output`` (or ``(data, rng, size) -> array`` with
-``batch=True``). The attack learns events from past outputs and bets on them with fresh ones; it may stop at
-any time, needs no sample splitting, and refutes a true claim with probability at most ``alpha`` over all
-pairs, both directions and all stopping times. It can refute or stay inconclusive, never verify: no number
-of samples can. What it assumes: calls are independent given the input, and all randomness is fresh in each
-call. Where the outputs betray a memory, nothing is concluded from them.
+``batch=True``). The attack learns events from past outputs and bets on them with new outputs. It may stop at
+any time and needs no sample splitting. It refutes a true claim with probability at most ``alpha`` over all
+pairs, both directions and all stopping times. The verdict is refuted or inconclusive. It is never verified,
+because no number of samples can verify a privacy claim. The check assumes that calls are independent given
+the input, and that all randomness is fresh in each call. If the outputs show a state leak, the check draws no
+conclusion from them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
-from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, pairs_of, read_neighbours
+from dpaudit.blackbox.neighbours import (
+    AdjacentInputs,
+    PairsOfInputs,
+    adjacency_warnings,
+    pairs_of,
+    read_neighbours,
+)
 from dpaudit.blackbox.notes import (
     NEW_PROCESS,
     fresh_copies,
@@ -41,9 +48,9 @@ from dpaudit.blackbox.notes import (
     notes_on_outputs,
     power,
     power_notes,
-    telling_event,
+    strongest_event,
 )
-from dpaudit.blackbox.recorded_draws import hear
+from dpaudit.blackbox.recorded_draws import notes_on_draws
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
@@ -66,11 +73,11 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
-#: The share of a difference that rounding may explain without a word.
+#: Largest share of a difference between outputs that rounding may explain without a note.
 MOST_ROUNDED = 2.0**-10
-#: Runs for each pair within which a change of the input is looked for.
+#: The check tests whether the mechanism changes its input during this many runs per pair.
 EARLY = 64
-#: Below this level 1 - alpha is hardly a float other than 1.
+#: Below this significance level, 1 - alpha is hardly distinguishable from 1 as a float.
 LEAST_ALPHA = 1e-12
 
 
@@ -94,40 +101,79 @@ def check(
     delta: ExactLike | None = None,
     listen: bool | None = None,
 ) -> CheckResult:
-    """Try to refute ``claim`` by running ``mechanism`` on pairs of neighbouring inputs, in both directions.
+    """Try to refute a privacy claim by sampling a mechanism on pairs of neighbouring inputs.
 
-    Exactly one of ``data`` and ``neighbours`` says which pairs. ``data``: the declaration of the data,
-    ``Records`` or ``Table``; the pairs are neighbours by the claim's adjacency, extreme records first.
+    Both directions of each pair are tested. Exactly one of ``neighbours`` and ``data`` must be given. The
+    check does not start if its runs could not refute any mechanism. ``result.not_audited`` then states how
+    many runs are required. A slow check shows its progress if standard error is a terminal.
 
-    ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
-    outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
-    an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew and remembers
-    nothing; where outputs show the contrary, the result says so and bounds nothing. A check whose runs could
-    not refute any mechanism is not begun, and the result says how many would do (``not_audited``).
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng) -> output``. An output is a number, text, None, or a container or array of
+        these. An exception is an outcome too. Take all randomness from ``rng``, and keep no state between
+        calls. If the outputs show that calls are not independent, the result reports it and gives no bound.
+        A mechanism that changes its input gets a new copy of it in each call. A call that hangs ends the
+        runs.
+    claim : PrivacyClaim
+        PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP, RenyiDP or Profile, in the public view. The last
+        four are tested at several (epsilon, delta) points that they imply. With ``model=AS_RUN``, the bit
+        patterns of floats are compared too.
+    neighbours : sequence of pairs, Inputs or Hypothesis strategy, optional
+        Pairs of neighbouring inputs, such as ``corners(...)``. From Inputs or a strategy, a refuting pair is
+        also shrunk.
+    data : Records or Table, optional
+        A declaration of the data. The pairs are neighbours by the claim's adjacency, with extreme records
+        first. A refuting pair is also shrunk.
+    alpha : float, default 0.05
+        Significance level: the largest probability of refuting a correct mechanism, in [1e-12, 1).
+    seed : int, default 0
+        Seed of ``rng``, at least 0.
+    max_samples : int, default 100,000
+        Total number of runs, at least 100.
+    batch : bool, default False
+        Call ``mechanism(data, rng, size)``, which returns an array of ``size`` outputs along axis 0.
+    jobs : int, default 1
+        Number of joblib workers, or -1 for all processors. It does not change the result. A mechanism that
+        draws from another source than ``rng``, or keeps state between calls, runs in one process.
+    scheduler : str or TlsScheduler, optional
+        Address of a Dask cluster to use instead of joblib (with certificates, a ``TlsScheduler``). Calls on
+        it have no time limit. It does not change the result.
+    timeout : float or None, default 60
+        Time limit of one call (or one batch), in seconds. A timer enforces it if the mechanism runs in a main
+        thread, as it does in joblib workers. Code that never returns to Python cannot be interrupted.
+    seconds : float or None, default None
+        Time limit of the whole check. After it, and after Ctrl-C, the result holds what is known so far. A
+        bound above the claim, or a shrunk pair, may then be worse than with more time.
+    stop_early : bool, default True
+        Stop once the claim is refuted. Otherwise, spend all runs on a better lower bound.
+    record_draws : bool, default True
+        Record what the mechanism draws, in about a second, and report it in ``result.heard`` and in notes.
+        They never change the verdict.
+    delta : number, optional
+        Also bound epsilon from below at this delta in [0, 1), for any kind of claim
+        (``CheckResult.epsilon_at``). This bound holds with probability 1 - alpha by itself.
+    listen : bool, optional
+        Deprecated name of ``record_draws``.
 
-    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``;
-    the last four are bet against at several (epsilon, delta) points that they imply. With ``model=AS_RUN``
-    the bit patterns of floats count as well. ``neighbours``: pairs of your own, ``corners(...)``,
-    ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, and by ``data``, a pair that refutes
-    is shrunk.
-    ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
-    Dask cluster (with certificates a ``TlsScheduler``), where calls have no time limit; the result does not
-    depend on either, and a mechanism that draws from elsewhere than ``rng``, or keeps something between
-    calls, runs in one process. ``timeout``: seconds for one call (one batch), enforced by a timer where the
-    mechanism runs in a main thread (joblib workers do); code that never returns to Python cannot be
-    interrupted. ``seconds``: for the whole check; then, and after Ctrl-C, the result is what is known so
-    far: a bound above the claim, or a shrunk pair, may be a worse one than with more time. ``stop_early``:
-    stop as soon as the claim is refuted; otherwise spend all runs on a better lower bound. ``record_draws``:
-    hear
-    what the mechanism draws, in about a second, and tell it in ``heard`` and in notes, which never change
-    the verdict. ``delta``: say also how large epsilon is at this delta in [0, 1), whatever the claim is
-    (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
-    A slow check shows its progress where standard error is a terminal.
+    Returns
+    -------
+    CheckResult
+        The verdict, a lower bound, the strongest event against the claim, and notes.
 
-    A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
+    Raises
+    ------
+    InvalidParameterError
+        The claim, the neighbours or an option is not supported.
+    MechanismError
+        A call hangs before there is a result, no output can be read, or every call raises.
 
-    Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
-    where a call hangs before there is a result, no output can be read, or every call raises.
+    Examples
+    --------
+    >>> from dpaudit import PureDP, check
+    >>> noisy_sum = lambda data, rng: sum(data) + rng.laplace(scale=1)
+    >>> print(check(noisy_sum, PureDP(epsilon="1/2"), neighbours=[([0, 1], [1, 1])]).verdict)
+    refuted
     """
     if listen is not None:
         warn("check(listen=...) was renamed: use record_draws=...", DeprecationWarning, stacklevel=3)
@@ -145,7 +191,7 @@ def check(
         return _not_run(claim, blind, pairs, seed=seed)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
     both = [(pair.left, pair.right) for pair in pairs]
-    with (  # before any call here
+    with (  # the copies must be forked before the first call in this process
         fresh_copies(target, both[0]) as copies,
         copies_in_both_orders(target, both) as in_both_orders,
         copies_in_both_orders(target, both) as more,
@@ -161,16 +207,18 @@ def check(
         estimate = _estimate(found, claim, pairs, alpha=alpha)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
         reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted, clock=clock)
-        if not (reason or outside or found.stopped or clock.over):  # copies share what is outside
+        if not (reason or outside or found.stopped or clock.over):  # copies share files and connections
             reason = keeps_its_first(in_both_orders, more, found.leader, deadline=clock.deadline)
         spawned = any(item.spawned for item in (copies, in_both_orders, more))
     reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
     if record_draws and not clock.over and not found.stopped:
-        heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
-        notes = heard + notes
+        on_draws, draws = notes_on_draws(
+            search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline
+        )
+        notes = on_draws + notes
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
-    if reason or rounded:  # nothing holds with any confidence
+    if reason or rounded:  # no bound holds at any confidence
         estimate = replace(estimate, lower=None, confidence=0.0)
     judgement = judge(claim, [estimate], unmet=[why for why in (reason, rounded) if why])
     notes += ([rounded] if rounded else []) + found.notes
@@ -187,9 +235,10 @@ def check(
         estimate = replace(estimate, details={**estimate.details, "not_audited": blind})
     elif judgement.verdict is VerdictKind.INCONCLUSIVE:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
-        notes.append("samples never verify a privacy claim: that needs a certificate")
+        notes.append("a privacy claim cannot be verified by sampling, only by a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        warnings += (doubtful := doubts(worst, claim.adjacency))
+        doubtful = adjacency_warnings(worst, claim.adjacency)
+        warnings += doubtful
         notes += doubtful
         runs = 2 * search.candidates[found.leader].attack.pairs
         notes += _smaller(neighbours, worst, search.target, runs=runs, alpha=alpha, clock=clock)
@@ -197,7 +246,7 @@ def check(
         claim,
         estimate,
         judgement,
-        "" if reason else telling_event(search, found.leader),
+        "" if reason else strongest_event(search, found.leader),
         tuple(notes),
         tuple(warnings),
         tuple(draws),
@@ -209,7 +258,7 @@ def check(
 
 
 def _rounded(claim: PrivacyClaim, estimate: Estimate, pair: Neighbours, target: Target) -> str:
-    """Why a bound above a claim on real numbers may come from the mechanism's rounding alone, in words."""
+    """Return why a bound above a claim on real numbers may come from rounding alone, or an empty text."""
     if claim.model is not Model.IDEAL or estimate.lower is None:
         return ""
     size = 2 if target.batch else None
@@ -219,23 +268,23 @@ def _rounded(claim: PrivacyClaim, estimate: Estimate, pair: Neighbours, target: 
     if isinstance(claim, PureDP) and estimate.lower * share > float(claim.bound):
         return ""
     return (
-        f"rounding: in other rounding modes of the processor {100 * share:.0f}% of the difference between "
-        "the outputs is left. The claim is about real numbers: model=AS_RUN counts rounding too"
+        f"rounding: {100 * share:.0f}% of the difference between the outputs remains in other rounding modes "
+        "of the processor. The claim is about real numbers. With model=AS_RUN, rounding counts too"
     )
 
 
 def _notes_on_outside(outside: Mapping[str, object]) -> list[str]:
-    """What the mechanism does outside of this process, where calls may leave something for later ones."""
+    """Warn about actions outside this process, by which one call may pass state to a later call."""
     if not outside:
         return []
     return [
-        f"the mechanism {', '.join([*outside][:3])}: what one call leaves there a later one may read, and "
-        "this check does not see that"
+        f"the mechanism {', '.join([*outside][:3])}: a later call may read what an earlier call left there, "
+        "and this check cannot detect that"
     ]
 
 
 def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: int) -> CheckResult:
-    """The result of a check that was not begun, because no run of it could have refuted the claim."""
+    """Return the result of a check that did not start, because none of its runs could refute the claim."""
     estimate = Estimate(
         quantity=claim.quantity,
         lower=None,
@@ -243,7 +292,7 @@ def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: 
         confidence=0.0,
         samples=0,
         method="no run was made",
-        scope=f"{len(pairs)} pairs of neighbours" if len(pairs) > 1 else "one pair of neighbours",
+        scope=f"{len(pairs)} pairs of inputs" if len(pairs) > 1 else "1 pair of inputs",
         seed=seed,
         details={"not_audited": blind},
     )
@@ -254,36 +303,36 @@ def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: 
 def _smaller(
     neighbours: PairsOfInputs, refuted: Neighbours, target: Target, *, runs: int, alpha: float, clock: Clock
 ) -> list[str]:
-    """The smallest pair that refutes the claim too, where there is a strategy to find it by."""
+    """Return a note on the smallest refuting pair, if a strategy for pairs exists and finds a smaller one."""
     strategy = neighbours.strategy() if isinstance(neighbours, AdjacentInputs) else neighbours
     if not isinstance(strategy, SearchStrategy) or clock.over:
         return []
     found = smallest(strategy, target, runs=runs, alpha=alpha, clock=clock)
     if found is None or repr((found[0].left, found[0].right)) == repr((refuted.left, refuted.right)):
         return []
-    return [f"the smallest pair found that refutes it too: {found[0].name} ({found[1]:,} runs of its own)"]
+    return [f"smallest refuting pair found: {found[0].name} ({found[1]:,} additional runs)"]
 
 
 class _Found:
-    """What the runs gave: the search, the bound, and notes on how they were run."""
+    """Result of the runs: the search, the bound, and notes on how the runs were made."""
 
     def __init__(
         self, search: Search, family: Family, notes: list[str], *, alpha: float, clock: Clock
     ) -> None:
         self.search, self.notes = search, notes
         self.bound: Bound = lower_bound(search.replay, family, alpha=alpha, deadline=clock.deadline)
-        #: The pair that the bound owes most to; without a bound, the one that the claim does.
+        #: The pair with the most evidence for the bound, or against the claim if there is no bound.
         self.leader = (
             search.replay.richest(*map(np.ravel, family.points([self.bound.value])))
             if self.bound.value
             else search.best
         )
-        #: The time was over, or the runs were interrupted.
+        #: Whether the time was over or the runs were interrupted.
         self.stopped = bool(notes)
 
 
 class _Plan:
-    """What to run, and when to stop."""
+    """Plan of a check: what to run, and when to stop."""
 
     def __init__(
         self,
@@ -297,15 +346,16 @@ class _Plan:
         stop_early: bool,
     ) -> None:
         self._target, self._clock = target, clock
-        # Copies: what the caller is shown of a pair must not be what a mechanism has written into.
+        # Run on copies, so that the pairs shown to the caller do not hold what a mechanism wrote into them.
         self._pairs = copy.deepcopy([(pair.left, pair.right) for pair in pairs])
         self._pristine = pairs
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
     def run(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
-        """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
-        copies of the data where it turns out to change them.
+        """Run on ``jobs`` workers, or in one process if the mechanism is not fit for workers.
+
+        If the mechanism turns out to change its input, start again with a new copy of the data in each call.
         """
         try:
             return self._run_anywhere(jobs, scheduler)
@@ -327,7 +377,7 @@ class _Plan:
             return found
 
     def _run(self, jobs: int, scheduler: str | TlsScheduler | None = None) -> _Found:
-        """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
+        """Run blocks until the claim is refuted, all runs are spent, or the time is over."""
         target = replace(self._target, spread=jobs != 1 or scheduler is not None)
         notes: list[str] = []
         with Workers(jobs, scheduler=scheduler) as workers:
@@ -335,11 +385,11 @@ class _Plan:
             try:
                 self._play(search)
             except OutOfTimeError:
-                notes.append(f"the time was over after {search.samples:,} runs")
+                notes.append(f"the time limit was reached after {search.samples:,} runs")
             except CallTooLongError as error:
                 if not search.samples:
                     raise
-                ended = f"the runs ended after {search.samples:,}, where one hung (its block does not count)"
+                ended = f"a call hung after {search.samples:,} runs, and its block was discarded"
                 notes.append(f"{ended}: {error}")
             except KeyboardInterrupt:
                 notes.append(f"interrupted after {search.samples:,} runs")
@@ -353,14 +403,14 @@ class _Plan:
         while search.step(self._max_samples - search.samples):
             early = search.samples < EARLY * len(self._pairs)
             if before is not None and early and state_of(self._pairs) != before:
-                raise InputChangedError("the mechanism changed its input")
-            # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
-            # always went before.
+                raise InputChangedError("the mechanism changed its input", code="E-INPUT-CHANGED")
+            # Once the claim is rejected, the bound still requires that every smaller grid value is rejected
+            # too. That has nearly always happened before.
             rejected = search.log_wealth >= math.log(1 / self._alpha)
             if self._stop_early and rejected and self._bound_up_to_tested(search) >= tested:
                 return
             if self._clock.over or (rejected and self._clock.runs_over):
-                raise OutOfTimeError("the time for this check is over")
+                raise OutOfTimeError("the time limit of this check was reached", code="E-CHECK-TIMEOUT")
 
     def _bound_up_to_tested(self, search: Search) -> float:
         return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value
@@ -371,22 +421,25 @@ def _check_options(
 ) -> None:
     if not (_is_number(alpha) and LEAST_ALPHA <= alpha < 1):
         raise InvalidParameterError(
-            f"alpha must be in (0, 1), {LEAST_ALPHA:g} or more, got {alpha!r}; pass one such as 0.05."
+            f"alpha must be in (0, 1) and at least {LEAST_ALPHA:g}, got {alpha!r}.", code="E-ALPHA-RANGE"
         )
     if not (_is_whole(max_samples) and max_samples >= 100):
         raise InvalidParameterError(
-            f"max_samples must be a whole number, 100 or more, got {max_samples!r}; fewer runs cannot refute "
-            "anything."
+            f"max_samples must be an integer of at least 100, got {max_samples!r}.",
+            code="E-MAX-SAMPLES-RANGE",
         )
     if not (_is_whole(seed) and seed >= 0):
-        raise InvalidParameterError(f"seed must be a whole number, 0 or more, got {seed!r}; pass another.")
+        raise InvalidParameterError(
+            f"seed must be an integer of at least 0, got {seed!r}.", code="E-SEED-RANGE"
+        )
     if not (_is_whole(jobs) and jobs != 0):
         raise InvalidParameterError(
-            f"jobs must be a whole number of workers, or -1 for all processors, got {jobs!r}; pass another."
+            f"jobs must be a number of workers, or -1 for all processors, got {jobs!r}.", code="E-JOBS-RANGE"
         )
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
         raise InvalidParameterError(
-            f"timeout must be a positive number of seconds, got {timeout!r}; pass None for no limit."
+            f"timeout must be a positive number of seconds, or None for no limit, got {timeout!r}.",
+            code="E-TIMEOUT-RANGE",
         )
 
 
@@ -401,25 +454,29 @@ def _is_number(value: object) -> TypeGuard[float]:
 def _check_switches(**switches: object) -> None:
     for name, value in switches.items():
         if not isinstance(value, bool | np.bool_):
-            raise InvalidParameterError(f"{name} must be True or False, got {value!r}; pass one of them.")
+            raise InvalidParameterError(
+                f"{name} must be True or False, got {value!r}.", code="E-SWITCH-NOT-BOOLEAN"
+            )
 
 
 def _check_claim(claim: object) -> None:
-    """That it is one of privacy, and speaks of what is compared here: all that the mechanism returns."""
+    """Require a privacy claim in the public view, because ``check`` compares the whole return value."""
     if not isinstance(claim, PrivacyClaim):
         raise InvalidParameterError(
-            f"the claim must be one of privacy, such as PureDP(epsilon=1), got {claim!r}; pass one."
+            f"claim must be a privacy claim such as PureDP(epsilon=1), got {claim!r}.",
+            code="E-CLAIM-NOT-PRIVACY",
         )
     if claim.view != View.of(PUBLIC):
         raise InvalidParameterError(
-            "check compares all that a function returns, so its claim must be in the view of public, got "
-            f"{claim.view}; leave view out and return what that view shows, or write the "
-            "program with coins, in a row of a suite, where each release has its audience."
+            f"check compares the whole return value, so claim must be in the public view, got {claim.view}. "
+            "Return only what that view shows and leave out view=, or write the program with coins, in which "
+            "each release has its audience.",
+            code="E-VIEW-NOT-PUBLIC",
         )
 
 
 def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
-    """That the mechanism can be called as it will be; of what tells no signature nothing is asked."""
+    """Require that the mechanism accepts the arguments of ``check``, if it has a readable signature."""
     wanted = ["data", "rng", *(["size"] if batch else [])]
     try:
         signature = inspect.signature(mechanism)
@@ -427,40 +484,40 @@ def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
         if callable(mechanism):
             return
         raise InvalidParameterError(
-            f"a mechanism must be a function of ({', '.join(wanted)}), got {type(mechanism).__name__}; pass "
-            "the function itself."
+            f"mechanism must be a function of ({', '.join(wanted)}), got {type(mechanism).__name__}.",
+            code="E-MECHANISM-NOT-CALLABLE",
         ) from None
     if next(iter(signature.parameters), "") == "coins":
         raise InvalidParameterError(
-            "check runs functions of (data, rng), got one of (coins, data); dpaudit.prove and the rows of a "
-            "suite are for programs that draw from coins (docs/tutorial.md)."
+            "mechanism must be a function of (data, rng), got (coins, data). Programs that draw "
+            "from coins are for dpaudit.prove and the rows of a suite (docs/tutorial.md).",
+            code="E-MECHANISM-TAKES-COINS",
         )
     try:
         signature.bind(*wanted)
     except TypeError as error:
         raise InvalidParameterError(
-            f"a mechanism must be a function of ({', '.join(wanted)}), got one of {signature}: {error}; wrap "
-            f"it, as lambda {', '.join(wanted)}: ..., and draw from rng."
+            f"mechanism must be a function of ({', '.join(wanted)}), got {signature}: {error}. Wrap it: "
+            f"lambda {', '.join(wanted)}: ..., and draw from rng.",
+            code="E-MECHANISM-SIGNATURE",
         ) from None
     if inspect.iscoroutinefunction(mechanism):
         raise InvalidParameterError(
-            "a mechanism must return its output, got an async function, which gives a coroutine; wrap it, as "
-            "lambda data, rng: asyncio.run(mechanism(data, rng))."
+            "mechanism must return its output, got an async function, which returns a coroutine. Wrap it: "
+            "lambda data, rng: asyncio.run(mechanism(data, rng)).",
+            code="E-MECHANISM-ASYNC",
         )
 
 
 def _delta_to_bound(delta: ExactLike) -> float:
     number = exact(delta, name="delta")
     if not 0 <= number < 1:
-        raise InvalidParameterError(
-            f"delta must be in [0, 1), got {delta}; leave it out where epsilon at a fixed delta is not "
-            "asked for."
-        )
+        raise InvalidParameterError(f"delta must be in [0, 1), got {delta}.", code="E-DELTA-RANGE")
     return rounded_up(number)
 
 
 def _estimate(found: _Found, claim: PrivacyClaim, pairs: list[Neighbours], *, alpha: float) -> Estimate:
-    """The bound, for independent calls, with all that it depends on."""
+    """Return the bound with everything that it depends on. It holds if the calls are independent."""
     search, leader = found.search, found.leader
     target, count = search.target, len(search.candidates)
     return Estimate(
@@ -470,9 +527,9 @@ def _estimate(found: _Found, claim: PrivacyClaim, pairs: list[Neighbours], *, al
         confidence=1 - alpha,
         samples=search.samples,
         method="betting on learned cells, both directions, anytime-valid",
-        scope=f"pair {leader} spoke most against it, of {count} tried: {pairs[leader].name}"
+        scope=f"strongest evidence from pair {leader} of {count}: {pairs[leader].name}"
         if count > 1
-        else "one pair of neighbours",
+        else "1 pair of inputs",
         seed=target.seed,
         details={
             "epsilon_tested": target.epsilon,

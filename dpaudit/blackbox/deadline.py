@@ -1,7 +1,7 @@
-"""The time of a check: a limit on all of it, and one line of progress on a terminal for the slow ones.
+"""Limit the total time of a check, and show a progress line on a terminal when a check is slow.
 
-A check may stop at any time at the end of a block, so that neither a limit nor Ctrl-C costs its meaning; the
-block that was under way is dropped whole.
+The betting is valid at the end of every block. Neither a time limit nor Ctrl-C invalidates a result, because
+the unfinished block is discarded as a whole.
 """
 
 from __future__ import annotations
@@ -17,18 +17,33 @@ from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["Clock"]
 
-#: Seconds before the first line, and between two of them.
+#: Seconds before the first progress line, and between two updates.
 PATIENCE = 2.0
 INTERVAL = 0.5
-#: The share of the time after which a refuted claim gets no more runs.
+#: Share of the time limit after which a refuted claim gets no more runs.
 RUNS_SHARE = 0.75
 
 T = TypeVar("T")
 
 
 class Clock:
-    """``seconds``: the limit, or ``None``. ``goal``: runs in all. ``stream``: where progress goes if it is a
-    terminal (default: standard error).
+    """Time limit and progress line of a check.
+
+    Parameters
+    ----------
+    seconds : float or None
+        The limit, or None for no limit.
+    goal : int
+        Total number of runs.
+    alpha : float
+        Significance level, in (0, 1).
+    stream : file, optional
+        Where the progress line is written, if it is a terminal. Default: standard error.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``seconds`` is not positive.
     """
 
     def __init__(
@@ -36,11 +51,12 @@ class Clock:
     ) -> None:
         if seconds is not None and not (isinstance(seconds, Real) and seconds > 0):
             raise InvalidParameterError(
-                f"seconds must be a positive number, got {seconds!r}; pass a time limit, or None for none."
+                f"seconds must be a positive number, or None for no limit, got {seconds!r}.",
+                code="E-SECONDS-RANGE",
             )
         self._start = time.monotonic()
         self.deadline = None if seconds is None else self._start + seconds
-        #: When runs end that only raise a bound above the claim: computing it takes time as well.
+        #: When runs that only raise a bound above the claim end. Computing the bound takes time as well.
         self.runs_end = None if seconds is None else self._start + RUNS_SHARE * seconds
         self._goal, self._alpha = goal, alpha
         self._stream = sys.stderr if stream is None else stream
@@ -49,16 +65,16 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether the limit has passed."""
+        """Return whether the limit has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     @property
     def runs_over(self) -> bool:
-        """Whether the share of the time for runs on a refuted claim has passed."""
+        """Return whether a refuted claim should get no more runs."""
         return self.runs_end is not None and time.monotonic() >= self.runs_end
 
     def watch(self, tasks: Iterable[T], *, samples: int, log_wealth: float) -> Iterator[T]:
-        """The tasks, with a line of progress now and then before the next one."""
+        """Yield the tasks, and update the progress line before each of them if it is old enough."""
         for task in tasks:
             self._show(samples, log_wealth)
             yield task
@@ -69,15 +85,15 @@ class Clock:
             return
         self._shown = now
         line = (
-            f"dpaudit: {samples:,} of at most {self._goal:,} runs, {now - self._start:.0f} s; evidence "
-            f"against the claim {math.exp(min(log_wealth, 700)):.3g}, {1 / self._alpha:.3g} refutes it"
+            f"dpaudit: {samples:,} of at most {self._goal:,} runs, {now - self._start:.0f} s, "
+            f"e-value {math.exp(min(log_wealth, 700)):.3g} (refutes at {1 / self._alpha:.3g})"
         )
         self._stream.write("\r" + line.ljust(self._width))
         self._stream.flush()
         self._width = len(line)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the progress line."""
         if self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()

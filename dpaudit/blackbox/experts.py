@@ -1,11 +1,10 @@
-"""Experts of the black-box attack: a feature with a rule that cuts its range into cells, learned from the
-past.
+"""Define the experts of the black-box attack: features whose range is cut into cells by a rule.
 
-``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both
-ends; ``split`` has one cut near each end, placed where the past gave most evidence against the claim: one
-cell to learn instead of many. ``floor`` holds what lies below all that one of the inputs has shown: for the
-lowest bits of floats, where an input that reaches a finer grid shows itself for certain; ``signs`` tells
-negative, zero and positive values apart. These two bet boldly.
+``even`` cells hold equal shares of the past outputs and detect shifts and scales. ``tails`` are finer towards
+both ends. ``split`` has one cut near each end, at the strongest past evidence against the claim, so that
+there is one cell to learn instead of many. ``floor`` is the range below all past values of one of the inputs.
+It is for the lowest bits of floats, where a finer grid identifies the input with certainty. ``signs``
+distinguishes negative, zero and positive values. ``floor`` and ``signs`` bet boldly.
 """
 
 from __future__ import annotations
@@ -32,34 +31,34 @@ from dpaudit.blackbox.several import vector_features
 
 __all__ = ["CELLS", "FOLLOW", "Cut", "Experts"]
 
-#: Cells of every expert; the last one is for outputs that lack the feature.
+#: Number of cells of every expert. The last cell is for outputs without the feature.
 CELLS = 34
 EVEN_CELLS = 16
 TAIL_DEPTH = 12
 MIN_TAIL_COUNT = 8
 SPLIT_LEVELS = 32
-#: Shares of one feature's capital: the split has least to learn.
+#: Shares of the capital of one feature. The split has the largest, because it has the fewest cells to learn.
 RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
 BIT_SHARES = {"floor": 0.6, "split": 0.25, "even": 0.15}
-#: Shares of the ranks and of the score of whole outputs, where the same ones come again and again: all other
-#: features are then functions of which of a few outputs it is.
+#: Shares of the ranks and of the score of whole outputs, if outputs repeat often. All other features then
+#: depend only on which of a few outputs occurred.
 WHOLE_SHARES = (0.4, 0.2)
 #: Rules whose experts bet from the first outputs on.
 BOLD = ("floor", "signs")
-#: The share of the bettor who copies the richest expert.
+#: Share of the bettor that copies the richest expert.
 FOLLOW = 0.3
 
 
 @dataclass
 class Cut:
-    """Cells of one feature by one rule; frozen between two calls of ``fit``."""
+    """Cells of one feature by one rule. They change only in ``fit``."""
 
     rule: str
     weight: float
     edges: Floats = field(default_factory=lambda: np.zeros(0))
 
     def fit(self, first: Floats, second: Floats, pooled: Floats, *, epsilon: float) -> None:
-        """Place the cuts by the past values on both inputs and together, each in order, without NaN."""
+        """Place the cuts by the sorted past values without NaN, on each input and pooled."""
         if self.rule == "split":
             self.edges = _split(first, second, pooled, epsilon)
         elif self.rule == "signs":
@@ -70,13 +69,13 @@ class Cut:
             self.edges = _quantile_edges(pooled, self.rule)
 
     def cells(self, values: Floats) -> NDArray[np.int64]:
-        """The cell of each value, in 0..CELLS-1."""
+        """Return the cell of each value, in 0..CELLS-1."""
         cells: NDArray[np.int64] = np.searchsorted(self.edges, values, side="right")
         cells[np.isnan(values)] = CELLS - 1
         return cells
 
     def counts(self, ordered: Floats, missing: int) -> NDArray[np.int64]:
-        """How many values fall into each cell, shape (CELLS,): of ``ordered`` values and of missing ones."""
+        """Return how many of the ``ordered`` and the missing values fall into each cell, shape (CELLS,)."""
         below = np.searchsorted(ordered, self.edges, side="left")
         counts = np.zeros(CELLS, dtype=np.int64)
         counts[: len(below) + 1] = np.diff(below, prepend=0, append=len(ordered))
@@ -84,13 +83,13 @@ class Cut:
         return counts
 
     def ends(self, cell: int) -> tuple[float | None, float | None]:
-        """The ends of a cell: values from the first on, below the second."""
+        """Return the ends of a cell, which holds the values from the first end on, below the second."""
         low = float(self.edges[cell - 1]) if cell > 0 else None
         return low, float(self.edges[cell]) if cell < len(self.edges) else None
 
 
 def _quantile_edges(pooled: Floats, rule: str) -> Floats:
-    """Between few distinct values one cell each, otherwise quantiles."""
+    """Return one cut between each two of few distinct values, or quantiles."""
     if not len(pooled):
         return np.zeros(0)
     starts = np.flatnonzero(pooled[1:] != pooled[:-1]) + 1
@@ -118,13 +117,14 @@ def _split(first: Floats, second: Floats, pooled: Floats, epsilon: float) -> Flo
 
 
 def _floor(first: Floats, second: Floats) -> Floats:
-    """One cut: below it are only values that one input alone has shown."""
+    """Return one cut. Only one of the inputs has past values below it."""
     return np.array([max(first[0], second[0])]) if len(first) and len(second) else np.zeros(0)
 
 
 def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: float) -> Floats:
-    """Count times divergence of one input's share from what the claim allows, for the input that the event
-    favours.
+    """Return the evidence of each event: its count times a divergence from the share that the claim allows.
+
+    The share is that of the input that the event favours.
     """
     total = first + second + 1.0
     q, other = (np.maximum(first, second) + 0.5) / total, (np.minimum(first, second) + 0.5) / total
@@ -134,10 +134,20 @@ def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: floa
 
 
 class Experts:
-    """All experts on one pair of inputs, made for outputs such as those of the first block.
+    """All experts on one pair of inputs, for outputs of the form of the first block.
 
-    ``epsilon``: the claim's, where the splits look for evidence. ``bits``: look at bit patterns too (claims
-    about the program as it runs). ``guessed``: what noise may have been added to, for the bits.
+    Parameters
+    ----------
+    first : Past
+        The first block.
+    epsilon : float
+        The claimed epsilon, at which splits search for evidence.
+    bits : bool
+        Whether bit patterns are compared too (for claims about the program as it runs).
+    reader : OutcomeEncoder
+        Names the parts of the outputs.
+    guessed : Guesses
+        Numbers to which noise may have been added, for the bits.
     """
 
     def __init__(
@@ -158,20 +168,20 @@ class Experts:
         if _repeats(first):
             self._raise_whole_outputs()
         total = sum(cut.weight for _, cuts in self._features for cut in cuts)
-        #: Which experts bet from the first outputs on, shape (E,).
+        #: Whether each expert bets from the first outputs on, shape (E,).
         self.bold = np.array([cut.rule in BOLD for _, cuts in self._features for cut in cuts])
         self.follow = FOLLOW
         self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
 
     def _raise_whole_outputs(self) -> None:
-        """Give the shares ``WHOLE_SHARES`` to the two who look at outputs as a whole."""
+        """Give the shares ``WHOLE_SHARES`` to the two features of whole outputs."""
         whole = [cut for _, cuts in self._features[: len(WHOLE_SHARES)] for cut in cuts]
         rest = sum(cut.weight for _, cuts in self._features[len(WHOLE_SHARES) :] for cut in cuts)
         for cut, share in zip(whole, WHOLE_SHARES, strict=True):
             cut.weight = share * rest / (1 - sum(WHOLE_SHARES))
 
     def fit(self, past: Past) -> NDArray[np.int64]:
-        """Learn features and cells from all past outcomes; return their counts, shape (2, E, C)."""
+        """Learn features and cells from all past outcomes, and return their counts, shape (2, E, C)."""
         counts: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
         for feature, cuts in self._features:
             values = feature.learn(past)
@@ -185,7 +195,7 @@ class Experts:
         return np.stack([np.stack(side) for side in counts])
 
     def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """How many of the outcomes fall into each cell of each expert, shape (E, C)."""
+        """Return how many of the outcomes fall into each cell of each expert, shape (E, C)."""
         cells = []
         for feature, cuts in self._features:
             values = feature.values(outcomes)
@@ -193,20 +203,20 @@ class Experts:
         return _counts(cells)
 
     def describe(self, expert: int, cell: int) -> str:
-        """A cell of an expert in words."""
+        """Describe a cell of an expert."""
         pairs = [(feature, cut) for feature, cuts in self._features for cut in cuts]
         feature, cut = pairs[expert]
         return feature.missing() if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
 
 
 def _repeats(first: Past) -> bool:
-    """Whether there are at most half as many outputs in the first block as runs."""
+    """Return whether the first block has at most half as many distinct outputs as runs."""
     keys = np.concatenate([first[0].keys, first[1].keys])
     return 2 * len(np.unique(keys)) <= len(keys)
 
 
 def _shares(feature: Feature) -> dict[str, float]:
-    """How the capital of a feature is divided among rules."""
+    """Return how the capital of a feature is divided among rules."""
     if isinstance(feature, FloatSum):
         return {"signs": 1.0}
     return BIT_SHARES if feature.name == LOWEST_BIT else RULE_SHARES

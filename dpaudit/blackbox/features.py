@@ -1,9 +1,8 @@
-"""What a black-box attack looks at: numbers computed from each output, fixed in advance or learned from the
-past.
+"""Compute the features of outputs in a black-box attack: numbers fixed in advance or learned from the past.
 
-Learned features are scores: how much more often outputs like this one came from the first input. A score
-for a past run uses tables of the *other* half of the past, so that past scores are as honest as future
-ones; the stakes are derived from them.
+Learned features are scores: how much more often similar outputs came from the first input. The score of a
+past run uses tables of the *other* half of the past, so that past scores are not biased relative to future
+scores. The stakes are derived from them.
 """
 
 from __future__ import annotations
@@ -42,30 +41,30 @@ Past = tuple[Outcomes, Outcomes]
 
 
 class Feature(ABC):
-    """A number for each output (NaN where it has none). ``learn`` may fit it, to the past only."""
+    """Number computed from each output, or NaN. ``learn`` may fit it, to the past only."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
-        """Fit the feature; return its values for the past outputs on both inputs."""
+        """Fit the feature, and return its values for the past outputs on both inputs."""
         return self.values(past[0]), self.values(past[1])
 
     @abstractmethod
     def values(self, outcomes: Outcomes) -> Floats:
-        """The feature of each output, shape (n,)."""
+        """Return the feature of each output, shape (n,)."""
 
     def describe(self, low: float | None, high: float | None) -> str:
-        """The event ``low <= feature < high`` in words; ``None`` for no bound."""
+        """Describe the event ``low <= feature < high``. None means no bound."""
         return number_range(self.name, low, high)
 
     def missing(self) -> str:
-        """The event that an output lacks the feature, in words."""
+        """Describe the event that an output lacks the feature."""
         return f"there is no {self.name}"
 
 
 class FixedFeature(Feature):
-    """A function of the output that is known in advance."""
+    """Fixed function of the output."""
 
     def __init__(self, name: str, function: Callable[[Outcomes], Floats]) -> None:
         super().__init__(name)
@@ -77,7 +76,7 @@ class FixedFeature(Feature):
 
 
 class Column(Feature):
-    """One number (or label) of the output, named as the user reaches it."""
+    """One number (or label) of the output, named by the expression that accesses it."""
 
     def __init__(self, reader: OutcomeEncoder, place: int) -> None:
         super().__init__("")
@@ -94,7 +93,7 @@ class Column(Feature):
 
 
 class OutputRank(Feature):
-    """Which of the most frequent outputs this is, as a whole; their number for all others."""
+    """Rank of the output among the most frequent outputs, or their number for all other outputs."""
 
     def __init__(self, reader: OutcomeEncoder, *, limit: int) -> None:
         super().__init__("output")
@@ -115,11 +114,11 @@ class OutputRank(Feature):
 
     @property
     def count(self) -> int:
-        """Number of frequent outputs."""
+        """Return the number of frequent outputs."""
         return len(self._frequent)
 
     def ranks(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """The place of each output among the frequent ones, by key."""
+        """Return the place of each output among the frequent ones, by key."""
         if not self.count:
             return np.zeros(len(outcomes.keys), dtype=np.int64)
         place = np.minimum(np.searchsorted(self._frequent, outcomes.keys), self.count - 1)
@@ -130,23 +129,21 @@ class OutputRank(Feature):
 
     def describe(self, low: float | None, high: float | None) -> str:
         cells = range(0 if low is None else int(low), self.count + 1 if high is None else int(high))
-        rest = "the output is none of the frequent ones"
+        rest = "the output is not one of the frequent outputs"
         return " or ".join(self._example(k) if k < self.count else rest for k in cells)
 
     def _example(self, k: int) -> str:
-        """A frequent output in words, by the first of them."""
+        """Describe a frequent output by its first occurrence."""
         key = self._frequent[k]
         for side in self._past or ():
             places = np.flatnonzero(side.keys == key)
             if len(places):
                 return self._reader.describe(side.values[places[0]], int(side.symbols[places[0]]), int(key))
-        raise AssertionError("a frequent output has been seen")
+        raise AssertionError("a frequent output must have occurred")
 
 
 class OutputKind(Feature):
-    """Whether the output is of the usual shape, and if not in which way (an exception, None, NaN, another
-    shape).
-    """
+    """Kind of the output: the usual shape, an exception, None, NaN or another shape."""
 
     def __init__(self, reader: OutcomeEncoder) -> None:
         super().__init__("kind of output")
@@ -177,32 +174,32 @@ class OutputScore(Feature):
         return _score(self._rank.ranks(outcomes)[:, None], self._table)
 
     def describe(self, low: float | None, high: float | None) -> str:
-        """By the ratio of how often an output came before: from the first input to from the second."""
+        """Describe the range by the ratio of past frequencies, first input to second input."""
         ends = ["" if low is None else f"{np.exp(low):.3g} or more"]
         ends.append("" if high is None else f"below {np.exp(high):.3g}")
         ratio = " and ".join(end for end in ends if end)
         if high is not None and high <= 0:
-            said = "outputs more likely on the second input"
+            text = "outputs more likely on the second input"
         elif low is not None and low >= 0:
-            said = "outputs more likely on the first input"
+            text = "outputs more likely on the first input"
         else:
-            said = "outputs by how likely they are on the first input against the second"
-        return f"{said} (ratio {ratio})" if ratio else "any output"
+            text = "outputs by their likelihood on the first input relative to the second"
+        return f"{text} (ratio {ratio})" if ratio else "any output"
 
 
 class CoordinateScore(Feature):
     """Sum over coordinates of log(count on the first input / count on the second) of the coordinate's cell.
 
-    For coordinates that are independent given the input this is the likelihood ratio itself, up to the
-    width of the cells. ``columns`` turns the rows of numbers into the coordinates: themselves, or their
-    differences; a coordinate may depend on numbers before its own and on none behind it, for only the first
-    ``MAX_SCORED`` are asked for.
+    For coordinates that are independent given the input, this is the likelihood ratio itself, up to the width
+    of the cells. ``columns`` converts the rows of numbers to coordinates: the numbers or their differences. A
+    coordinate may depend only on its number and earlier ones, because ``columns`` receives only the first
+    ``MAX_SCORED`` numbers.
     """
 
     def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
         super().__init__(name)
         self._columns = columns
-        #: Shape (SCORE_CELLS, d), NaN where a coordinate has fewer cuts.
+        #: Shape (SCORE_CELLS, d), with NaN if a coordinate has fewer cuts.
         self._cuts: Floats = np.zeros((SCORE_CELLS, 0))
         self._tables: Floats = np.zeros((0, SCORE_CELLS + 1))
 
@@ -218,16 +215,18 @@ class CoordinateScore(Feature):
         return _score(placed, self._tables)
 
     def _place(self, part: Floats) -> NDArray[np.int64]:
-        placed = np.zeros(part.shape, dtype=np.int8)  # as narrow as can be: this goes over all the past
-        for cuts in self._cuts:  # one comparison for all columns, as many as there are cuts
+        placed = np.zeros(part.shape, dtype=np.int8)  # a narrow type, because this runs over all past outputs
+        for cuts in self._cuts:  # compare all columns at once for each cut
             placed += part >= cuts
         placed[np.isnan(part)] = SCORE_CELLS
         return placed.astype(np.int64)
 
 
 def _tables(placed: Any, size: int) -> Floats:
-    """log(count on the first input / on the second) of each cell of each column, shape (d, size); ``placed``:
-    the cells on both inputs, each of shape (n, d)."""
+    """Return log(count on the first input / on the second) of each cell of each column, shape (d, size).
+
+    ``placed`` holds the cells on both inputs, each of shape (n, d).
+    """
     width = placed[0].shape[1]
     offsets = size * np.arange(width)
     first, second = (np.bincount((side + offsets).ravel(), minlength=size * width) + 0.5 for side in placed)
@@ -236,7 +235,7 @@ def _tables(placed: Any, size: int) -> Floats:
 
 
 def _cross_scores(placed: Any, size: int) -> tuple[Floats, Floats]:
-    """Scores of the past, each half under the tables of the other half."""
+    """Return the scores of the past, each half under the tables of the other half."""
     scores = (np.empty(len(placed[0])), np.empty(len(placed[1])))
     for half in (0, 1):
         tables = _tables([side[1 - half :: 2] for side in placed], size)
@@ -252,8 +251,10 @@ def _score(placed: NDArray[np.int64], tables: Floats) -> Floats:
 
 
 def _column_cuts(pooled: Floats) -> Floats:
-    """Cuts of each column, shape (SCORE_CELLS, d): between few distinct values one each, otherwise
-    quantiles."""
+    """Return the cuts of each column, shape (SCORE_CELLS, d).
+
+    There is one cut between each two of few distinct values. Otherwise, the cuts are quantiles.
+    """
     ordered = np.sort(pooled, axis=0)  # NaN last
     cuts = np.full((SCORE_CELLS, pooled.shape[1]), np.nan)
     levels = np.arange(1, SCORE_CELLS) / SCORE_CELLS
@@ -275,20 +276,21 @@ def _quantile_cuts(ordered: Floats) -> Floats:
 
 
 def quantile_cuts(ordered: Floats, levels: Floats) -> Floats:
-    """Distinct quantiles of finite or infinite values in order, each one of them; interpolation would
-    subtract infinities.
+    """Return distinct quantiles of sorted finite or infinite values.
+
+    Each quantile is one of the values, because interpolation would subtract infinities.
     """
     return np.unique(ordered[np.ceil(levels * (len(ordered) - 1)).astype(int)])
 
 
 def first_differences(values: Floats) -> Floats:
-    """The first coordinate, then each coordinate minus the one before it; shape (n, d)."""
+    """Return the first coordinate, then each coordinate minus the previous one, shape (n, d)."""
     with np.errstate(invalid="ignore"):
         return np.diff(values, axis=1, prepend=0.0)
 
 
 def scalar_features(reader: OutcomeEncoder) -> list[tuple[Feature, float]]:
-    """Features of one number with their shares."""
+    """Return the features of a single number with their shares."""
     return [
         (Column(reader, 0), 4.0),
         (FixedFeature("fractional part of the number", lambda out: _fraction(out.values[:, 0])), 0.5),

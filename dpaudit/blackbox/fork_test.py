@@ -1,15 +1,14 @@
-"""Fresh copies of a mechanism: does an output that never changes come from the data, or from a memory?
+"""Run fresh copies of a mechanism, to find out whether a constant output comes from the data or from state.
 
-A mechanism that adds no noise, and one that remembers its first answer, both return the same output for any
-generator. Copies of this process from before the first call tell them apart: without noise they all agree,
-and a memory fills in each of them anew; so it does where it adds a little noise to what it remembers.
-One copy is forked at the start and waits; it calls nothing unless it is asked, so that connections and files
-of the caller's are left alone. Without fork nothing is known.
+A mechanism without noise and a mechanism that keeps its first answer both return the same output for any
+generator. Copies of this process from before the first call distinguish them. Without noise, all copies
+agree. With a state leak, each copy keeps a different answer, even if it adds a little noise to the answer.
+One copy is forked at the start and waits. It calls nothing before it gets a request, so that connections and
+files of the caller are not used. Without fork, nothing is known.
 
-A fork has the locks of all threads and none of the threads, so that a library whose threads held one, or
-that waits for its own threads, stalls in a copy. Where no copy has answered for a while, the one that waits
-pickles the mechanism, which it has in its first state, and a new process, which has no threads yet, makes the
-copies.
+A fork inherits the locks of all threads but none of the threads. A library whose threads held a lock, or that
+waits for its own threads, stalls in a copy. If no copy answers for a while, the waiting copy pickles the
+mechanism, which it holds in its first state, and a new process without threads makes the copies.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from joblib.externals.loky.cloudpickle_wrapper import dumps as pickled_by_value
 
 __all__ = ["FreshCopies", "serve_copies"]
 
-#: Copies that run at once.
+#: Number of copies that run at once.
 WAVE = 8
-#: Seconds that all copies together may take to answer.
+#: Time limit for the answers of all copies, in seconds.
 LIMIT = 60.0
-#: Seconds for which copies are asked at least, when the time of a check is over: they guard its verdict.
+#: Smallest time limit for copies after the time limit of a check, in seconds. Copies protect its verdict.
 LEAST = 5.0
-#: Seconds without any answer after which forks count as stalled, and seconds for pickling then.
+#: Seconds without any answer after which forks count as stalled, and time limit for pickling.
 STALL, PICKLING = 5.0, 5.0
 
-#: What a new process runs; its import path is the caller's.
+#: Code of a new process, with the import path of the caller.
 NEW_PROCESS = """
 import sys
 sys.path[:] = {path!r}
@@ -52,10 +51,21 @@ Answer = Callable[[int], Any]
 
 
 class FreshCopies:
-    """Copies of this process as it is when the context is entered; ``answer(k)`` is what copy k is asked,
-    k = 0..count-1. All copies together have ``limit`` seconds (60). ``may_stall``: whether a new process is
-    asked if none has answered for a while, as slow ones do not; ``spawned``: whether the last answers came
-    from one.
+    """Copies of this process in its state when the context is entered.
+
+    ``spawned`` states whether the last answers came from a new process.
+
+    Parameters
+    ----------
+    answer : callable
+        Copy k computes ``answer(k)``, k = 0..count-1.
+    count : int
+        Largest number of copies.
+    limit : float, optional
+        Time limit for all copies, in seconds. Default: 60.
+    may_stall : bool, default True
+        Whether a new process makes the copies if no fork answers for a while. Slow answers have the same
+        sign.
     """
 
     def __init__(
@@ -73,7 +83,7 @@ class FreshCopies:
             asked, self._ask = os.pipe()
             try:
                 self._waiting = _Fork(lambda: self._wait(asked))
-            except OSError:  # the system has no more processes: as good as no fork
+            except OSError:  # the system has no more processes, so there is no copy
                 os.close(self._ask)
             os.close(asked)
         return self
@@ -86,9 +96,11 @@ class FreshCopies:
     def answers(
         self, count: int | None = None, *, start: int = 0, deadline: float | None = None
     ) -> list[Any] | None:
-        """``answer(k)`` for each k from ``start`` on, or the first ``count`` of them, each in a copy of its
-        own; ``None`` where a copy failed, took too long, or returned what cannot be pickled, and where there
-        is no fork. ``deadline``: when the caller's time is over (``time.monotonic``). It can be asked once.
+        """Return ``answer(k)`` for ``count`` values k (default: all) from ``start`` on, in separate copies.
+
+        The result is None if a copy failed, took too long, or returned something that cannot be pickled, and
+        on systems without fork. ``deadline`` is the end of the caller's time (``time.monotonic``). Call this
+        method at most once.
         """
         if self._waiting is None:
             return None
@@ -105,10 +117,12 @@ class FreshCopies:
         return answers
 
     def _wait(self, asked: int) -> list[Any] | bytes | None:
-        """In the copy: wait for the question, or for the end of the one who could ask it. The answers, or the
-        pickled mechanism where forks stall."""
+        """Wait, in the copy, for a request or for the end of the parent.
+
+        Return the answers, or the pickled mechanism if forks stall.
+        """
         os.close(self._ask)
-        with suppress(ValueError):  # not in a main thread; then Ctrl-C ends the copy and nothing is known
+        with suppress(ValueError):  # outside the main thread, Ctrl-C ends the copy, and nothing is known
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         question = os.read(asked, 4096)
         if not question:
@@ -118,8 +132,10 @@ class FreshCopies:
 
 
 def _ask_forks(answer: Answer, wanted: range, limit: float, *, may_stall: bool) -> list[Any] | bytes | None:
-    """What forks of this process answer to ``wanted``, until ``limit``. ``may_stall``: where the first of
-    them do not answer, ``answer`` itself, pickled, if it can be."""
+    """Return the answers of forks of this process to ``wanted``, until ``limit``.
+
+    If ``may_stall`` and the first forks do not answer, return the pickled ``answer`` function, if possible.
+    """
     answers: list[Any] = []
     while len(answers) < len(wanted) and None not in answers:
         wave = wanted[len(answers) : len(answers) + WAVE]
@@ -136,13 +152,13 @@ def _ask_forks(answer: Answer, wanted: range, limit: float, *, may_stall: bool) 
 
 
 def _any_ready(forks: list[_Fork], deadline: float) -> bool:
-    """Whether one of them has begun to answer, or ended, before the deadline."""
+    """Return whether a fork started to answer, or ended, before the deadline."""
     pipes = [fork.pipe for fork in forks]
     return bool(select.select(pipes, [], [], max(0.0, deadline - time.monotonic()))[0])
 
 
 def _pickled(answer: Answer, limit: float) -> bytes | None:
-    """``answer`` for another process; from a fork, since a library may stall in this as well."""
+    """Return the pickled ``answer`` function. A fork pickles it, because a library may stall in this too."""
     fork = _Fork(lambda: pickled_by_value(answer))
     try:
         return fork.read(min(limit, time.monotonic() + PICKLING))  # type: ignore[no-any-return]
@@ -151,7 +167,7 @@ def _pickled(answer: Answer, limit: float) -> bytes | None:
 
 
 def _answers_of_new_process(pickled: bytes, wanted: range, limit: float) -> list[Any] | None:
-    """The answers of copies of a new process that has read ``pickled``."""
+    """Return the answers of copies of a new process that has read ``pickled``."""
     reader, writer = os.pipe()
     path = [folder for folder in sys.path if isinstance(folder, str)]
     try:
@@ -162,9 +178,9 @@ def _answers_of_new_process(pickled: bytes, wanted: range, limit: float) -> list
                 [sys.executable, "-c", NEW_PROCESS.format(path=path, writer=writer)],
                 stdin=question,
                 pass_fds=(writer,),
-                start_new_session=True,  # it and its copies are ended together
+                start_new_session=True,  # so that one signal ends the process and its copies
             )
-    except (OSError, ValueError):  # there is no interpreter to start, or no more processes
+    except (OSError, ValueError):  # there is no interpreter to start, or the system has no more processes
         os.close(reader)
         return None
     finally:
@@ -179,7 +195,7 @@ def _answers_of_new_process(pickled: bytes, wanted: range, limit: float) -> list
 
 
 def serve_copies(writer: int) -> None:
-    """In a new process: read a question from standard input, ask forks, and write their answers."""
+    """Serve a request in a new process: read it from standard input, run forks, and write their answers."""
     pickled, wanted, seconds = pickle.load(sys.stdin.buffer)
     limit = time.monotonic() + seconds
     data = pickle.dumps(_ask_forks(pickle.loads(pickled), wanted, limit, may_stall=False))
@@ -188,8 +204,7 @@ def serve_copies(writer: int) -> None:
 
 
 def _read(pipe: int, deadline: float) -> Any:
-    """What is written to a pipe until its end; ``None`` where there is nothing to unpickle, or no end before
-    the deadline."""
+    """Read a pickled object from a pipe, or None if it is not complete by the deadline."""
     parts = []
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
         parts.append(os.read(pipe, 2**16))
@@ -197,17 +212,18 @@ def _read(pipe: int, deadline: float) -> Any:
             break
     try:
         return pickle.loads(b"".join(parts))
-    except Exception:  # nothing was written, or not all of it
+    except Exception:  # the object is missing or incomplete
         return None
 
 
 class _Fork:
-    """A fork of this process that writes one result to a pipe and ends."""
+    """Fork of this process that writes one result to a pipe and ends."""
 
     def __init__(self, task: Callable[[], Any]) -> None:
         self.pipe, writer = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a fork that hangs is ended
+            # Python warns of forks with threads. Here, a fork that hangs is ended.
+            warnings.simplefilter("ignore", DeprecationWarning)
             self._process = os.fork()
         if self._process:
             os.close(writer)
@@ -217,16 +233,16 @@ class _Fork:
             while data:
                 data = data[os.write(writer, data) :]
         finally:
-            os._exit(0)  # no handler, buffer or `finally` of the caller's may run in a fork
+            os._exit(0)  # no handler, buffer or `finally` of the caller may run in a fork
 
     def read(self, deadline: float) -> Any:
-        """The result; ``None`` where the fork ended without one or did not end before the deadline."""
+        """Return the result, or None if the fork gave no result or did not end before the deadline."""
         return _read(self.pipe, deadline)
 
     def end(self) -> None:
-        """End the fork, whatever it does."""
+        """End the fork in any state."""
         os.close(self.pipe)
         with suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGKILL)
-        with suppress(ChildProcessError):  # where the caller has told the system to reap its children
+        with suppress(ChildProcessError):  # the caller may have set the system to reap its children
             os.waitpid(self._process, 0)

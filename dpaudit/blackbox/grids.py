@@ -1,10 +1,11 @@
-"""What the low-order bits of floats show: on which grid an output lies, and of which sums it can be one.
+"""Compute features of the low-order bits of floats: the grid of an output, and whether it can be a given sum.
 
 A float is a multiple of a power of two that grows with its size, and a sum of two floats is a multiple of the
-coarser grid of the two. Where a naive sampler adds noise to a number in floats, outputs near a cancellation
-lie on a coarser grid than floats of their size: they cannot be the number plus a float (Mironov 2012). Which
-outputs these are is known in advance where the number can be guessed from the input: itself, its sum or its
-mean. Each guess is a feature, fixed before the first run; a wrong one sees nothing and costs its share.
+coarser grid of the two. If a naive sampler adds noise to a number in floats, outputs near a cancellation lie
+on a coarser grid than floats of their size. Other floats there cannot be the number plus a float (Mironov
+2012). These outputs are known in advance if the number can be guessed from the input, as the input, its sum
+or its mean. Each guess is a feature that is fixed before the first run. A wrong guess detects nothing, and
+only its share of the capital is lost.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from dpaudit.blackbox.outcomes import Outcomes
 
 __all__ = ["LOWEST_BIT", "FloatSum", "Guesses", "bit_features", "guesses", "lowest_bit"]
 
-#: The name of a feature that has rules of its own.
+#: The name of a feature with special rules.
 LOWEST_BIT = "exponent of the lowest bit of the number"
 
-#: What noise may have been added to, on the first and on the second input, in words and as numbers.
+#: Numbers to which noise may have been added: a name, and the values on the first and the second input.
 Guesses = tuple[tuple[str, float, float], ...]
 
 
 def bit_features(width: int, guessed: Guesses) -> list[tuple[Feature, float]]:
-    """Features of the bits of outputs of ``width`` numbers, with their shares of the capital."""
+    """Return the features of the bits of outputs of ``width`` numbers, with their shares of the capital."""
     if width > 1:
         return [(CoordinateScore("likelihood ratio of the lowest bits", lowest_bit), 2.0)]
     lowest = FixedFeature(LOWEST_BIT, lambda out: lowest_bit(out.values[:, 0]))
@@ -35,8 +36,10 @@ def bit_features(width: int, guessed: Guesses) -> list[tuple[Feature, float]]:
 
 
 def guesses(data: tuple[Any, Any]) -> Guesses:
-    """What a mechanism may add noise to: an input that is a number itself, of one that is an array of numbers
-    the sum and the mean; none where the two inputs give the same number, or none."""
+    """Return the numbers to which a mechanism may add noise: the input itself, or its sum and its mean.
+
+    There is no guess if the inputs are not numbers, or give the same number.
+    """
     sides = [_numbers(side) for side in data]
     if any(side is None for side in sides):
         return ()
@@ -52,14 +55,17 @@ def guesses(data: tuple[Any, Any]) -> Guesses:
 def _numbers(data: Any) -> Floats | None:
     try:
         numbers = np.asarray(data)
-    except Exception:  # whatever a user's data does when it is read
+    except Exception:  # the conversion of user data may raise anything
         return None
     return numbers.astype(float) if numbers.dtype.kind in "buif" and numbers.size else None
 
 
 class FloatSum(Feature):
-    """1 for an output that can be ``first`` plus a float and cannot be ``second`` plus one, -1 the other way
-    round, 0 for all others."""
+    """Feature that states which sum an output can be.
+
+    It is 1 for an output that can be ``first`` plus a float and cannot be ``second`` plus a float, -1 in the
+    reverse case, and 0 for all others.
+    """
 
     def __init__(self, name: str, first: float, second: float) -> None:
         super().__init__(f"which {name} plus a float the number is")
@@ -69,11 +75,11 @@ class FloatSum(Feature):
         numbers = outcomes.values[:, 0]
         finite = np.isfinite(numbers)
         kept = np.where(finite, numbers, 0.0)
-        told = _is_sum(kept, self._first).astype(float) - _is_sum(kept, self._second)
-        return np.where(finite, told, np.nan)
+        sign = _is_sum(kept, self._first).astype(float) - _is_sum(kept, self._second)
+        return np.where(finite, sign, np.nan)
 
     def describe(self, low: float | None, high: float | None) -> str:
-        """In words that name the sums."""
+        """Describe the event by the sums."""
         if low is not None and low > 0:
             return self._only(self._first, self._second)
         if high is not None and high <= 0:
@@ -85,14 +91,16 @@ class FloatSum(Feature):
 
 
 def _is_sum(numbers: Floats, part: float) -> Floats:
-    """Whether each number is ``part`` plus some float. Near a cancellation differences are exact (Sterbenz
-    1974), so the only float that it could be is the difference."""
+    """Return whether each number is ``part`` plus some float.
+
+    Near a cancellation, differences are exact (Sterbenz 1974), so only the difference can be that float.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray((numbers - part) + part == numbers)
 
 
 def lowest_bit(values: Floats) -> Floats:
-    """log2 of the largest power of two that divides each float; 1100 for 0, NaN where there is none."""
+    """Return log2 of the largest power of two that divides each float (1100 for 0), or NaN."""
     finite = np.isfinite(values)
     mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
     whole = np.abs(mantissa * 2.0**53).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Hashes of rows of numbers, by which two outputs are told to be equal as a whole."""
+"""Hash rows of numbers, to recognise outputs that are equal as a whole."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 __all__ = ["hash_rows"]
 
-#: Rows of so few numbers are hashed column by column.
+#: Rows of at most this many numbers are hashed column by column.
 NARROW = 16
 
 
 def hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row: splitmix64, column by column. Two equal rows have equal hashes; a
-    collision costs power only.
+    """Return a 64-bit hash of each row, by splitmix64.
+
+    Equal rows have equal hashes. A collision only reduces power.
     """
     bits = np.where(np.isnan(values), np.nan, values).view(np.uint64)
     result = _mix(salt)
@@ -21,7 +22,7 @@ def hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray[
         for column in bits.T:
             result = _mix(result ^ column)
         return result
-    # Many columns at once: each value is mixed with its place, and the sum of all is mixed again.
+    # Hash many columns at once: mix each value with its place, and mix the sum again.
     places = _mix(np.arange(bits.shape[1], dtype=np.uint64))
     return _mix(result ^ _mix(bits ^ places).sum(axis=1, dtype=np.uint64))
 

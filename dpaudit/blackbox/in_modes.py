@@ -1,5 +1,4 @@
-"""Outputs in the other rounding modes of the processor: how much of a difference the mechanism's own
-rounding may be."""
+"""Run a mechanism in all rounding modes of the processor, to bound the effect of its own rounding."""
 
 from __future__ import annotations
 
@@ -16,18 +15,20 @@ from dpaudit.core.rounding_modes import MODES, rounding_mode
 
 __all__ = ["unrounded_share"]
 
-#: Runs in all rounding modes, on each input.
+#: Number of runs in all rounding modes, on each input.
 RUNS_IN_MODES = 3
 
 
 def unrounded_share(
     mechanism: Callable[..., Any], left: Any, right: Any, *, seed: int, size: int | None = None
 ) -> float:
-    """The least share of the difference between outputs on two inputs that the mechanism's own rounding
-    cannot explain, by runs with equal generators in all rounding modes of the processor: 1 where nothing is
-    rounded. Outputs are read as the check reads them, numbers in text too. Labels and shapes must not change
-    with the mode. Numbers as good as equal are left out. Runs that raise, and a mechanism that does not
-    repeat itself, say nothing."""
+    """Return the smallest share of a difference between two outputs that rounding cannot explain.
+
+    The mechanism runs with equal generators in all rounding modes of the processor. The share is 1 if nothing
+    is rounded. Outputs are encoded as in the check, including numbers in text. If labels or shapes change
+    with the mode, the share is 0. Numbers that are equal up to rounding are ignored. Runs that raise, and
+    mechanisms that are not reproducible, give no information (share 1).
+    """
     least = 1.0
     modes = (None, *MODES, None)
     for number in range(RUNS_IN_MODES):

@@ -1,10 +1,11 @@
-"""Were the calls independent? Signs of memory in the order of the outputs.
+"""Search the order of outputs for signs that calls are not independent.
 
-Outputs of independent calls on one input may come in any order: the same ones, shuffled, are as likely. So
-what depends on the order betrays a memory: equal outputs next to each other (a cache), the same sequence
-again (a generator that starts anew, a table of noise), values that drift with the number of calls or follow
-the one before, and values on one input that go with those on the other. A sign counts only if chance gives it
-less than about once in a million checks; it never refutes anything, it takes the confidence away.
+The outputs of independent calls on one input are exchangeable: the same outputs in shuffled order are equally
+likely. A dependence on the order therefore shows a state leak: equal outputs next to each other (a cache), a
+repeated sequence (a generator that starts again, a table of noise), values that drift with the number of
+calls or correlate with the previous value, and values on one input that correlate with values on the other. A
+sign counts only if it occurs by chance less than about once in a million checks. It never refutes a claim. It
+only removes the confidence of a bound.
 """
 
 from __future__ import annotations
@@ -16,48 +17,48 @@ from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
 __all__ = ["lie_apart", "numbers_of", "sign_in_copies", "sign_of_memory"]
 
-#: Outputs looked at on each input, and the fewest that say anything.
+#: Largest number of outputs that are examined on each input, and the smallest number that is enough.
 LOOKED_AT = 4096
 FEWEST = 24
 SHUFFLES = 60
-#: Standard deviations and, for counts, how many more than expected; chance exceeds both about never.
+#: Threshold in standard deviations, and for counts (``MORE``) the excess over their mean. Chance practically
+#: never exceeds both.
 FAR = 7.0
-#: The same for pairs of successive outputs: their count is a sum of squares, which chance takes further out.
+#: Threshold for pairs of successive outputs. Their count is a sum of squares, which has a heavier tail.
 FAR_SEQUENCE = 17.0
 MORE = 8
 MAX_COLUMNS = 16
 FREQUENT = 3
-#: Chance gives fresh copies that lie so far out less often than this.
+#: Probability below which outlying outputs of fresh copies count as a sign.
 UNLIKELY = 1e-6
-#: Ranks that are further out than this (in standard deviations) are rare values: no correlation is normal.
+#: Ranks further out than this (in standard deviations) are rare values, whose correlation is not normal.
 RARE = 4.0
 
 Floats = NDArray[np.float64]
 
 
 def sign_of_memory(past: tuple[Outcomes, Outcomes], *, reader: OutcomeEncoder, seed: int) -> str:
-    """The clearest sign that the calls behind these outputs (in call order) were not independent, in words;
-    empty where there is none.
+    """Describe the clearest sign that the calls of these outputs, in call order, were not independent.
 
-    ``reader`` made these outcomes and names their parts; ``seed`` decides the shuffles that repeats are
-    compared with.
+    The text is empty if there is no sign. ``reader`` made these outcomes and names their parts. ``seed``
+    determines the shuffles with which repeats are compared.
     """
     rng = np.random.default_rng(seed)
     sides = [side[:LOOKED_AT] for side in past]
     if min(len(side.keys) for side in sides) < FEWEST:
         return ""
     signs = [sign for side in sides for sign in (_repeats(side.keys, rng), _order(side, reader)) if sign]
-    return next(iter(signs), "") or _together(*sides)
+    return next(iter(signs), "") or _correlated(*sides)
 
 
 def numbers_of(side: Outcomes) -> Floats:
-    """The first numbers in each output; NaN for labels and where there is none."""
+    """Return the first numbers in each output, with NaN for labels and missing numbers."""
     values = side.values[:, :MAX_COLUMNS]
     return np.where(values <= LABEL_BASE, np.nan, values)
 
 
 def lie_apart(first: Floats, second: Floats) -> bool:
-    """Whether some number of the outputs on one input is always smaller than on the other one."""
+    """Return whether some number of the outputs is always smaller on one input than on the other."""
     for one, other in zip(first.T, second.T, strict=True):
         numbers = one[~np.isnan(one)], other[~np.isnan(other)]
         if all(part.size for part in numbers) and (
@@ -68,11 +69,12 @@ def lie_apart(first: Floats, second: Floats) -> bool:
 
 
 def sign_in_copies(seen: Floats, fresh: list[list[float]]) -> str:
-    """That outputs of fresh copies of a mechanism lie where none of its own does, in words.
+    """Describe the sign that outputs of fresh copies of a mechanism lie outside the range of its outputs.
 
-    ``seen``: numbers of its outputs on an input, shape (n, d); ``fresh``: those of one output on that input
-    for each copy. Independent calls may be exchanged: that k copies of c lie outside all n outputs has at
-    most the probability (k + 1) c (c - 1) ... / ((n + c) (n + c - 1) ...), with k factors in each product.
+    ``seen`` holds the numbers of the outputs on an input, shape (n, d). ``fresh`` holds the numbers of one
+    output on that input for each copy. Independent calls are exchangeable, so the probability that k of c
+    copies lie outside all n outputs is at most (k + 1) c (c - 1) ... / ((n + c) (n + c - 1) ...), with k
+    factors in each product.
     """
     for column in range(seen.shape[1]):
         inside = seen[:, column]
@@ -84,14 +86,14 @@ def sign_in_copies(seen: Floats, fresh: list[list[float]]) -> str:
         factors = [(len(outside) - k) / (len(inside) + len(outside) - k) for k in range(far)]
         if (far + 1) * np.prod(factors) * seen.shape[1] < UNLIKELY:
             return (
-                f"{far} of {len(outside)} fresh copies of the mechanism gave numbers beyond all that it gave "
-                "here on the same input"
+                f"{far} of {len(outside)} fresh copies of the mechanism gave numbers outside the range of "
+                "all its outputs on the same input"
             )
     return ""
 
 
 def _repeats(keys: NDArray[np.uint64], rng: np.random.Generator) -> str:
-    """Equal neighbours in the sequence, or pairs of successive outputs that come again."""
+    """Describe equal successive outputs, or repeated pairs of successive outputs."""
     _, codes = np.unique(keys, return_inverse=True)
     if codes.max() == 0:
         return ""
@@ -100,9 +102,9 @@ def _repeats(keys: NDArray[np.uint64], rng: np.random.Generator) -> str:
     mean, deviation = shuffled.mean(axis=0), shuffled.std(axis=0)
     far = (seen - mean > np.array([FAR, FAR_SEQUENCE]) * deviation) & (seen - mean > MORE)
     if far[0]:
-        return f"{seen[0]:.0f} outputs were equal to the one before, by chance it were about {mean[0]:.0f}"
+        return f"{seen[0]:.0f} outputs were equal to the previous output, against {mean[0]:.0f} by chance"
     if far[1]:
-        return "outputs came again in the same sequence"
+        return "outputs were repeated in the same sequence"
     return ""
 
 
@@ -113,7 +115,7 @@ def _repeat_counts(codes: NDArray[np.int64]) -> Floats:
 
 
 def _order(side: Outcomes, reader: OutcomeEncoder) -> str:
-    """A trend over the calls, or values that go with the one before."""
+    """Describe a trend over the calls, or values that correlate with the previous value."""
     for place, column in enumerate(_columns(side)):
         if not len(column):
             continue
@@ -124,28 +126,30 @@ def _order(side: Outcomes, reader: OutcomeEncoder) -> str:
         if abs((ranks * steps).mean()) * root > FAR:
             return f"{name} changed with the number of calls"
         if np.abs(ranks).max() < RARE and abs((ranks[1:] * ranks[:-1]).mean()) * root > FAR:
-            return f"{name} went with the one before"
+            return f"{name} correlates with its previous value"
         spread = _standard_ranks(np.abs(ranks))
         if np.abs(spread).max() < RARE and abs((spread[1:] * spread[:-1]).mean()) * root > FAR:
-            return f"how far {name} lay from the middle went with the one before"
+            return f"the distance of {name} from its median correlates with the previous distance"
     return ""
 
 
-def _together(first: Outcomes, second: Outcomes) -> str:
-    """Values that go with those of the calls on the other input."""
+def _correlated(first: Outcomes, second: Outcomes) -> str:
+    """Describe values that correlate with the values of the calls on the other input."""
     for one, two in zip(_columns(first), _columns(second), strict=False):
         if not len(one) or not len(two):
             continue
         pair = _standard_ranks(one), _standard_ranks(two)
         rare = max(float(np.abs(ranks).max()) for ranks in pair) >= RARE
         if not rare and abs((pair[0] * pair[1]).mean()) * np.sqrt(len(one)) > FAR:
-            return "outputs on one input went with those on the other"
+            return "outputs on one input correlate with outputs on the other"
     return ""
 
 
 def _columns(side: Outcomes) -> list[Floats]:
-    """The numbers in the outputs, and which of the most frequent kinds and labels each output is; empty where
-    they do not vary. Kinds and labels are numbered as they come, so that their numbers always grow.
+    """Return the numbers in the outputs, and indicators of the most frequent kinds and labels.
+
+    A column that does not vary becomes empty. The codes of kinds and labels cannot be used as numbers,
+    because they are assigned in order of appearance and so always grow.
     """
     values = side.values[:, :MAX_COLUMNS]
     labels = values <= LABEL_BASE
@@ -164,8 +168,10 @@ def _standard_ranks(column: Floats) -> Floats:
 
 
 def _ranks(column: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs. Not by scipy.stats, which takes longer to import
-    than most audits take."""
+    """Return ranks from 1, with mean ranks for equal values.
+
+    This avoids scipy.stats, whose import takes longer than most audits.
+    """
     _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
     middles: Floats = np.cumsum(counts) - (counts - 1) / 2
     return middles[places]

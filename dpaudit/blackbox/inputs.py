@@ -1,10 +1,10 @@
-"""Neighbouring inputs as a value: what a record can be, how many there are, which change makes neighbours.
+"""Declare neighbouring inputs by the values of a record, the number of records and the adjacency.
 
     inputs = Inputs([0, 1], size=(1, 4))
     check(mechanism, claim, neighbours=inputs)
 
-It can be used wherever pairs can: it is the sequence of its pairs, corners first, the smallest ones before,
-then what Hypothesis draws. After a refutation ``check`` shrinks the pair by ``strategy``.
+``Inputs`` can be used like a sequence of pairs: corners first, from the smallest to the largest, then pairs
+drawn by Hypothesis. After a refutation, ``check`` shrinks the pair by ``strategy``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,32 @@ __all__ = ["Inputs"]
 
 @dataclass(frozen=True)
 class Inputs(Sequence[Neighbours]):
-    """Data sets of ``size`` records (a number, or the least and the largest), and their neighbours.
+    """Datasets of a given size, and their neighbours.
 
-    ``records``: the values of a record, extreme ones first, or a Hypothesis strategy for one; then
-    ``extremes`` are the values that corners are made of. ``adjacency``: one record is replaced, added or
-    removed, or set to ``null`` (``zero-out``, which needs it). ``make`` turns a list of records into the
-    mechanism's input.
+    Parameters
+    ----------
+    records : sequence or Hypothesis strategy
+        The values of a record, with extreme values first, or a strategy for a record.
+    size : int or (int, int), default (1, 4)
+        Number of records, or the smallest and the largest number, at least 1.
+    adjacency : Adjacency or str, default "replace-one"
+        One record is replaced, added or removed, or set to ``null`` (``zero-out``).
+    extremes : sequence, optional
+        The values of which corners are made. Required if ``records`` is a strategy.
+    null : object, optional
+        The record of an absent user. Required for ``zero-out``.
+    make : callable, default list
+        Converts a list of records to the input of the mechanism.
 
-    Raises ``InvalidParameterError`` for sizes out of order, no record, a strategy without ``extremes``.
+    Raises
+    ------
+    InvalidParameterError
+        The sizes are out of order, there are too few values, or a strategy has no ``extremes``.
+
+    Examples
+    --------
+    >>> len(Inputs([0, 1], size=2).corners())
+    8
     """
 
     records: Sequence[Any] | SearchStrategy[Any]
@@ -53,44 +71,45 @@ class Inputs(Sequence[Neighbours]):
         sizes = self.size if isinstance(self.size, tuple) and len(self.size) == 2 else (self.size, self.size)
         if not all(isinstance(size, Integral) and not isinstance(size, bool) for size in sizes):
             raise InvalidParameterError(
-                f"size must be a number of records, or the least and the largest, got {self.size!r}; pass "
-                "whole numbers."
+                "size must be an integer number of records, or the smallest and the largest number, got "
+                f"{self.size!r}.",
+                code="E-SIZE-RANGE",
             )
         least, most = self.sizes
         if not 1 <= least <= most:
             raise InvalidParameterError(
-                f"size must be a number of records, or the least and the largest, got {self.size!r}; "
-                "begin at 1 or more."
+                "size must be at least 1, or a smallest number of at least 1 and a largest number, got "
+                f"{self.size!r}.",
+                code="E-SIZE-RANGE",
             )
         if len(self.values) < (2 if self.adjacency is Adjacency.REPLACE_ONE else 1):
             raise InvalidParameterError(
-                f"corners need extreme values of a record that differ, got {self.values!r}; name them in "
-                "extremes."
+                f"Inputs requires different extreme values of a record, got {self.values!r}. Pass extremes=.",
+                code="E-CORNERS-EQUAL-VALUES",
             )
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The least and the largest number of records."""
+        """Return the smallest and the largest number of records."""
         return self.size if isinstance(self.size, tuple) else (self.size, self.size)
 
     @property
     def values(self) -> list[Any]:
-        """The values of a record that corners are made of."""
+        """Return the values of a record of which corners are made."""
         if len(self.extremes) or isinstance(self.records, SearchStrategy):
             return values_of(self.extremes)
         return values_of(self.records)
 
     def corners(self) -> list[Neighbours]:
-        """Pairs at the edges: all records equal, or alternating, and the first, the middle or the last one
-        changed."""
+        """Return pairs of equal or alternating extreme records, with the first, middle or last changed."""
         return self._made.corners()
 
     def strategy(self) -> SearchStrategy[Neighbours]:
-        """A Hypothesis strategy for pairs of neighbours; it shrinks to few and simple records."""
+        """Return a Hypothesis strategy for pairs of neighbours. It shrinks to few and simple records."""
         return self._made.strategy()
 
     def pairs(self, *, seed: int = 0) -> list[Neighbours]:
-        """Corners, then some pairs drawn by ``seed``; equal inputs and repetitions are left out."""
+        """Return the corners, then pairs drawn with ``seed``, without equal inputs and repetitions."""
         return self._made.pairs(seed=seed)
 
     @cached_property

@@ -1,5 +1,6 @@
-"""Integers that a float does not hold to the last digit (beyond 2^53), such as sums modulo 2^64: each is read
-as two numbers, its size, as near as a float gets, and itself modulo 2^53, from -2^52 on.
+"""Read integers beyond 2^53, which a float does not hold exactly, such as sums modulo 2^64.
+
+Each integer is read as two numbers: the nearest float, and its value modulo 2^53, starting at -2^52.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from numpy.typing import NDArray
 
 __all__ = ["BEYOND", "MODULO", "are_huge", "both_numbers", "is_huge"]
 
-#: How such a number is called in a shape, and how its digits are reached.
+#: The words for such a number in a shape, and for its last digits in a name.
 BEYOND, MODULO = "beyond 2^53", " modulo 2^53"
 
 _LIMIT = 2**53
 
 
 def is_huge(value: Any) -> bool:
-    """Whether this is an integer beyond 2^53."""
+    """Return whether the value is an integer beyond 2^53."""
     return type(value) is int and not -_LIMIT <= value <= _LIMIT
 
 
 def are_huge(values: Sequence[Any] | NDArray[Any]) -> bool:
-    """Whether an array or a sequence holds integers alone, of which at least one is beyond 2^53."""
+    """Return whether an array or a sequence holds only integers, and at least one of them beyond 2^53."""
     if not isinstance(values, np.ndarray):
         return any(map(is_huge, values)) and all(type(value) is int for value in values)
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
@@ -33,14 +34,14 @@ def are_huge(values: Sequence[Any] | NDArray[Any]) -> bool:
 
 
 def both_numbers(values: Sequence[int]) -> list[float]:
-    """The size of each integer and itself modulo 2^53, one after the other."""
+    """Return, for each integer in turn, the nearest float and its value modulo 2^53."""
     return [number for value in values for number in (_size(value), _last_digits(value))]
 
 
 def _size(value: int) -> float:
     try:
         return float(value)
-    except OverflowError:  # beyond all floats is where it belongs
+    except OverflowError:  # the integer is beyond the largest float
         return float("inf") if value > 0 else -float("inf")
 
 

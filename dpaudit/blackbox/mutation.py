@@ -1,5 +1,7 @@
-"""Mechanisms that write into their input: found by comparing the input before and after, and then handed a
-fresh copy in each call, so that no call sees what another one left.
+"""Detect mechanisms that change their input, and give them a new copy of it in each call.
+
+A change is found by comparing the input before and after calls. With copies, no call depends on the changes
+of another call.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.blackbox.outcomes import OutcomeEncoder
-from dpaudit.core.errors import DpauditError
+from dpaudit.core.errors import CodedError
 
 __all__ = ["CHANGES_ITS_INPUT", "InputChangedError", "OnCopies", "original", "state_of"]
 
-CHANGES_ITS_INPUT = "the mechanism changes its input: each call was handed a fresh copy"
+CHANGES_ITS_INPUT = "the mechanism changes its input, so each call got a new copy"
 
 
-class InputChangedError(DpauditError):
-    """An input is not what it was before the calls; the runs so far are worth nothing."""
+class InputChangedError(CodedError):
+    """Error for an input that differs from its state before the calls. The runs so far are invalid."""
+
+    code = "E-INPUT-CHANGED"
 
 
 @dataclass(frozen=True)
 class OnCopies:
-    """The mechanism on a copy of its data."""
+    """Mechanism that gets a copy of its data in each call."""
 
     mechanism: Callable[..., Any]
 
@@ -33,19 +37,17 @@ class OnCopies:
 
 
 def original(mechanism: Callable[..., Any]) -> Callable[..., Any]:
-    """What the user handed over."""
+    """Return the mechanism that the user passed."""
     return mechanism.mechanism if isinstance(mechanism, OnCopies) else mechanism
 
 
 def state_of(data: Any) -> bytes | str | None:
-    """What tells whether the data were changed: their pickle, or what can be read of them where there is
-    none; ``None`` where nothing can.
-    """
+    """Return a value that changes with the data: their pickle, a fingerprint of their content, or None."""
     try:
         return pickle.dumps(data)
-    except Exception:  # whatever a user's data does when pickled
+    except Exception:  # pickling user data may raise anything
         pass
     try:
-        return OutcomeEncoder().fingerprint([data, 0])  # 0: data of which nothing can be read are no error
-    except Exception:  # it only costs this comparison
+        return OutcomeEncoder().fingerprint([data, 0])  # the 0 avoids an error for data that cannot be read
+    except Exception:  # without a fingerprint, only this comparison is skipped
         return None

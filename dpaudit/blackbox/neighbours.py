@@ -1,4 +1,4 @@
-"""Pairs of inputs for a check: corners of a domain, one's own pairs, or what a Hypothesis strategy draws."""
+"""Provide the pairs of inputs of a check: corners of a domain, given pairs, or draws from a strategy."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dpaudit.core.tables import rows_of
 __all__ = [
     "AdjacentInputs",
     "PairsOfInputs",
+    "adjacency_warnings",
     "as_pair",
     "corners",
-    "doubts",
     "pairs_of",
     "read_neighbours",
     "require_adjacent",
@@ -39,24 +39,25 @@ __all__ = [
 
 @runtime_checkable
 class AdjacentInputs(Protocol):
-    """Pairs that know their adjacency, can be drawn by a seed and have a strategy to be shrunk by
-    (``dpaudit.blackbox.Inputs``).
+    """Protocol of pairs with an adjacency, a seeded choice and a strategy that can shrink them.
+
+    ``dpaudit.blackbox.Inputs`` implements it.
     """
 
     adjacency: Adjacency | str
 
     def pairs(self, *, seed: int = 0) -> list[Neighbours]:
-        """All pairs to be tried, the likely ones first."""
+        """Return all pairs to try, the likely violations first."""
 
     def strategy(self) -> SearchStrategy[Any]:
-        """A strategy for such pairs."""
+        """Return a strategy for such pairs."""
 
     def __iter__(self) -> Iterator[Neighbours]: ...
 
 
-#: What ``check`` takes as neighbours.
+#: The type of the argument ``neighbours`` of ``check``.
 PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any] | AdjacentInputs
-#: Pairs drawn from a strategy: each one shares the error level, so that more of them cost power.
+#: Number of pairs drawn from a strategy. The pairs share the significance level, so more pairs reduce power.
 DRAWN = 20
 
 
@@ -68,25 +69,48 @@ def corners(
     null: Any = ...,
     make: Callable[[list[Any]], Any] = list,
 ) -> list[Neighbours]:
-    """The usual suspects among neighbouring data sets of ``size`` records.
+    """Return pairs of neighbouring datasets with extreme records.
 
-    ``records``: the extreme values that one record can take, such as ``[0, 1]``. All records equal to one of
-    them, or alternating between them; the first or the last one replaced by another value, left out
-    (``add-remove``), or set to ``null`` (``zero-out``, which needs it). ``make`` turns a list of records into
-    the mechanism's input, for example ``np.array``.
+    All records equal one of the values, or alternate between them. In the neighbour, the first or the last
+    record is replaced by another value, left out (``add-remove``), or set to ``null`` (``zero-out``).
+    ``check`` rejects these pairs for a claim with another adjacency.
 
-    ``check`` refuses them for a claim about another adjacency. Raises ``InvalidParameterError`` for no
-    record, a size below 1, another adjacency, or ``zero-out`` without ``null``.
+    Parameters
+    ----------
+    records : sequence
+        The extreme values of one record, such as ``[0, 1]``.
+    size : int
+        Number of records, at least 1.
+    adjacency : Adjacency or str, default "replace-one"
+        Which datasets are neighbours.
+    null : object, optional
+        The record of an absent user. Required for ``zero-out``.
+    make : callable, default list
+        Converts a list of records to the input of the mechanism, for example ``np.array``.
+
+    Returns
+    -------
+    list of Neighbours
+        The pairs.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no value or no pair of different values, ``size`` is below 1, ``adjacency`` is unknown, or
+        ``zero-out`` has no ``null``.
     """
     adjacency = one_of(Adjacency, adjacency, name="adjacency")
     values = values_of(records)
     require_null(adjacency, null)
     if not isinstance(size, Integral) or isinstance(size, bool):
-        raise InvalidParameterError(f"size must be a whole number of records, got {size!r}; pass one.")
+        raise InvalidParameterError(
+            f"size must be an integer number of records, got {size!r}.", code="E-SIZE-RANGE"
+        )
     if size < 1 or not values:
         raise InvalidParameterError(
-            f"corners need a size of 1 or more and at least one value of a record, got {size} and "
-            f"{len(values)} values; enlarge them."
+            f"corners requires size of at least 1 and at least one value of a record, got size {size} and "
+            f"{len(values)} values.",
+            code="E-CORNERS-EMPTY",
         )
     found = RecordPairs(
         record=st.nothing(),
@@ -100,33 +124,36 @@ def corners(
     ).corners()
     if not found:
         raise InvalidParameterError(
-            f"corners need values of a record that differ, got {values!r} for {adjacency.value}; name the "
-            "extreme values of one record."
+            f"corners requires different values of a record for {adjacency.value}, got {values!r}. Pass the "
+            "extreme values of one record.",
+            code="E-CORNERS-EQUAL-VALUES",
         )
     return _Corners(found, adjacency)
 
 
 def values_of(records: Any) -> list[Any]:
-    """The values that a record can take, as a list of Python's own numbers where they are an array's."""
+    """Return the values that a record can take as a list. Entries of an array become Python numbers."""
     if isinstance(records, np.ndarray):
         return list(records.tolist()) if records.ndim else [records.item()]
     if not isinstance(records, Iterable):
         raise InvalidParameterError(
-            f"the values of a record must be a list, got {records!r}; pass its extremes, such as [0, 1]."
+            f"records must be a list of the extreme values of one record, such as [0, 1], got {records!r}.",
+            code="E-RECORDS-TYPE",
         )
     return list(records)
 
 
 def require_null(adjacency: Adjacency, null: Any) -> None:
-    """``zero-out`` needs the record that stands for nobody. Raises ``InvalidParameterError``."""
+    """Raise ``InvalidParameterError`` if the adjacency is ``zero-out`` and the null record is missing."""
     if adjacency is Adjacency.ZERO_OUT and null is ...:
         raise InvalidParameterError(
-            "zero-out needs the record that stands for nobody, got none; pass null=0, null=None or another."
+            "zero-out requires null, the record of an absent user, such as null=0 or null=None.",
+            code="E-NULL-MISSING",
         )
 
 
 class _Corners(list[Neighbours]):
-    """Pairs that know by which adjacency they are neighbours, as long as they are handed on as they are."""
+    """List of pairs with their adjacency. A copy as a plain list loses the adjacency."""
 
     def __init__(self, pairs: Iterable[Neighbours], adjacency: Adjacency) -> None:
         super().__init__(pairs)
@@ -136,23 +163,28 @@ class _Corners(list[Neighbours]):
 def pairs_of(
     claim: PrivacyClaim, neighbours: PairsOfInputs | None, data: Records | Table | None
 ) -> PairsOfInputs:
-    """The pairs that are given, or those of the declaration by the adjacency of ``claim``.
+    """Return the given pairs, or the pairs of the declaration ``data`` for the adjacency of ``claim``.
 
-    Raises ``InvalidParameterError`` unless exactly one of the two is given, and for a declaration whose unit
-    is not the claim's.
+    Raises
+    ------
+    InvalidParameterError
+        Not exactly one of ``neighbours`` and ``data`` is given, or the unit of ``data`` is not the unit of
+        the claim.
     """
     if (neighbours is None) == (data is None):
         raise InvalidParameterError(
-            f"exactly one of data and neighbours must be given, got {'neither' if data is None else 'both'}."
+            f"exactly one of data and neighbours must be given, got {'neither' if data is None else 'both'}.",
+            code="E-DATA-OR-NEIGHBOURS",
         )
     if neighbours is not None:
         return neighbours
     if not isinstance(data, Records | Table):
-        raise InvalidParameterError(f"data must be Records or a Table, got {data!r}.")
+        raise InvalidParameterError(f"data must be Records or a Table, got {data!r}.", code="E-DATA-TYPE")
     if (claim.unit is Unit.USER) != (data.group > 1):
         raise InvalidParameterError(
-            "data of a claim about users must have group=m above 1, and of one about events group=1, got a "
-            f"claim for unit={claim.unit.value!r} and group={data.group}."
+            "data must have group > 1 for a claim with unit='user', and group=1 for unit='event', got "
+            f"unit={claim.unit.value!r} and group={data.group}.",
+            code="E-UNIT-DIFFERS",
         )
     return data.pairs(claim.adjacency)
 
@@ -160,11 +192,15 @@ def pairs_of(
 def read_neighbours(
     neighbours: PairsOfInputs, *, seed: int, claim: PrivacyClaim | None = None
 ) -> list[Neighbours]:
-    """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
+    """Return named copies of the pairs of inputs. From a strategy, draw ``DRAWN`` pairs with ``seed``.
 
-    Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs, for NaN in them, and for
-    inputs that are not neighbours by the adjacency of ``claim``: ``Inputs`` or ``corners`` by another one, or
-    lists that differ by more. A ``Neighbours`` value says by its name what changes, and is taken as it is.
+    The adjacency of a ``Neighbours`` value is not checked, because its name states what changes.
+
+    Raises
+    ------
+    InvalidParameterError
+        An entry is not a pair, holds equal inputs or NaN, or is not a pair of neighbours by the adjacency of
+        ``claim``: ``Inputs`` or ``corners`` with another adjacency, or lists that differ by more.
     """
     drawn = isinstance(neighbours, SearchStrategy)
     if (
@@ -173,20 +209,23 @@ def read_neighbours(
         and not all(isinstance(entry, tuple | Neighbours) for entry in neighbours)
     ):
         raise InvalidParameterError(
-            "neighbours must be a list of pairs, got one pair; pass [(data, neighbour)]."
+            "neighbours must be a list of pairs, such as [(data, neighbour)], got one pair.",
+            code="E-NEIGHBOURS-ONE-PAIR",
         )
     if isinstance(neighbours, AdjacentInputs | _Corners):
         other = one_of(Adjacency, neighbours.adjacency, name="adjacency")
         if claim is not None and other is not claim.adjacency:
             raise InvalidParameterError(
-                f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, got "
-                f"{other.value}; change one of the two."
+                f"inputs must be neighbours by the adjacency of the claim, {claim.adjacency.value}, got "
+                f"{other.value}.",
+                code="E-ADJACENCY-DIFFERS",
             )
         if isinstance(neighbours, AdjacentInputs):
             neighbours = neighbours.pairs(seed=seed)
     if not isinstance(neighbours, Iterable | SearchStrategy):
         raise InvalidParameterError(
-            f"neighbours must be a list of pairs, got {neighbours!r}; pass [(data, neighbour)]."
+            f"neighbours must be a list of pairs, such as [(data, neighbour)], got {neighbours!r}.",
+            code="E-NEIGHBOURS-TYPE",
         )
     entries = (
         drawn_from(neighbours, seed, DRAWN) if isinstance(neighbours, SearchStrategy) else list(neighbours)
@@ -199,18 +238,17 @@ def read_neighbours(
         pairs = _distinct(pairs)
     if not pairs:
         raise InvalidParameterError(
-            "neighbours must hold at least one pair of inputs, got none that differ; draw others."
-            if drawn
-            else "neighbours must hold at least one pair of inputs, got none; pass [(data, neighbour)]."
+            f"neighbours must hold at least one pair of inputs, got none{' that differ' if drawn else ''}.",
+            code="E-NEIGHBOURS-EMPTY",
         )
     for index, pair in enumerate(pairs):
         if _holds_nan(pair.left) or _holds_nan(pair.right):
             raise InvalidParameterError(
-                f"data must not hold NaN, pair {index} does; remove or impute it first."
+                f"inputs must not hold NaN, but pair {index} does. Remove or impute it.", code="E-INPUT-NAN"
             )
         if _same(pair.left, pair.right):
             raise InvalidParameterError(
-                f"neighbours must differ, pair {index} holds equal inputs; change one record."
+                f"neighbours must differ, but pair {index} holds equal inputs.", code="E-PAIR-EQUAL"
             )
     return [Neighbours(pair.name, _copied(pair.left, pair), _copied(pair.right, pair)) for pair in pairs]
 
@@ -220,13 +258,14 @@ def _copied(data: Any, pair: Neighbours) -> Any:
         return copy.deepcopy(data)
     except Exception as error:  # a generator, a lock, an open file
         raise InvalidParameterError(
-            f"inputs must be data that can be copied, got {pair.name} ({type(error).__name__}: {error}); "
-            "pass what they hold."
+            f"inputs must support copying, got {pair.name} ({type(error).__name__}: {error}). Pass the data "
+            "that they hold.",
+            code="E-INPUT-NOT-COPYABLE",
         ) from error
 
 
 def _distinct(pairs: list[Neighbours]) -> list[Neighbours]:
-    """Without equal inputs, and each pair once: a strategy repeats itself."""
+    """Return each pair of different inputs once, because a strategy may repeat a pair."""
     kept: dict[str, Neighbours] = {}
     for pair in pairs:
         if not _same(pair.left, pair.right):
@@ -235,56 +274,63 @@ def _distinct(pairs: list[Neighbours]) -> list[Neighbours]:
 
 
 def as_pair(entry: Any, index: int) -> Neighbours:
+    """Return an entry of a list of pairs as ``Neighbours``, or raise ``InvalidParameterError``."""
     if isinstance(entry, Neighbours):
         return entry
     if isinstance(entry, tuple | list) and len(entry) == 2:
         return Neighbours(f"{shown(entry[0])} and {shown(entry[1])}", entry[0], entry[1])
     raise InvalidParameterError(
-        f"neighbours must be pairs of inputs, entry {index} is {type(entry).__name__}; pass [(data, "
-        "neighbour), ...]."
+        "neighbours must be pairs of inputs, such as [(data, neighbour), ...], but entry "
+        f"{index} is {type(entry).__name__}.",
+        code="E-PAIR-TYPE",
     )
 
 
 def unequal(pair: Neighbours) -> bool:
-    """Whether the two inputs of a pair differ."""
+    """Return whether the two inputs of a pair differ."""
     return not _same(pair.left, pair.right)
 
 
-def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
-    """Why two lists of records may not be neighbours, in words; none where they are, or are no lists."""
+def adjacency_warnings(pair: Neighbours, adjacency: Adjacency) -> list[str]:
+    """Return a warning if two lists of records may not be neighbours. Other inputs give no warning."""
     wrong = _difference(_records(pair.left), _records(pair.right), adjacency)
     if not wrong:
         return []
     return [
         f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
-        "and the claim is about other pairs"
+        "and the claim does not cover them"
     ]
 
 
 def require_adjacent(pair: Neighbours, claim: PrivacyClaim, *, index: int) -> None:
-    """Refuse a list, an array or a table against another one that is not its neighbour by the adjacency of
-    ``claim``, in order or without it. Where a user has several records, the entries do not decide it.
+    """Require that two lists, arrays or tables are neighbours by the adjacency of ``claim``, in any order.
 
-    Raises ``InvalidParameterError``.
+    If a user has several records (``unit="user"``), the entries do not decide it, and nothing is required.
+
+    Raises
+    ------
+    InvalidParameterError
+        The inputs differ by more than neighbours do.
     """
     left, right = (
         _records(side) if isinstance(side, list | np.ndarray) or rows_of(side) is not None else None
         for side in (pair.left, pair.right)
     )
     if _same(pair.left, pair.right) or _holds_nan(pair.left) or _holds_nan(pair.right):
-        return  # refused for another reason
+        return  # ``read_neighbours`` rejects these inputs with a more specific error
     wrong = _difference(left, right, claim.adjacency)
     if not wrong or claim.unit is not Unit.EVENT or _in_any_order(left or [], right or [], claim.adjacency):
         return
     raise InvalidParameterError(
-        f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, pair {index} {wrong}: "
-        f"{pair.name}; change one record, or, if an entry is not a record, pass "
-        "dpaudit.suite.Neighbours(what_changes, data, neighbour)."
+        f"inputs must be neighbours by the adjacency of the claim, {claim.adjacency.value}, but pair "
+        f"{index} holds inputs that {wrong}: {pair.name}. If an entry is not a record, pass "
+        "dpaudit.suite.Neighbours(what_changes, data, neighbour).",
+        code="E-PAIR-NOT-NEIGHBOURS",
     )
 
 
 def _difference(left: list[Any] | None, right: list[Any] | None, adjacency: Adjacency) -> str:
-    """How two lists of records, in order, differ by more than neighbours do; empty where they do not."""
+    """Describe how two ordered lists of records differ by more than neighbours, or return no text."""
     if left is None or right is None:
         return ""
     if adjacency is Adjacency.ADD_REMOVE:
@@ -295,13 +341,13 @@ def _difference(left: list[Any] | None, right: list[Any] | None, adjacency: Adja
         one_more = len(longer) == len(shorter) + 1 and all(_same(one, two) for one, two in rest)
         return "" if one_more else "differ by more than one record that is added or removed"
     if len(left) != len(right):
-        return "have other lengths"
+        return "have different lengths"
     changed = sum(not _same(one, two) for one, two in zip(left, right, strict=True))
     return f"differ in {changed} entries" if changed > 1 else ""
 
 
 def _in_any_order(left: list[Any], right: list[Any], adjacency: Adjacency) -> bool:
-    """Whether the lists are neighbours as sets of records that may repeat, but are not the same ones."""
+    """Return whether the lists are neighbours as multisets of records, and not equal."""
     counts = [Counter(map(repr, side)) for side in (left, right)]
     removed, added = (counts[0] - counts[1]).total(), (counts[1] - counts[0]).total()
     if adjacency is Adjacency.ADD_REMOVE:
@@ -339,5 +385,5 @@ def _same(first: Any, second: Any) -> bool:
         return len(first) == len(second) and all(map(_same, first, second))
     try:
         return bool(first == second)
-    except Exception:  # inputs that cannot be compared are taken to differ
+    except Exception:  # inputs that cannot be compared count as different
         return False

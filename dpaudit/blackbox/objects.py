@@ -1,5 +1,7 @@
-"""What an object in an output holds, for whoever is handed it: data classes, attributes, estimators in the
-manner of scikit-learn, known by their ``get_params``, and what pickle would save of anything else.
+"""List the parts of an object in an output that an adversary can read.
+
+They are the fields of data classes, attributes, parameters and fitted properties of estimators in the style
+of scikit-learn (recognised by ``get_params``), and for any other object, the state that pickle would save.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 __all__ = ["are_alike", "is_missing", "parts_of_object"]
 
-#: Found in objects, but nothing in them can be compared as numbers and text.
+#: Types whose content cannot be compared as numbers and text.
 _CLOSED = (
     FunctionType,
     BuiltinFunctionType,
@@ -33,8 +35,7 @@ Parts = list[tuple[str, Any]]
 
 
 def are_alike(outputs: Any, *, least: int) -> bool:
-    """Whether this is a list of plain arrays of one kind of number and one shape, of ``least`` numbers or
-    more each."""
+    """Return whether this is a list of plain arrays of one dtype and shape, of ``least`` numbers or more."""
     first = outputs[0] if type(outputs) is list else None
     if type(first) is not np.ndarray or first.dtype.kind not in "biuf" or first.size < least:
         return False
@@ -45,13 +46,15 @@ def are_alike(outputs: Any, *, least: int) -> bool:
 
 
 def is_missing(part: Any) -> bool:
-    """Whether this is pandas' mark for a missing value, which must not be compared."""
+    """Return whether this is the missing value of pandas, which must not be compared."""
     return type(part).__name__ in ("NAType", "NaTType")
 
 
 def parts_of_object(output: Any) -> Parts | None:
-    """The parts of an object that is no container, with how to reach them (a data class may have no fields);
-    ``None`` where there is nothing to see, as in functions, iterators and generators of random numbers.
+    """Return the parts of an object that is not a container, with the expressions that access them.
+
+    A data class may have no parts. The result is None for objects that cannot be read, such as functions,
+    iterators and random number generators.
     """
     if isinstance(output, _CLOSED):
         return None
@@ -64,18 +67,18 @@ def parts_of_object(output: Any) -> Parts | None:
 
 
 def _fitted(output: Any) -> dict[str, Any]:
-    """The parameters of an estimator, and its properties that end in ``_`` where they can be read."""
+    """Return the parameters of an estimator, and its readable properties that end in ``_``."""
     if isinstance(output, type) or not callable(getattr(output, "get_params", None)):
         return {}
     held: dict[str, Any] = {}
     try:
         held |= output.get_params(deep=False)
-    except Exception:  # somebody's own get_params: its attributes are seen without it
+    except Exception:  # an unrelated get_params: the attributes are read without it
         held = {}
     for name in _fitted_properties(output.__class__):
         try:
             held[name] = getattr(output, name)
-        except Exception:  # not fitted, or not for these parameters
+        except Exception:  # not fitted, or undefined for these parameters
             continue
     return held
 
@@ -87,10 +90,10 @@ def _fitted_properties(kind: type) -> tuple[str, ...]:
 
 
 def _saved(output: Any) -> Parts:
-    """What pickle would save of an object without attributes, such as one with slots."""
+    """Return the state that pickle would save of an object without attributes, such as one with slots."""
     try:
         made = output.__reduce_ex__(2)
-    except Exception:  # whatever cannot be saved cannot be looked into either
+    except Exception:  # an object that cannot be saved cannot be read either
         return []
     if not isinstance(made, tuple):
         return []

@@ -1,11 +1,10 @@
-"""Outcomes of a black box as numbers: whatever a mechanism returns, or does instead of returning, the
-adversary sees it.
+"""Encode the outcomes of a mechanism as numbers. The adversary sees every output and every exception.
 
-Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
-(labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
-the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
-whether two outputs are equal as a whole, of exceptions also whether their messages, attributes, notes, causes
-and contexts are. Text is read as its numbers and a pattern, which is a part of the shape; an object as its
+Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order.
+Labels such as strings have special numbers, far from all others. The symbol is 0 for an output of the usual
+shape without NaN. An exception, ``None``, NaN and every other shape has a different symbol. Equal keys mean
+that two outputs are equal as a whole, including the messages, attributes, notes, causes and contexts of
+exceptions. Text is read as its numbers and a pattern, which is part of the shape. An object is read as its
 attributes.
 """
 
@@ -37,38 +36,37 @@ from dpaudit.core.tables import table_parts
 
 __all__ = ["CLOSED", "LABEL_BASE", "OutcomeEncoder", "Outcomes"]
 
-#: Labels become numbers below this one, so that no ordinary number is taken for a label.
+#: Labels become numbers up to this number, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
 MAX_WIDTH = 4096
-#: Numbers of an output, and labels, that are shown.
+#: Largest number of numbers of an output, and of labels, in a description.
 SHOWN = 12
 SHOWN_LABELS = 5
-#: From this many texts or shapes on, for this share of the runs, the outputs are taken to hide what they say.
+#: With more texts or shapes than this, and more than this share of the runs, outputs count as unreadable
+#: text.
 FEW_TEXTS = 64
 FEW_SHARE = 0.2
 _FLAT = re.compile(r"(list of|tuple of|array of shape) \(?(\d+),?\)?")
 _PATTERN = re.compile(r"text like '(.*)'", re.DOTALL)
-CLOSED = "object that cannot be looked into"
+CLOSED = "object that cannot be read"
 _PLAIN = (float, int, bool, np.float64)
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """n runs: ``values`` (n, d) with NaN where there is no number, ``symbols`` (n,) and ``keys`` (n,)."""
+    """Outcomes of n runs: ``values`` (n, d) with NaN for no number, ``symbols`` (n,) and ``keys`` (n,)."""
 
     values: NDArray[np.float64]
     symbols: NDArray[np.int64]
     keys: NDArray[np.uint64]
 
     def __getitem__(self, part: slice) -> Outcomes:
-        """Some of the runs."""
+        """Return some of the runs."""
         return Outcomes(self.values[part], self.symbols[part], self.keys[part])
 
 
 class OutcomeEncoder:
-    """Turns outputs into ``Outcomes``; remembers labels, symbols and the usual shape from one block to the
-    next.
-    """
+    """Encoder of outputs as ``Outcomes``, with the labels, symbols and usual shape of earlier blocks."""
 
     def __init__(self) -> None:
         self._labels: dict[object, float] = {}
@@ -80,19 +78,19 @@ class OutcomeEncoder:
         self._with_numbers = np.zeros(0, dtype=bool)
         self._salt = 0
         self._raised: dict[int, str] = {}  # by key
-        #: Numbers that differed by rounding alone.
+        #: Numbers that differed by rounding only.
         self.rounded: Rounded = {}
-        #: Types of what outputs held and nothing here could look into, in the order in which they came.
+        #: Types of objects in outputs that could not be read, in order of appearance.
         self.closed: dict[str, None] = {}
 
     @property
     def width(self) -> int:
-        """Numbers in an output of the usual shape; 0 before the first block."""
+        """Return how many numbers an output of the usual shape has, or 0 before the first block."""
         return self._width
 
     @property
     def strange(self) -> float:
-        """How many texts or shapes there were for each run, at most 1; 0 where they are few."""
+        """Return the number of texts or shapes per run, at most 1, or 0 if there are few."""
         different = max(len(self._labels), len(self._codes))
         share = min(1.0, different / max(self._runs, 1))
         return share if different > FEW_TEXTS and share > FEW_SHARE else 0.0
@@ -100,12 +98,22 @@ class OutcomeEncoder:
     def encode(
         self, outputs: Sequence[Any] | NDArray[Any], *, pairs: int = 0, largest: float = 0.0
     ) -> Outcomes:
-        """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
-        axis 0. Where the first block says ``pairs``, its first half is from one input and numbers in it that
-        differ by rounding alone are one number from then on; ``largest``: size of the numbers in the inputs.
+        """Encode one block of outputs.
 
-        Raises ``MechanismError`` for an output that holds itself, and where no output of the first block
-        holds anything that can be looked into.
+        Parameters
+        ----------
+        outputs : sequence or array
+            Single outputs, or an array with one output per entry of axis 0.
+        pairs : int, default 0
+            If positive in the first block, the first half of the block is from one input. Numbers that differ
+            between the inputs by rounding only are then identified in this and all later blocks.
+        largest : float, default 0
+            Size of the largest number in the inputs.
+
+        Raises
+        ------
+        MechanismError
+            An output holds itself, or no output of the first block holds anything that can be read.
         """
         rows, shapes, salts = self._flatten_all(outputs)
         if self._usual is None:
@@ -139,26 +147,27 @@ class OutcomeEncoder:
         return outcomes
 
     def fingerprint(self, outputs: Sequence[Any] | NDArray[Any]) -> str:
-        """Text that is equal for equal outputs, also if made in another process; for a new encoder."""
+        """Return a text that is equal for equal outputs, even across processes. Requires a new encoder."""
         outcomes = self.encode(outputs)
         labels, shapes = [repr(label) for label in self._labels], [self._usual, *self._codes]
         return repr((outcomes.values.tolist(), outcomes.keys.tolist(), labels, shapes))
 
     def _refuse_closed(self, rows: Any, shapes: list[str] | str) -> None:
-        """Raise where all is closed."""
+        """Raise ``MechanismError`` if no output can be read."""
         returned = [] if isinstance(shapes, str) else [k for k, shape in enumerate(shapes) if _proper(shape)]
         if self.closed and returned and not any(rows[k] or CLOSED not in shapes[k] for k in returned):
             raise MechanismError(
-                "an output must be made of numbers, text, None and containers or objects that hold these, "
-                f"got {', '.join(self.closed)}; convert it before it is returned."
+                "an output must consist of numbers, text, None, and containers or objects of these, got "
+                f"{', '.join(self.closed)}.",
+                code="E-OUTPUT-UNREADABLE",
             )
 
     def _names_of(self, outputs: Sequence[Any] | NDArray[Any], shapes: list[str] | str) -> list[str]:
-        """How to reach each number in outputs of the usual shape."""
+        """Return the expressions that access the numbers in outputs of the usual shape."""
         return column_names(outputs[0 if isinstance(shapes, str) else shapes.index(self._usual or "")])
 
     def column_name(self, k: int) -> str:
-        """How the user reaches number ``k`` of an output, true of all outputs so far."""
+        """Return an expression that accesses number ``k`` of an output, valid for all outputs so far."""
         shapes = [
             name for name in self._codes if name not in ("None", "NaN") and not name.startswith("raised ")
         ]
@@ -169,13 +178,14 @@ class OutcomeEncoder:
         return f"number {k + 1} of the output"
 
     def kinds(self, low: float, high: float) -> list[str]:
-        """The symbols from ``low`` on and below ``high``, in words."""
+        """Describe the symbols from ``low`` on and below ``high``."""
         names = {0: self._usual or ""} | {code: name for name, code in self._codes.items()}
         return [kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
 
     def describe(self, row: NDArray[np.float64], symbol: int, key: int | None = None) -> str:
-        """One output as a sentence: its numbers and labels, or what is odd about it. ``key``: its key, which
-        tells the message of an exception.
+        """Describe one output by its numbers and labels, or by its unusual kind.
+
+        The key identifies the message of an exception.
         """
         if key in self._raised:
             return f"the call raised {self._raised[key]}"
@@ -192,7 +202,7 @@ class OutcomeEncoder:
             pieces = zip(pattern[1].split("#"), [*shown, ""], strict=True)
             return f"the output is {''.join(part for piece in pieces for part in piece)!r}"
         flat = _FLAT.fullmatch(shape)
-        # A full row of another shape than the usual may be the beginning of a longer output.
+        # A full row of an unusual shape may be the beginning of a longer output.
         cut = int(flat[2]) > len(shown) if flat else symbol and length == self._width
         if length > SHOWN or cut:
             shown.append("...")
@@ -207,27 +217,27 @@ class OutcomeEncoder:
         return ", ".join(f"{name} is {value}" for name, value in zip(self._names, shown, strict=False))
 
     def range_in_words(self, k: int, low: float | None, high: float | None) -> str:
-        """The event that number ``k`` of the output is ``low`` or more and below ``high``; labels by name."""
+        """Describe the event that number ``k`` of the output is in [low, high), with labels by name."""
         bottom, top = -np.inf if low is None else low, np.inf if high is None else high
         labels = [repr(label) for label, code in self._labels.items() if bottom <= code < top]
         name = self.column_name(k)
-        said = []
+        events = []
         if labels:
             rest = f" or one of {len(labels) - SHOWN_LABELS} others" if len(labels) > SHOWN_LABELS else ""
-            said.append(f"{name} is " + " or ".join(labels[:SHOWN_LABELS]) + rest)
+            events.append(f"{name} is " + " or ".join(labels[:SHOWN_LABELS]) + rest)
         if top > LABEL_BASE and self._with_numbers[k]:
             numeric_low = low if bottom > LABEL_BASE else None
-            said.append(
+            events.append(
                 number_range(name, numeric_low, high)
                 if high is not None or numeric_low is not None
                 else f"{name} is a number"
             )
-        return " or ".join(said)
+        return " or ".join(events)
 
     def _flatten_all(
         self, outputs: Sequence[Any] | NDArray[Any]
     ) -> tuple[Any, list[str] | str, NDArray[np.uint64]]:
-        """Rows of numbers, the shape of each output (or one for all), and a hash of the texts in it."""
+        """Return rows of numbers, the shape of each output (or one for all), and a hash of its texts."""
         salts = np.zeros(len(outputs), dtype=np.uint64)
         is_plain = isinstance(outputs, np.ndarray) and not np.ma.isMA(outputs) and not are_huge(outputs)
         if isinstance(outputs, np.ndarray) and is_plain and outputs.dtype.kind in "biuf":
@@ -237,7 +247,7 @@ class OutcomeEncoder:
             type(item) in _PLAIN and not is_huge(item) for item in outputs
         ):
             return np.array([_number(item) for item in outputs])[:, None], "number", salts
-        if are_alike(outputs, least=max(1, self._width)):  # a shorter row would lack numbers
+        if are_alike(outputs, least=max(1, self._width)):  # shorter rows need the general case below
             return self._flatten_all(np.stack(list(outputs)))
         flat = []
         for index, item in enumerate(outputs):
@@ -246,13 +256,15 @@ class OutcomeEncoder:
                 flat.append(self._flatten(item))
             except RecursionError:
                 raise MechanismError(
-                    f"an output must not hold itself, or parts in parts by the thousand, got such a "
-                    f"{type(item).__name__}; convert it before it is returned."
+                    "an output must not hold itself or be nested too deeply, got such a "
+                    f"{type(item).__name__}.",
+                    code="E-OUTPUT-TOO-DEEP",
                 ) from None
-            except Exception as error:  # whatever a foreign object does when it is looked at
+            except Exception as error:  # reading a foreign object may raise anything
                 raise MechanismError(
-                    f"an output must be one that can be looked into, got {type(item).__name__}, which raised "
-                    f"{in_words(Failure.of(error))}; convert it before it is returned."
+                    f"an output must be readable, but {type(item).__name__} raised "
+                    f"{in_words(Failure.of(error))}.",
+                    code="E-OUTPUT-UNREADABLE",
                 ) from error
             salts[index] = self._salt
         return [row for row, _ in flat], [shape for _, shape in flat], salts
@@ -260,9 +272,7 @@ class OutcomeEncoder:
     def _symbols(
         self, values: NDArray[np.float64], shapes: list[str] | str, lengths: list[int] | None
     ) -> NDArray[np.int64]:
-        """Codes of what is odd about each output: NaN where a number should be, or another shape; 0 for
-        nothing.
-        """
+        """Return a code for each output: 0 for the usual shape, others for NaN and unusual shapes."""
         broken = np.isnan(values)
         if lengths is not None:
             broken &= np.arange(values.shape[1]) < np.asarray(lengths)[:, None]
@@ -280,7 +290,7 @@ class OutcomeEncoder:
         return self._codes.setdefault(name, len(self._codes) + 1) if name else 0
 
     def _flatten(self, output: Any) -> tuple[list[float], str]:
-        """The numbers in one output, in order, and its shape in words."""
+        """Return the numbers in one output, in order, and a description of its shape."""
         if isinstance(output, Failure):
             self._salt = checksum(output.held, checksum(output.reason))
             return [], f"raised {output.symbol}"
@@ -306,7 +316,7 @@ class OutcomeEncoder:
             return [self._label(output)], "text"
         moment = time_numbers(output)
         if moment is not None:
-            self._salt = checksum(str(given), self._salt)  # finer than microseconds
+            self._salt = checksum(str(given), self._salt)  # the text is finer than microseconds
             return [float(number) for number in moment[1].values()], moment[0]
         if isinstance(output, np.ma.MaskedArray):
             inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
@@ -353,7 +363,7 @@ class OutcomeEncoder:
         numbers, pattern = numbers_in(text)
         if not numbers:
             return [self._label(output)], "text"
-        self._salt = checksum(text, self._salt)  # the pattern forgets how a number is written
+        self._salt = checksum(text, self._salt)  # the pattern does not hold how a number is written
         return numbers, f"text like {pattern!r}"
 
     def _flatten_parts(self, parts: list[Any], shape: str) -> tuple[list[float], str]:
@@ -378,7 +388,7 @@ class OutcomeEncoder:
 def _number(part: bool | int | float | Fraction | Decimal) -> float:
     try:
         return float(part)
-    except OverflowError:  # a huge integer: beyond all floats is where it belongs
+    except OverflowError:  # an integer beyond the largest float
         return np.inf if part > 0 else -np.inf
     except ValueError:  # a signalling NaN
         return np.nan

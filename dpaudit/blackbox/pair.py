@@ -1,4 +1,4 @@
-"""One pair of neighbours under attack: what was seen, who bets on it, and the blocks as they were played."""
+"""Attack one pair of neighbours: collect its outputs, learn experts, and record the blocks for bettors."""
 
 from __future__ import annotations
 
@@ -10,28 +10,38 @@ from dpaudit.blackbox.grids import Guesses
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.replay import Played
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
-from dpaudit.core.errors import DpauditError
+from dpaudit.core.errors import CodedError
 
 __all__ = ["FIRST_BLOCK", "PairAttack", "next_block"]
 
 FIRST_BLOCK = 12
-#: Blocks grow with what is known; a stop comes at most this share late.
+#: Blocks grow with the number of runs. A stop is delayed by at most this share of the runs.
 BLOCK_SHARE = 1 / 16
-#: The experts learn their cells anew whenever the past has grown by this factor.
+#: The experts learn new cells whenever the past has grown by this factor.
 REFIT_GROWTH = 1.4
 
 
 def next_block(pairs: int) -> int:
-    """Pairs of runs in the block after ``pairs`` of them."""
+    """Return the number of pairs of runs in the block after ``pairs`` pairs of runs."""
     return max(FIRST_BLOCK, int(pairs * BLOCK_SHARE))
 
 
 class PairAttack:
-    """The attack on one pair. Alternate ``next_block`` (how many pairs of runs to draw) and ``play`` (what
-    they gave).
+    """Attack on one pair of neighbours.
 
-    ``epsilon``: the claim's; ``bits``: look at bit patterns; ``guessed``: what noise may have been added to
-    (``grids.guesses``). ``blocks`` are the counts as they were played, for any bettor to replay.
+    Alternate ``next_block``, the number of pairs of runs to make, and ``play`` with their outputs. ``blocks``
+    holds the counts of all blocks, for any bettor.
+
+    Parameters
+    ----------
+    epsilon : float
+        The claimed epsilon.
+    bits : bool
+        Whether bit patterns of floats are compared.
+    reader : OutcomeEncoder
+        Names the parts of the outputs.
+    guessed : Guesses
+        Numbers to which noise may have been added (``grids.guesses``).
     """
 
     def __init__(self, *, epsilon: float, bits: bool, reader: OutcomeEncoder, guessed: Guesses = ()) -> None:
@@ -47,43 +57,42 @@ class PairAttack:
         self._known: NDArray[np.int64] = np.zeros((2, 0, CELLS), dtype=np.int64)
 
     def next_block(self) -> int:
-        """Pairs of runs in the next block."""
+        """Return the number of pairs of runs in the next block."""
         return next_block(self.pairs)
 
     @property
     def known(self) -> NDArray[np.int64]:
-        """Counts of all past outputs in the cells as they are now, shape (2, E, C)."""
+        """Return the counts of all past outputs in the current cells, shape (2, E, C)."""
         return self._known
 
     @property
     def bold(self) -> NDArray[np.bool_]:
-        """Which experts are bold, shape (E,)."""
+        """Return which experts are bold, shape (E,)."""
         return np.zeros(0, dtype=bool) if self.experts is None else self.experts.bold
 
     @property
     def past(self) -> tuple[Outcomes, Outcomes]:
-        """All outputs so far in the order of the calls; needs one block."""
+        """Return all outputs so far in the order of the calls. Requires one block."""
         return _joined(self._past[0]), _joined(self._past[1])
 
     @property
     def played(self) -> Played | None:
-        """What has been played so far, for a bettor to replay; ``None`` before the first block."""
+        """Return the blocks so far for a replay, or None before the first block."""
         if self.experts is None:
             return None
         first = self.pairs - sum(block.pairs for block in self.blocks)
         return Played(tuple(self.experts.weights), self.experts.follow, first, tuple(self.blocks))
 
     def betting(self, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> CellBetting:
-        """A bettor against these claims that has not played yet; feed it ``blocks``."""
+        """Return a new bettor against these claims, to be updated with ``blocks``."""
         if self.experts is None:
-            raise DpauditError(
-                "a bettor needs experts, got no block yet; play the first block before betting."
-            )
+            raise CodedError("betting requires a first block, got none.", code="E-BLOCK-MISSING")
         return CellBetting(epsilons, deltas=deltas, weights=self.experts.weights, follow=self.experts.follow)
 
     def play(self, first: Outcomes, second: Outcomes) -> CellBlock | None:
-        """Sort a block into the cells frozen before it, then learn from it. The first block is for learning
-        only.
+        """Count a block in the cells that were fixed before it, then learn from it.
+
+        The first block is for learning only and returns None.
         """
         block = None
         if self.experts is not None:

@@ -1,10 +1,11 @@
-"""What a run that refuted nothing could have refuted: the power of the same stakes on the same schedule,
-computed. ``runs_needed`` computes it before the runs, for the worst violation there is.
+"""Compute the power of a run that refuted nothing, from the same stakes on the same schedule.
 
-For an event of given probability under one input, the smaller its probability under the other, the faster
-the bettor earns. The stakes that played the run are fed with *expected* counts of such an event, block by
-block, as if one expert saw it and all others nothing. The smallest violation whose expected path reaches the
-threshold is one that about half of all such runs would have refuted.
+``runs_needed`` computes the power before the runs, for the worst possible violation.
+
+For an event of given probability under one input, the bettor earns faster the smaller its probability is
+under the other input. The stakes of the run are applied to *expected* counts of such an event, block by
+block, as if one expert observed it and all others observed nothing. The smallest violation whose expected
+path reaches the threshold is a violation that about half of all such runs would have refuted.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from dpaudit.blackbox.statistics.cells import CellBlock, log_gains
 __all__ = ["Schedule", "exclusive_probability", "runs_needed", "visible_epsilon"]
 
 MAX_EXTRA_EPSILON = 40.0
-#: Nobody makes more pairs of runs than this; an event that takes more is never seen.
+#: An upper limit on pairs of runs. An event that requires more is never detected.
 MOST_PAIRS = 10**24
-#: Violations tried at once, and how often the range around the smallest visible one is narrowed.
+#: Number of violations tried at once, and of narrowings around the smallest detectable violation.
 TRIED = 33
 NARROWINGS = 3
 
@@ -38,11 +39,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How one pair was attacked.
+    """Schedule of the attack on one pair.
 
-    ``first``: pairs of runs in the learning block; ``sizes``: in each block that was bet on. ``share``: the
-    capital of the one expert that sees the event; ``follow``: of the bettor who copies the richest expert.
-    ``candidates``: pairs of neighbours among which the capital was divided.
+    Attributes
+    ----------
+    epsilon, delta : float
+        The tested point.
+    first : int
+        Pairs of runs in the learning block.
+    sizes : sequence of int
+        Pairs of runs in each block with bets.
+    share : float
+        Capital of the one expert that observes the event, in [0, 1].
+    follow : float
+        Capital of the bettor that copies the richest expert, in [0, 1].
+    candidates : int
+        Number of pairs of neighbours that share the capital.
+    alpha : float
+        Significance level, in (0, 1).
     """
 
     epsilon: float
@@ -55,8 +69,9 @@ class Schedule:
     alpha: float
 
     def refutes(self, first: Floats, second: Floats) -> NDArray[np.bool_]:
-        """Whether events with these probabilities on the two inputs would, on their expected paths, have
-        refuted the claim. Shapes (K,).
+        """Return whether events with these probabilities refute the claim on their expected paths.
+
+        ``first`` and ``second`` are the probabilities on the two inputs. All shapes are (K,).
         """
         share = np.stack([np.column_stack([side, 1 - side]) for side in (first, second)])
         epsilons, deltas = np.array([self.epsilon]), np.array([self.delta])
@@ -74,25 +89,38 @@ class Schedule:
         earned = self.share * np.expm1(np.minimum(expert, 700)) + self.follow * np.expm1(
             np.minimum(follower, 700)
         )
-        following = FOLLOWING if self.candidates > 1 else 0.0  # with the richest pair, which this one is then
+        following = FOLLOWING if self.candidates > 1 else 0.0  # this pair is the richest in this computation
         return 1.0 + earned * ((1 - following) / self.candidates + following)
 
 
 def runs_needed(points: Points, *, candidates: int, alpha: float) -> int | None:
-    """Return the runs, on ``candidates`` pairs of inputs together, after which a check at level ``alpha`` has
-    refuted the worst violation: an event that always happens on one input of a pair and never on the other.
+    """Return the total number of runs after which a check has refuted the worst violation.
 
-    It is computed from the stakes alone, before any run, as if the event was seen by an expert without
-    capital, so that only the bettor who follows the richest expert earns. ``None`` where no number of runs
-    would do.
+    The worst violation is an event that always occurs on one input of a pair and never on the other. The
+    number is computed from the stakes alone, before any run. It assumes that the event is observed by an
+    expert without capital, so that only the bettor that follows the richest expert earns.
+
+    Parameters
+    ----------
+    points : Points
+        The tested (epsilon, delta) points.
+    candidates : int
+        Number of pairs of inputs that share the runs.
+    alpha : float
+        Significance level, in (0, 1).
+
+    Returns
+    -------
+    int or None
+        The number of runs. None if no number of runs is enough.
     """
-    # the bound needs the values below the claim to be rejected too, some at this level
+    # The bound also requires that the values below the claim are rejected, some of them at this level.
     goal = math.log(1 / ((1 - COARSE) * alpha))
-    told = points.deltas < 1
-    epsilons, deltas = points.epsilons[told], points.deltas[told]
+    informative = points.deltas < 1
+    epsilons, deltas = points.epsilons[informative], points.deltas[informative]
     following = FOLLOWING if candidates > 1 else 0.0
     share = FOLLOW / len(points.epsilons) * ((1 - following) / candidates + following)
-    event = np.eye(2)[:, None, :]  # every output on the first input is in one cell, on the second in another
+    event = np.eye(2)[:, None, :]  # the outputs on the two inputs are in two different cells
     earned, known, leads = np.zeros(len(epsilons)), FIRST_BLOCK, np.zeros(len(epsilons), dtype=bool)
     while np.log1p(share * np.expm1(np.minimum(earned, 700))).max(initial=0.0) < goal:
         if known > MOST_PAIRS or not len(epsilons):
@@ -102,17 +130,17 @@ def runs_needed(points: Points, *, candidates: int, alpha: float) -> int | None:
         earned = earned + np.where(leads, gains, 0.0)
         leads |= gains > 0
         known += size
-    # The pair with the event leads after the first block of every pair; the others get a share beside it.
+    # The pair with the event leads after the first block of every pair. The others get a share of its runs.
     shared = math.ceil(EXPLORED * known)
     others = max((candidates - 1) * FIRST_BLOCK, shared + next_block(shared)) if candidates > 1 else 0
     return 2 * (known + others)
 
 
 def visible_epsilon(schedule: Schedule, *, probability: float) -> float | None:
-    """The smallest epsilon' at which an event of this probability on one input, e^-epsilon' times it on the
-    other, would have been seen.
+    """Return the smallest detectable epsilon' for an event of this probability.
 
-    ``None`` where even an event that the other input hardly ever produces would have been missed.
+    The event has this probability on one input and e^-epsilon' times it on the other. The result is None if
+    the run would have missed the event even if the other input hardly ever produced it.
     """
 
     def seen(epsilons: Floats) -> NDArray[np.bool_]:
@@ -122,9 +150,7 @@ def visible_epsilon(schedule: Schedule, *, probability: float) -> float | None:
 
 
 def exclusive_probability(schedule: Schedule) -> float | None:
-    """The smallest probability at which an event that the other input never produces would have been seen;
-    ``None`` for none.
-    """
+    """Return the smallest detectable probability of an event that the other input never produces, or None."""
     log_seen = _smallest(
         lambda logs: schedule.refutes(np.exp(logs), np.zeros(len(logs))), math.log(1e-12), 0.0
     )
@@ -132,8 +158,9 @@ def exclusive_probability(schedule: Schedule) -> float | None:
 
 
 def _smallest(seen: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float | None:
-    """The smallest value in [low, high] that is seen, by repeated narrowing; the value returned is a seen
-    one.
+    """Return the smallest detectable value in [low, high] by repeated narrowing.
+
+    The returned value itself is detectable. The result is None if no tried value is.
     """
     for _ in range(NARROWINGS):
         tried = np.linspace(low, high, TRIED)

@@ -1,7 +1,7 @@
-"""What a mechanism under check was heard to draw: notes beside the verdict, which they never change.
+"""Notes of a check on recorded draws. They never change the verdict.
 
-The mechanism is run a few times more, on some of the pairs, with listeners in place of the sources of
-randomness (``dpaudit.blackbox.recorded``). No bet sees these runs, and no error level is spent on them.
+The mechanism runs a few more times, on some of the pairs, with rng proxies in place of its sources of
+randomness (``dpaudit.blackbox.recorded``). These runs enter no bet and use none of the significance level.
 """
 
 from __future__ import annotations
@@ -21,44 +21,47 @@ from dpaudit.blackbox.words import in_words
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.neighbours import Neighbours
 
-__all__ = ["hear"]
+__all__ = ["notes_on_draws"]
 
-#: Pairs that are heard besides the one that spoke most against the claim, and seconds for all of them.
+#: Number of recorded pairs besides the pair with the strongest evidence, and the seconds for all of them.
 OTHERS, SECONDS = 5, 1.0
-#: Findings about what moved between the two inputs; others are about the mechanism.
+#: Kinds of findings about one pair of inputs. The other kinds are about the mechanism.
 OF_A_PAIR = ("law", "price")
-HEARD_KEY = 2**31 + 2
+RECORDING_KEY = 2**31 + 2
 
 
-def hear(
+def notes_on_draws(
     target: Target, pairs: Sequence[Neighbours], *, first: int, claim: PrivacyClaim, deadline: float | None
 ) -> tuple[list[str], list[str]]:
-    """Notes on what was heard, and the draws in words; both empty where the mechanism cannot be heard.
-    ``first``: the pair that is heard before others."""
+    """Return notes on the recorded draws, and a description of the draws.
+
+    Both are empty if the mechanism cannot be recorded. ``first`` is the index of the pair that is recorded
+    first.
+    """
     places = np.unique(np.linspace(0, len(pairs) - 1, OTHERS).round().astype(int)).tolist()
     chosen = [first, *(place for place in places if place != first)]
     try:
         recordings = _record(target, [pairs[place] for place in chosen], deadline)
     except (Exception, KeyboardInterrupt):
-        return [], []  # whatever stops a recording, the verdict stands without it
+        return [], []  # the verdict does not depend on a recording, so its failure must not matter
     kinds: dict[str, list[str]] = {}
-    for place, recording in zip(chosen, recordings, strict=False):  # those that there was time for
-        pair = f" on pair {place} ({pairs[place].name})" if len(pairs) > 1 else ""
+    for place, recording in zip(chosen, recordings, strict=False):  # there may be no time for all pairs
+        pair = f", pair {place} ({pairs[place].name})" if len(pairs) > 1 else ""
         found: dict[str, list[str]] = {}
         for item in findings(recording, claim):
             where = pair if item.kind in OF_A_PAIR else ""
-            found.setdefault(item.kind, []).append(f"heard{where}: {item.text}")
+            found.setdefault(item.kind, []).append(f"recorded draws{where}: {item.text}")
         for kind, texts in found.items():
             kinds.setdefault(kind, texts)
     return [text for texts in kinds.values() for text in texts], recorded_in_words(recordings[0])
 
 
 def _record(target: Target, pairs: Sequence[Neighbours], deadline: float | None) -> list[Recording]:
-    seed = np.random.SeedSequence(target.seed, spawn_key=(HEARD_KEY,))
+    seed = np.random.SeedSequence(target.seed, spawn_key=(RECORDING_KEY,))
 
     def call(data: Any) -> Any:
         outputs = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout, deadline)()
         return f"raised {in_words(outputs[0])}" if isinstance(outputs[0], Failure) else outputs[0]
 
-    heard = [(pair.left, pair.right) for pair in pairs]
-    return record_runs(call, heard, function=original(target.mechanism), seconds=SECONDS)
+    both = [(pair.left, pair.right) for pair in pairs]
+    return record_runs(call, both, function=original(target.mechanism), seconds=SECONDS)

@@ -1,8 +1,7 @@
-"""The blocks of a check as they were played, for any other claim to be bet against.
+"""Test other claims on the blocks of a check after the runs.
 
-Counts by expert and cell are all that a bettor needs, so a claim that was not tested while the runs came in
-is tested afterwards with the bets that it would have had: what is staked on a block depends on the blocks
-before it alone.
+A bettor uses only counts by expert and cell. The stakes on a block depend only on earlier blocks, so a claim
+that was not tested during the runs is tested afterwards with the same bets.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
 
 __all__ = ["Played", "Replay"]
 
-#: Claims times points that are replayed at once.
+#: Largest number of claims times points that are replayed at once.
 AT_ONCE = 48
 
 Floats = NDArray[np.float64]
@@ -29,8 +28,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Played:
-    """One pair of neighbours: shares of the experts and of the follower, pairs of runs in the block that was
-    for learning only, and the blocks that were bet on."""
+    """Blocks of one pair of neighbours.
+
+    Attributes
+    ----------
+    weights : sequence of float
+        Shares of the experts.
+    follow : float
+        Share of the follower.
+    first : int
+        Pairs of runs in the first block, which was for learning only.
+    blocks : sequence of CellBlock
+        The later blocks, which were bet on.
+    """
 
     weights: Sequence[float]
     follow: float
@@ -40,8 +50,15 @@ class Played:
 
 @dataclass(frozen=True)
 class Replay:
-    """``played``: what each pair of neighbours has seen (``None`` for one that never ran). ``order``: which
-    of them ran in each round."""
+    """Blocks of all pairs of neighbours.
+
+    Attributes
+    ----------
+    played : sequence of Played or None
+        The blocks of each pair, or None for a pair that never ran.
+    order : sequence of int
+        The index of the pair that ran in each round.
+    """
 
     played: Sequence[Played | None]
     order: Sequence[int]
@@ -49,12 +66,16 @@ class Replay:
     def rejected_after(
         self, epsilons: Floats, deltas: Floats, *, log_threshold: ArrayLike, deadline: float | None = None
     ) -> Floats:
-        """Runs after which each claim was rejected; infinity for those that stand. Shape (J,).
+        """Return the runs after which each claim was rejected, or infinity, shape (J,).
 
-        ``epsilons`` and ``deltas``: shape (J, K), the points of each claim, among which its capital is
-        divided evenly. ``log_threshold``: one number or shape (J,), of the log-wealth that rejects.
-        ``deadline``: from this time (``time.monotonic``) on no further block is played, so that fewer claims
-        are rejected.
+        Parameters
+        ----------
+        epsilons, deltas : array, shape (J, K)
+            The points of each claim, which share its capital evenly.
+        log_threshold : number or array, shape (J,)
+            The log-wealth that rejects a claim.
+        deadline : float, optional
+            After this time (``time.monotonic``), no further block is used, so fewer claims are rejected.
         """
         thresholds = np.broadcast_to(np.asarray(log_threshold, dtype=float), len(epsilons))
         rows = max(1, AT_ONCE // epsilons.shape[1])
@@ -65,8 +86,7 @@ class Replay:
         return np.concatenate(parts)
 
     def richest(self, epsilons: Floats, deltas: Floats) -> int:
-        """The pair that has earned most in the end against one claim, of ``K`` points; 0 where none has
-        played."""
+        """Return the pair with the largest final wealth against a claim of K points, or 0 if none has run."""
         weights = np.full(len(epsilons), 1.0 / len(epsilons))
         wealth = np.full(len(self.played), -np.inf)
         for place, item in enumerate(self.played):
@@ -107,7 +127,7 @@ class Replay:
                 logs = bettors[place].update(block).reshape(len(standing), points)
                 wealth = mixture.update(place, log_average(logs, shares, axis=1))
                 stands = ~(wealth >= thresholds[standing])
-                if not stands.all():  # what is rejected stays so, and is bet against no longer
+                if not stands.all():  # a rejected claim stays rejected, so betting against it ends
                     found[standing[~stands]] = runs
                     standing = standing[stands]
                     mixture.keep(stands)

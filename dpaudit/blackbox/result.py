@@ -1,4 +1,4 @@
-"""What a check found, and how to ask it: words for people, a verdict for tests, plain data for files."""
+"""Results of checks: text for readers, a verdict for tests, and plain data for files."""
 
 from __future__ import annotations
 
@@ -22,16 +22,41 @@ from dpaudit.core.verdicts import Judgement, VerdictKind
 
 __all__ = ["CheckResult"]
 
-#: Rows of the table that a notebook shows.
+#: Number of rows in the table that a notebook shows.
 SHOWN_STEPS = 12
 
 
 @dataclass(frozen=True, repr=False)
 class CheckResult:
-    """What a check found: the verdict, the estimate behind it, the event that spoke most against the claim,
-    and notes.
+    """Result of ``check``: the verdict, the estimate behind it, the strongest event, and notes.
 
-    ``evidence.lower`` is ``None`` where nothing holds with any confidence; ``judgement.reasons`` says why.
+    Attributes
+    ----------
+    claim : PrivacyClaim
+        The claim that was tested.
+    evidence : Estimate
+        The lower bound with its confidence. ``evidence.lower`` is None if no bound holds at any confidence.
+        ``judgement.reasons`` then explains why.
+    judgement : Judgement
+        The verdict and its reasons.
+    event : str
+        The event with the strongest evidence against the claim. Empty if there is none.
+    notes : tuple of str
+        All diagnostics.
+    warnings : tuple of str
+        The notes that require attention: defects in the recorded draws, calls that are not reproducible, and
+        runs that ended early.
+    heard : tuple of str
+        The recorded draws of one run on the first input (``dpaudit.record_draws``).
+    history : tuple of (int, float)
+        (runs, bound) each time the bound on the claim's quantity rose. All of these bounds hold
+        simultaneously at the confidence of ``evidence``.
+    not_audited : str
+        Why this check could not have refuted anything. Empty if it could have, or did.
+    at_delta : float or None
+        The delta at which a bound on epsilon was requested.
+    replay : Replay or None
+        The blocks of outputs, to compute more bounds. None if no bound holds.
     """
 
     claim: PrivacyClaim
@@ -39,40 +64,34 @@ class CheckResult:
     judgement: Judgement
     event: str
     notes: tuple[str, ...]
-    #: The notes among them that name something to look at: defects that were heard, calls that could not be
-    #: repeated, runs that ended early.
     warnings: tuple[str, ...] = ()
-    #: What one run on the first input was heard to draw (``dpaudit.record_draws``), in words.
     heard: tuple[str, ...] = ()
-    #: (runs, bound) wherever the bound on the claim's quantity rose; at its confidence, at all times at once.
     history: tuple[tuple[int, float], ...] = ()
-    #: Why this check could not have refuted anything; empty where it could have, or did.
     not_audited: str = ""
-    #: The delta at which epsilon was asked for.
     at_delta: float | None = None
-    #: What was played; ``None`` where nothing holds.
     replay: Replay | None = field(default=None, compare=False)
 
     @property
     def verdict(self) -> VerdictKind:
-        """``REFUTED`` or ``INCONCLUSIVE``, also equal to "refuted" or "inconclusive"; samples never verify a
-        privacy claim.
+        """Return ``REFUTED`` or ``INCONCLUSIVE``, which equal "refuted" and "inconclusive".
+
+        Sampling never verifies a privacy claim.
         """
         return self.judgement.verdict
 
     @property
     def headline(self) -> str:
-        """``REFUTED``, ``INCONCLUSIVE``, or ``NOT AUDITED`` for an inconclusive check that says nothing."""
+        """Return ``REFUTED``, ``INCONCLUSIVE``, or ``NOT AUDITED`` if the check could not have refuted."""
         return "NOT AUDITED" if self.not_audited else self.verdict.value.upper()
 
     @property
     def weakest(self) -> str:
-        """The weakest violation of each kind that about half of such checks would have refuted, in words."""
+        """Describe the weakest violation of each kind that about half of such checks would have refuted."""
         return weakest_violation(self.evidence.details.get("power", {})) or "none"
 
     @property
     def power(self) -> str:
-        """What a check that found no violation would have found, in words; empty for any other result."""
+        """Describe what a check without a violation would have detected. Empty for any other result."""
         if self.not_audited or self.verdict is VerdictKind.REFUTED or self.evidence.lower is None:
             return ""
         if self.weakest == "none":
@@ -81,25 +100,44 @@ class CheckResult:
 
     @property
     def samples(self) -> int:
-        """Runs of the mechanism that entered the evidence."""
+        """Return the number of runs of the mechanism that entered the evidence."""
         return self.evidence.samples
 
     @cached_property
     def curve(self) -> Curve | None:
-        """Lower bounds on delta at several epsilons and on epsilon at several deltas, all together at the
-        confidence of ``evidence``; computed when first asked for, in seconds after many runs. ``None`` where
-        nothing holds."""
+        """Compute lower bounds on delta at several epsilons, and on epsilon at several deltas.
+
+        All of them hold simultaneously at the confidence of ``evidence``. They are computed on first use,
+        which takes seconds after many runs. None if no bound holds.
+        """
         if self.replay is None:
             return None
         return curve_of(self.replay, alpha=1 - self.evidence.confidence, samples=self.samples)
 
     def epsilon_at(self, delta: ExactLike) -> float | None:
-        """A lower bound on epsilon at one ``delta`` in [0, 1), at the confidence of ``evidence`` for one
-        delta that was named before the runs; ``None`` where nothing holds. For several, or one chosen
-        afterwards, take ``curve``, which pays for its choice."""
+        """Compute a lower bound on epsilon at one delta.
+
+        The bound holds at the confidence of ``evidence`` for one delta that was chosen before the runs. For
+        several, or one chosen afterwards, use ``curve``, which accounts for the choice.
+
+        Parameters
+        ----------
+        delta : number
+            In [0, 1).
+
+        Returns
+        -------
+        float or None
+            The bound. None if no bound holds.
+
+        Raises
+        ------
+        InvalidParameterError
+            ``delta`` is outside [0, 1).
+        """
         number = exact(delta, name="delta")
         if not 0 <= number < 1:
-            raise InvalidParameterError(f"delta must be in [0, 1), got {delta}; pass a probability below 1.")
+            raise InvalidParameterError(f"delta must be in [0, 1), got {delta}.", code="E-DELTA-RANGE")
         if self.replay is None:
             return None
         family = epsilons_at(rounded_up(number))
@@ -110,25 +148,32 @@ class CheckResult:
         return None if self.at_delta is None else self.epsilon_at(self.at_delta)
 
     def to_frame(self) -> pd.DataFrame:
-        """The history of the bound: columns ``runs`` and ``lower``, one row wherever it rose."""
+        """Return the history of the bound, with columns ``runs`` and ``lower`` and a row for each rise."""
         return pd.DataFrame(self.history, columns=["runs", "lower"])
 
     def raise_if_refuted(self) -> CheckResult:
-        """This result, unless the claim was refuted or nothing was audited.
+        """Return this result, unless the claim was refuted or the check could not have refuted it.
 
-        Raises ``RefutedError``, whose text is the evidence, or ``NotAuditedError``, whose text says why; both
-        are ``AssertionError``.
+        Raises
+        ------
+        RefutedError
+            The claim was refuted. The text is the evidence.
+        NotAuditedError
+            The check could not have refuted the claim. The text explains why.
         """
         if self.verdict is VerdictKind.REFUTED:
-            raise RefutedError(str(self))
+            raise RefutedError(str(self), code="E-REFUTED")
         if self.not_audited:
-            raise NotAuditedError(str(self))
+            raise NotAuditedError(str(self), code="E-NOT-AUDITED")
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: verdict, why nothing was audited (or None), claim, evidence, reasons,
-        event, notes, warnings, draws, history (pairs of runs and bound), and epsilon at the delta that was
-        asked for."""
+        """Return plain data for JSON.
+
+        The keys hold the verdict, why the check could not have refuted (or None), the claim, the evidence,
+        the reasons, the event, the notes, the warnings, the recorded draws, the history as pairs (runs,
+        bound), and epsilon at the requested delta.
+        """
         return {
             "verdict": self.verdict.value,
             "not_audited": self.not_audited or None,
@@ -147,8 +192,8 @@ class CheckResult:
 
     def __bool__(self) -> NoReturn:
         raise InvalidParameterError(
-            "a check result must be asked for something, got its truth value; write result.verdict == "
-            '"refuted" or result.raise_if_refuted().'
+            'a CheckResult has no truth value. Use result.verdict == "refuted" or result.raise_if_refuted().',
+            code="E-RESULT-TRUTH-VALUE",
         )
 
     def __repr__(self) -> str:
@@ -167,8 +212,8 @@ class CheckResult:
                     f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
                     f"{percent(self.evidence.confidence)} confidence by itself"
                 )
-            chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
-            lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
+            chance = "" if self.verdict is VerdictKind.REFUTED else " (selected from many, not significant)"
+            lines += [f"  strongest event{chance}: {self.event}"] if self.event else []
         else:
             lines.append(found)
         lines += [f"  {self.not_audited}"] if self.not_audited else []
@@ -176,16 +221,16 @@ class CheckResult:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes if note not in self.warnings)])
 
     def _repr_html_(self) -> str:
-        """For notebooks: verdict, bound, the words of ``str`` and how the bound rose."""
+        """Return HTML for notebooks: the verdict, the bound, the text of ``str`` and the bound's history."""
         steps = self.history[:: max(1, len(self.history) // SHOWN_STEPS)]
         if self.history and steps[-1] != self.history[-1]:
             steps = (*steps, self.history[-1])
         rows = "".join(f"<tr><td>{runs:,}</td><td>{at_least(bound)}</td></tr>" for runs, bound in steps)
-        said = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
+        text = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
         table = f"<table><tr><th>runs</th><th>{escape(self.evidence.quantity)} &gt;</th></tr>{rows}</table>"
         first = str(self).splitlines()[0].removeprefix(self.headline)
         title = f"<b>{self.headline}</b>{escape(first)}"
-        return f"<div>{title}<br>{said}{table if rows else ''}</div>"
+        return f"<div>{title}<br>{text}{table if rows else ''}</div>"
 
     def _found(self) -> str:
         evidence = self.evidence
@@ -198,8 +243,10 @@ class CheckResult:
         return f"{bound} with {percent(evidence.confidence)} confidence {runs}"
 
     def _in_figures(self, lower: float) -> str:
-        """With four figures, or as many as tell the bound from the claim; a check that stops as soon as the
-        claim is refuted often stops right above it."""
+        """Format the bound with four figures, or with enough of them to differ from the claim.
+
+        A check that stops as soon as the claim is refuted often ends just above the claim.
+        """
         claimed, texts = float(self.claim.bound or 0), [at_least(lower, figures) for figures in (4, 6)]
         apart = (text for text in texts if np.sign(float(text) - claimed) == np.sign(lower - claimed))
         return next(apart, f"{claimed:.12g} (the claimed bound)" if lower > claimed else texts[-1])

@@ -1,5 +1,7 @@
-"""Numbers without noise that differ by rounding alone: over the reals, which a claim is about by default,
-they may be one number. What is left of a sum from which its mean was taken is 0, and 0.1 + 0.2 is 0.3.
+"""Identify numbers without noise that differ by rounding only.
+
+A claim is about real numbers by default, and over the reals such numbers may be equal. For example, the sum
+of deviations from the mean is 0, and 0.1 + 0.2 is 0.3.
 """
 
 from __future__ import annotations
@@ -9,25 +11,27 @@ from numpy.typing import NDArray
 
 __all__ = ["ROUNDING", "Rounded", "differ_by_rounding", "largest_number"]
 
-#: For each number of an output what it is taken to be, and how far from that it may lie.
+#: Maps the index of a number in an output to its common value and the tolerance around it.
 Rounded = dict[int, tuple[float, float]]
 
-#: Differences of this share of what was computed with come from rounding (a float has 53 binary digits).
+#: Differences up to this share of the numbers in a computation are rounding (a float has 53 binary digits).
 ROUNDING = 2.0**-44
-#: Larger inputs are not taken to have gone into what is shown.
+#: Cap on the size of inputs, because a larger input is not assumed to enter the output.
 LARGEST = 2.0**20
 
 
 def largest_number(rows: NDArray[np.float64], *, labels_below: float) -> float:
-    """The size of the largest number in some inputs, at most ``LARGEST``; 0 where there is none."""
+    """Return the size of the largest number in some inputs, at most ``LARGEST``, or 0 if there is none."""
     numbers = np.abs(rows[(rows > labels_below) & np.isfinite(rows)])
     return min(float(numbers.max()), LARGEST) if numbers.size else 0.0
 
 
 def differ_by_rounding(values: NDArray[np.float64], pairs: int, *, largest: float) -> Rounded:
-    """Which numbers of the first outputs are the same in each output on an input, and as good as the same on
-    the other one. ``values``: shape (2 pairs, d), those on the first input before; ``largest``: of the
-    inputs. Whole numbers that differ are left alone: these are counts, and no rounding.
+    """Return the numbers that are constant on each input and differ between the inputs by rounding only.
+
+    ``values`` has shape (2 pairs, d), with the outputs on the first input first. ``largest`` is the size of
+    the largest number in the inputs. Integers that differ are excluded, because they are counts and not
+    rounded.
     """
     found: Rounded = {}
     if pairs < 2:

@@ -1,12 +1,13 @@
-"""Running a black box: each call with its own limit, each chunk of calls with its own generator.
+"""Run a mechanism, with a time limit for each call and a generator for each chunk of calls.
 
-A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair,
-block, input, chunk), so that the outputs do not depend on the number of workers. An exception is an outcome
-(``Failure``); a call that exceeds the wall-clock limit is none (``CallTooLongError``), because an outcome
-must not depend on the machine's load: its block is left out and the runs end.
+A chunk is a fixed number of calls on one input. Its generator is spawned from the seed of the check by (pair,
+block, input, chunk), so the outputs do not depend on the number of workers. An exception is an outcome
+(``Failure``). A call that exceeds the wall-clock limit is not an outcome (``CallTooLongError``), because an
+outcome must not depend on the load of the machine. Its block is discarded, and the runs end.
 
-Workers receive the mechanism by pickling, and with it the state of any generator that it holds: each task
-would draw the same numbers. So a few tasks are also run here, and workers are given up where they disagree.
+Workers receive the mechanism by pickling, with the state of any generator that it holds, so each task would
+draw the same numbers. Therefore a few tasks also run in this process, and workers are not used if they
+disagree.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.statistics.blocks import Failure, LostWorkersError, Workers
-from dpaudit.core.errors import DpauditError, MechanismError
+from dpaudit.core.errors import CodedError, MechanismError
 
 __all__ = [
     "CallTooLongError",
@@ -39,74 +40,83 @@ __all__ = [
     "run_compared",
 ]
 
-#: Calls that share one generator: small enough to keep several workers busy, and in a long block enough of
-#: them to make its cost vanish. They depend on the block's length alone, never on the number of workers.
+#: Number of calls that share one generator. It is small enough to keep several workers busy, and in a long
+#: block large enough that the cost of the generator is negligible. It depends only on the length of the
+#: block, never on the number of workers.
 CALLS_PER_CHUNK = 16
 CHUNKS_PER_BLOCK = 64
 CALLS_PER_BATCH = 2**16
 
 
-#: A chunk of more calls is not repeated here only to compare it.
+#: A chunk with more calls is not repeated in this process for comparison.
 MAX_COMPARED = 4096
-#: Calls shorter than this many seconds cost less here than on their way to a worker and back.
+#: Calls shorter than this many seconds are faster in this process than with the transfer to a worker.
 WORTH_SENDING = 0.005
-#: A timer of 0 seconds would be none.
+#: Shortest timer in seconds. A timer of 0 seconds would be switched off.
 SHORTEST_TIMER = 1e-6
 
 
-class OutOfTimeError(DpauditError):
-    """The time for the whole check was over between two calls; the block is dropped."""
+class OutOfTimeError(CodedError):
+    """Error if the time limit of the check is reached between two calls. The block is discarded."""
+
+    code = "E-CHECK-TIMEOUT"
 
 
 class CallTooLongError(MechanismError):
-    """A call did not return within its limit."""
+    """Error if a call does not return within its time limit."""
+
+    code = "E-CALL-TIMEOUT"
 
 
-class UnfitForWorkersError(DpauditError):
-    """The mechanism must run in one process; the text says why."""
+class UnfitForWorkersError(CodedError):
+    """Error if the mechanism must run in one process. The text explains why."""
+
+    code = "E-MECHANISM-NOT-PARALLEL"
 
 
 class _TimeLimit(BaseException):
-    """Raised inside a call by the timer. Not an ``Exception``: a mechanism that catches all of these must
-    not catch this.
+    """Exception that the timer raises inside a call.
+
+    It is not an ``Exception``, because a mechanism that catches every ``Exception`` must not catch it.
     """
 
 
 def can_limit_time() -> bool:
-    """Whether a call can be interrupted here: only in the main thread, and only where the system has
-    interval timers.
-    """
+    """Return whether a call can be interrupted: in the main thread, on a system with interval timers."""
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
 class _Limit:
-    """The wall-clock limit of one call. The timer of the system is set once for many calls; when it fires it
-    looks how long the present call has lasted, so that a call costs two stores and one look at the clock.
+    """Wall-clock limit of one call.
+
+    The system timer is set once for many calls. When it fires, it checks how long the current call has
+    lasted, so each call costs only two stores and one reading of the clock.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        #: When the present call began; infinite between calls.
+        #: Start time of the current call. Infinite between calls.
         self.started = math.inf
 
     def interrupt(self, signum: int, frame: object) -> None:
-        """Stop a call that has lasted too long; otherwise look again when it will have."""
+        """Stop a call that has exceeded the limit. Otherwise, set the timer to the end of its limit."""
         left = self.seconds - (time.monotonic() - self.started)
         if left <= 0:
-            # It fires again every second, in case a bare `except` swallows the first interruption.
+            # Fire again every second, in case a bare `except` catches the first interruption.
             signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
             raise _TimeLimit
         signal.setitimer(signal.ITIMER_REAL, max(min(left, self.seconds), SHORTEST_TIMER))
 
 
-#: Limits in force, the innermost last.
+#: The active limits, with the innermost last.
 _limits: list[_Limit] = []
 
 
 @contextmanager
 def limit_calls(seconds: float | None) -> Iterator[_Limit | None]:
-    """Limit each call below to ``seconds``; None where there is no limit, or where none can be had. Within
-    itself, at the same number of seconds, it is the limit in force. A timer that was running before is
+    """Limit each call in the block to ``seconds``, or yield None if calls have no limit or cannot have one.
+
+    A nested block with the same number of seconds shares the active limit. A timer that was running before is
     restored at the end.
     """
     if seconds is None or not can_limit_time():
@@ -131,9 +141,7 @@ def limit_calls(seconds: float | None) -> Iterator[_Limit | None]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some calls of a mechanism on one input; calling it returns the outputs, as a list or (``batch``) as
-    an array.
-    """
+    """Calls of a mechanism on one input. Call it for a list of outputs, or an array (``batch``)."""
 
     mechanism: Callable[..., Any]
     data: Any
@@ -144,7 +152,7 @@ class Chunk:
     deadline: float | None = None
 
     def __call__(self) -> Any:
-        # A seed of its own each time: it counts the generators that a mechanism spawns.
+        # Use a new seed object each time, because it counts the generators that a mechanism spawns.
         seed = np.random.SeedSequence(self.seed.entropy, spawn_key=self.seed.spawn_key)
         rng = np.random.default_rng(seed)
         with limit_calls(self.timeout) as limit:
@@ -155,19 +163,18 @@ class Chunk:
     def _one(self, limit: _Limit | None, *arguments: Any) -> Any:
         now = time.monotonic()
         if self.deadline is not None and now >= self.deadline:
-            raise OutOfTimeError("the time for this check is over")
+            raise OutOfTimeError("the time limit of this check was reached", code="E-CHECK-TIMEOUT")
         try:
             if limit is not None:
                 limit.started = now
             return self.mechanism(*arguments)
         except _TimeLimit:
             raise CallTooLongError(
-                f"a call must return within {self.timeout:g} s, this one did not; "
-                f"pass a larger timeout, or fix the loop that does not end."
+                f"a call did not return within timeout={self.timeout:g} seconds.", code="E-CALL-TIMEOUT"
             ) from None
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # SystemExit, GeneratorExit and a cancelled task are outcomes too
+        except BaseException as error:  # SystemExit, GeneratorExit and cancelled tasks are outcomes too
             return Failure.of(error)
         finally:
             if limit is not None:
@@ -176,15 +183,16 @@ class Chunk:
     def _checked_batch(self, outputs: Any) -> Any:
         if isinstance(outputs, Failure):
             raise MechanismError(
-                f"a batched mechanism must return an array, it raised {outputs.symbol}: {outputs.reason}; "
-                f"pass batch=False to count exceptions call by call."
+                f"a batched mechanism must return an array, but it raised {outputs.symbol}: {outputs.reason}."
+                " With batch=False, exceptions are outcomes.",
+                code="E-BATCH-RAISES",
             )
         array = outputs if isinstance(outputs, np.ndarray) else np.asarray(outputs)
         if array.ndim == 0 or len(array) != self.calls:
             raise MechanismError(
-                f"a batched mechanism must return {self.calls} outputs along axis 0, got shape "
-                f"{array.shape}; "
-                f"use its third argument as the size."
+                f"a batched mechanism must return {self.calls} outputs along axis 0 (its third argument), "
+                f"got shape {array.shape}.",
+                code="E-BATCH-SHAPE",
             )
         return array
 
@@ -200,8 +208,9 @@ def chunks_of(
     timeout: float | None,
     deadline: float | None,
 ) -> list[Chunk]:
-    """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and
-    the chunk's number.
+    """Split ``calls`` calls on ``data`` into chunks.
+
+    Each chunk has a generator that is spawned from ``seed`` by ``key`` and the number of the chunk.
     """
     size = CALLS_PER_BATCH if batch else max(CALLS_PER_CHUNK, calls // CHUNKS_PER_BLOCK)
     starts = range(0, calls, size)
@@ -220,13 +229,18 @@ def chunks_of(
 
 
 def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> tuple[list[Any], bool]:
-    """The outputs of the tasks, run by workers, and whether workers had any; the tasks at the places
-    ``compared`` are run here as well.
+    """Run the tasks on workers, and return their outputs and whether workers ran any.
 
-    Where the calls of the first task turn out to be short, all tasks run here, in order. The compared ones
-    run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
-    ``UnfitForWorkersError`` where a worker's outputs are others than those here, or where the mechanism or
-    its data cannot be sent; ``MechanismError`` where a worker ended.
+    If the calls of the first task are short, all tasks run in this process, in order. The tasks at the
+    indices ``compared`` run in this process as well. They run first, so that a generator that the mechanism
+    holds is in another state when it is sent.
+
+    Raises
+    ------
+    UnfitForWorkersError
+        A worker gave different outputs, or the mechanism or its data cannot be sent.
+    MechanismError
+        A worker ended.
     """
     start = time.perf_counter()
     first = tasks[0]()
@@ -238,35 +252,43 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
         results = workers.run(tasks) if compared else [first, *workers.run(tasks[1:])]
     except LostWorkersError as error:
         raise MechanismError(
-            f"a mechanism must return or raise, and {error}; pass jobs=1 and no scheduler to see where."
+            f"a mechanism must return or raise, but {error}. To debug it, use jobs=1 and no scheduler.",
+            code="E-WORKERS-LOST",
         ) from error
     except BrokenProcessPool as error:
         if "un-serialize" in str(error):
-            raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+            raise UnfitForWorkersError(
+                _not_sent(error.__cause__ or error), code="E-MECHANISM-NOT-PICKLABLE"
+            ) from None
         raise MechanismError(
-            f"a mechanism must return or raise, a worker that ran it ended: {_first_line(error)}; pass "
-            "jobs=1 to see where."
+            f"a mechanism must return or raise, but a worker that ran it ended: {_first_line(error)}. To "
+            "debug it, use jobs=1.",
+            code="E-WORKERS-LOST",
         ) from error
-    except ImportError as error:  # of a call's own it would be an outcome
+    except ImportError as error:  # an import error of a call would be an outcome
         raise UnfitForWorkersError(
-            f"a worker cannot import what it needs ({_first_line(error)}); install that there to use more"
+            f"a worker cannot import a module of the mechanism ({_first_line(error)})",
+            code="E-WORKER-IMPORT",
         ) from None
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        if not any(word in str(error) for word in ("pickle", "serialize")):  # joblib's word, and Dask's
+        if not any(word in str(error) for word in ("pickle", "serialize")):  # words of joblib and of Dask
             raise
-        raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+        raise UnfitForWorkersError(
+            _not_sent(error.__cause__ or error), code="E-MECHANISM-NOT-PICKLABLE"
+        ) from None
     if any(not _equal(output, results[place]) for place, output in here.items()):
         raise UnfitForWorkersError(
-            "it draws from elsewhere than the given rng or keeps something between calls, and what it holds "
-            "would start anew in each worker; draw from rng and keep nothing to use more"
+            "it draws from another source than rng or keeps state between calls, which would start again in "
+            "each worker",
+            code="E-MECHANISM-NOT-PARALLEL",
         )
     return results, True
 
 
 def _not_sent(error: BaseException) -> str:
     return (
-        f"it or its data cannot be sent to workers ({type(error).__name__}: {_first_line(error)}); make what "
-        "it holds fit for pickle, or define it at the top of a module"
+        f"it or its data cannot be sent to workers ({type(error).__name__}: {_first_line(error)}). Define it "
+        "at the top level of a module, and let it hold only objects that can be pickled"
     )
 
 

@@ -1,8 +1,8 @@
-"""The search over pairs of neighbours: which pair to run next, and what all of them together have proved.
+"""Choose the pair of neighbours to run next, and combine the evidence of all pairs.
 
-Every pair has its own wealth, and the verdict's wealth is a mixture of them (``mixture``). Which pair plays
-next may depend on the past in any way: a pair that does not play keeps its wealth. So the runs go where they
-pay: most to the pair that is expected to refute soonest, the rest to the others in turn.
+Every pair has its own wealth, and the verdict uses a mixture of them (``mixture``). The choice of the next
+pair may depend on the past in any way, because a pair that is not run keeps its wealth. Most runs go to the
+pair that is expected to refute soonest, and the rest go to the others in turn.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from dpaudit.core.errors import MechanismError
 
 __all__ = ["EXPLORED", "Candidate", "Search", "Target"]
 
-#: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
+#: If all of this many first calls on a pair raise, the mechanism is broken, and this is not an outcome.
 FAILURES_THAT_BREAK = 64
-#: The first blocks of a pair that workers run are run in part here as well, and all of so many tasks.
+#: Parts of the first blocks of a pair, and of all blocks with this many tasks, run in this process as well.
 COMPARED_BLOCKS, COMPARED_TASKS = 2, 16
-#: Runs on all other pairs together, as a share of those on the leading pair.
+#: Runs on all other pairs in total, as a share of the runs on the leading pair.
 EXPLORED = 0.25
 #: Log-wealth that a pair is expected to need.
 WEALTH_AIM = 6.0
@@ -44,15 +44,16 @@ WEALTH_AIM = 6.0
 
 @dataclass(frozen=True)
 class Target:
-    """The mechanism, how to call it, and the claim's numbers (just above the claimed ones: what is tested
-    is what refutes).
+    """Mechanism, how to call it, and the numbers of the claim.
+
+    The tested numbers lie just above the claimed ones, so that rejecting them refutes the claim.
     """
 
     mechanism: Callable[..., Any]
     batch: bool
     timeout: float | None
     seed: int
-    #: What is bet against; the capital is divided among the points.
+    #: The (epsilon, delta) points that are tested. The capital is divided among them.
     points: Points
     bits: bool
     #: Whether workers other than this process run the calls.
@@ -60,17 +61,17 @@ class Target:
 
     @property
     def epsilon(self) -> float:
-        """The epsilon where splits look for evidence, and of which a note may speak: of the middle point."""
+        """Return the epsilon of the middle point, which splits and notes use."""
         return float(self.points.epsilons[len(self.points.epsilons) // 2])
 
     @property
     def delta(self) -> float:
-        """The delta of the middle point."""
+        """Return the delta of the middle point."""
         return float(self.points.deltas[len(self.points.deltas) // 2])
 
 
 class Candidate:
-    """One pair of inputs with its attack and its bettor against the claim."""
+    """Pair of inputs with its attack and its bettor against the claim."""
 
     def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
         self.encoder = OutcomeEncoder()
@@ -86,17 +87,17 @@ class Candidate:
         self._data = data
         self._round = 0
         self._largest: float | None = None
-        #: Blocks that workers have run.
+        #: Number of blocks that workers have run.
         self._sent = 0
-        #: Runs that raised, on the first and on the second input, and what they raised first.
+        #: Number of runs that raised, and the first exception, on the first and the second input.
         self.raised = [0, 0]
         self.first_failure = ["", ""]
-        #: Keys of all outputs so far where there is only one, on the first and on the second input.
+        #: Key of the first output on each input. ``constant`` states whether all later keys equal it.
         self.only_key: list[int | None] = [None, None]
         self.constant = [True, True]
 
     def step(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> None:
-        """Draw one block of pairs of runs and play it."""
+        """Run one block of pairs of runs and bet on it."""
         first, second = self._draw(pairs, workers, clock, samples)
         block = self.attack.play(first, second)
         if self.betting is None:
@@ -106,12 +107,10 @@ class Candidate:
         self.wait = self._expected_wait()
 
     def _expected_wait(self) -> float:
-        """Pairs of runs until this pair alone would refute, if the stakes it holds now earned what they
-        would have earned before.
-        """
+        """Estimate the pairs of runs until this pair alone refutes, at the past earnings of its stakes."""
         target, known = self._target, self.attack.known
         gains = log_gains(CellBlock(known, known), target.points.epsilons, target.points.deltas)
-        # What bold experts would have earned says nothing: their cells are those that one input alone filled.
+        # Exclude bold experts. Their cells were filled by one input only, so past gains predict nothing.
         rate = float(gains[:, ~self.attack.bold].max()) / self.attack.pairs
         return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
@@ -132,7 +131,7 @@ class Candidate:
         ]
         both_tasks = [*tasks[0], *tasks[1]]
         if target.spread:
-            # what is compared runs twice: in small blocks only at first
+            # Compared tasks run twice. In small blocks, compare only the first blocks.
             often = self._sent < COMPARED_BLOCKS or len(both_tasks) >= COMPARED_TASKS
             compared = (0, len(tasks[0])) if often else ()
             results, was_sent = run_compared(workers, both_tasks, compared)
@@ -166,17 +165,19 @@ class Candidate:
                 self.first_failure[side] = in_words(failures[0])
 
     def _refuse_failures(self, calls: int) -> None:
-        """Raise ``MechanismError`` where every call on both inputs has raised for a while; ``calls``: in the
-        block that was just drawn.
+        """Raise ``MechanismError`` if all of the first calls on both inputs raised.
+
+        ``calls`` is the number of calls in the last block.
         """
         calls += 2 * self.attack.pairs
         if calls >= FAILURES_THAT_BREAK and sum(self.raised) == calls:
             sides = zip(self.first_failure, ("first", "second"), strict=True)
-            said = [f"on the {side} input {failure}" for failure, side in sides]
+            raised = [f"on the {side} input {failure}" for failure, side in sides]
             raise MechanismError(
-                f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
-                f"raised, {' and '.join(said)}; call it once on each input by hand"
-                f"{_in_other_order(self._target.mechanism)}."
+                f"the mechanism raised in all of the first {calls} calls on pair {self._index}: "
+                f"{' and '.join(raised)}. To debug it, call it once on each input"
+                f"{_in_other_order(self._target.mechanism)}.",
+                code="E-MECHANISM-RAISES",
             )
 
     def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:
@@ -189,7 +190,7 @@ class Candidate:
 
 
 def _largest_in(data: tuple[Any, Any]) -> float:
-    """The size of the largest number in a pair of inputs; 0 where they cannot be read."""
+    """Return the size of the largest number in a pair of inputs, or 0 if they cannot be read."""
     try:
         return largest_number(OutcomeEncoder().encode(list(data)).values, labels_below=LABEL_BASE)
     except Exception:  # an input may be anything
@@ -197,7 +198,7 @@ def _largest_in(data: tuple[Any, Any]) -> float:
 
 
 def _in_other_order(mechanism: Callable[..., Any]) -> str:
-    """What to say where the first parameter is by its name the generator; empty where it is not."""
+    """Return a hint if the name of the first parameter suggests a generator. Otherwise, return no text."""
     try:
         first = next(iter(inspect.signature(mechanism).parameters), "")
     except (TypeError, ValueError):
@@ -208,9 +209,7 @@ def _in_other_order(mechanism: Callable[..., Any]) -> str:
 
 
 class Search:
-    """Runs blocks on the pairs of neighbours, in an order that depends on the past, until it is told to
-    stop.
-    """
+    """Runs on all pairs of neighbours, block by block, in an order that depends on the past."""
 
     def __init__(
         self, target: Target, neighbours: list[tuple[Any, Any]], workers: Workers, clock: Clock
@@ -224,9 +223,7 @@ class Search:
         self._mixture = PairMixture(len(neighbours), 1)
 
     def step(self, budget: int) -> bool:
-        """Run one block of at most ``budget`` runs; False where the budget is too small for one pair of
-        runs.
-        """
+        """Run one block of at most ``budget`` runs. Return False if not even one pair of runs is possible."""
         index = self._next()
         candidate = self.candidates[index]
         pairs = min(candidate.attack.next_block(), budget // 2)
@@ -251,16 +248,16 @@ class Search:
 
     @property
     def best(self) -> int:
-        """The richest pair."""
+        """Return the index of the pair with the largest wealth."""
         return int(np.argmax([candidate.log_wealth for candidate in self.candidates]))
 
     @property
     def log_wealth(self) -> float:
-        """Log of the wealth of all pairs together against the claim."""
+        """Return the log of the combined wealth of all pairs against the claim."""
         return float(self._mixture.log_wealth[0])
 
     @property
     def replay(self) -> Replay:
-        """The blocks so far, to be bet on anew."""
+        """Return the blocks so far, for new bets."""
         attacks = [candidate.attack for candidate in self.candidates]
         return Replay([attack.played for attack in attacks], tuple(self._order))

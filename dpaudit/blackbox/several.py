@@ -1,4 +1,4 @@
-"""Features of several numbers: some one by one, sums and extremes of all, likelihood ratios."""
+"""Define features of outputs with several numbers: single numbers, sums, extremes and likelihood ratios."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
 __all__ = ["MAX_COORDINATES", "vector_features"]
 
-#: Numbers of an output that are looked at one by one, and places that an event names so.
+#: Largest number of single numbers with a feature, and largest number of places in a description.
 MAX_COORDINATES, NAMED_PLACES = 16, 3
 #: Features that are a place among the numbers.
 LARGEST, SMALLEST = "place of the largest number", "place of the smallest number"
@@ -31,8 +31,9 @@ _PLACES = {LARGEST: "largest", SMALLEST: "smallest"}
 
 
 def vector_features(first: Past, reader: OutcomeEncoder) -> list[tuple[Feature, float]]:
-    """Features of several numbers with their shares; ``first``: the first block, which tells which
-    coordinates move.
+    """Return the features of several numbers with their shares.
+
+    The first block ``first`` determines the coordinates that differ most between the inputs.
     """
     features: list[tuple[Feature, float]] = [(Column(reader, k), 0.5) for k in _moving(first)]
     numeric = [k for k in range(first[0].values.shape[1]) if not _holds_labels(first, k)]
@@ -63,7 +64,7 @@ _SUMMARIES: dict[str, Callable[[Floats], Any]] = {
 
 
 class _PlaceOf(FixedFeature):
-    """Which number is the largest or the smallest one; one place more where all are equal."""
+    """Place of the largest or the smallest number, with an additional place if all numbers are equal."""
 
     def __init__(
         self, reader: OutcomeEncoder, numeric: list[int], name: str, function: Callable[[Outcomes], Floats]
@@ -78,10 +79,10 @@ class _PlaceOf(FixedFeature):
         names = [self._reader.column_name(k) for k in self._numeric[first : last + 1]]
         if len(names) > NAMED_PLACES:
             names = [f"one from {names[0]} to {names[-1]}"]
-        said = [f"the {_PLACES[self.name]} number is {' or '.join(names)}"] if names else []
+        events = [f"the {_PLACES[self.name]} number is {' or '.join(names)}"] if names else []
         if last == count and self.name == LARGEST:
-            said.append("all numbers are equal")
-        return " or ".join(said)
+            events.append("all numbers are equal")
+        return " or ".join(events)
 
 
 def _holds_labels(first: Past, k: int) -> bool:
@@ -89,16 +90,18 @@ def _holds_labels(first: Past, k: int) -> bool:
 
 
 class _WholeRows:
-    """The ``numeric`` columns of the rows that lack no number there. Nine features in a row ask for those of
-    the same outputs, on both inputs in turn: they are found once."""
+    """Rows of outputs without missing numbers in the ``numeric`` columns.
+
+    Nine features in turn use the rows of the same outputs on both inputs, so the rows are computed once.
+    """
 
     def __init__(self, numeric: list[int]) -> None:
         self._numeric = numeric
-        #: The outputs that were asked for last, with their whole rows and which these are.
+        #: The two outcomes that were used last, with their complete rows and a mask of these rows.
         self._known: list[tuple[Outcomes, Floats, NDArray[np.bool_]]] = []
 
     def values(self, function: Callable[[Floats], Any], outcomes: Outcomes) -> Floats:
-        """``function`` of each row, NaN for rows that lack a number."""
+        """Return ``function`` of each row, or NaN for rows with a missing number."""
         rows, whole = self._read(outcomes)
         if whole.all():
             return np.asarray(function(rows), dtype=float)
@@ -113,14 +116,14 @@ class _WholeRows:
                 return rows, whole
         values = outcomes.values
         rows = values if len(self._numeric) == values.shape[1] else values[:, self._numeric]
-        whole = np.asarray((rows > LABEL_BASE).all(axis=1))  # a NaN is not above it either
+        whole = np.asarray((rows > LABEL_BASE).all(axis=1))  # false for NaN as well
         rows = rows if whole.all() else rows[whole]
         self._known = [*self._known[-1:], (outcomes, rows, whole)]
         return rows, whole
 
 
 def _moving(first: Past) -> list[int]:
-    """The coordinates to look at one by one: all, or those whose ranks moved most in the first block."""
+    """Return the coordinates with a feature: all, or those whose ranks differ most in the first block."""
     width = first[0].values.shape[1]
     if width <= MAX_COORDINATES:
         return list(range(width))

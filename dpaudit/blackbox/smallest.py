@@ -1,8 +1,8 @@
-"""The smallest counterexample: after a refutation, a simpler pair of neighbours that refutes the claim too.
+"""Find the simplest pair of neighbours that refutes a claim, after a refutation.
 
-Hypothesis draws and shrinks; a pair counts where fresh runs on it alone refute the claim, the k-th pair that
-is tried at the level alpha / (k (k + 1)). The verdict does not depend on this: where the claim is true,
-nothing is refuted in the first place with probability 1 - alpha, and nothing is shown.
+Hypothesis draws and shrinks pairs. A pair counts if new runs on this pair alone refute the claim, at the
+level alpha / (k (k + 1)) for the k-th pair. The verdict does not depend on this search. If the claim is true,
+it is not refuted with probability at least 1 - alpha, and then no pair is shown.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from dpaudit.core.neighbours import Neighbours
 __all__ = ["smallest"]
 
 SMALL_KEY = 2**31 + 3
-#: A pair may take so many times the runs of the pair that refuted, and at least and at most so many.
+#: Limit on the runs of a pair: a multiple of the runs of the refuting pair, between a minimum and a maximum.
 PATIENCE, LEAST, MOST = 2, 200, 20_000
-#: Runs in all, in units of what one pair may take; pairs that are tried.
+#: Total number of runs in units of the limit for one pair, and largest number of pairs.
 ROUNDS, TRIED = 25, 200
 
 
 def smallest(
     strategy: SearchStrategy[Any], target: Target, *, runs: int, alpha: float, clock: Clock
 ) -> tuple[Neighbours, int] | None:
-    """The simplest pair (in Hypothesis' order) that refutes the claim too, with the runs it took; ``None``
-    where none was found. ``runs``: those on the pair that refuted."""
+    """Return the simplest refuting pair in the order of Hypothesis and its number of runs, or None.
+
+    ``runs`` is the number of runs on the pair that refuted the claim.
+    """
     trial = _Trial(target, runs=min(max(PATIENCE * runs, LEAST), MOST), alpha=alpha, clock=clock)
     profile = settings(
         max_examples=TRIED,
@@ -50,7 +52,7 @@ def smallest(
         suppress_health_check=list(HealthCheck),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HypothesisWarning)  # it warns of settings that are meant here
+        warnings.simplefilter("ignore", HypothesisWarning)  # it warns of settings that are intended here
         try:
             found = as_pair(find(strategy, trial, settings=profile, random=random.Random(target.seed)), 0)
         except (NoSuchExample, DpauditError, KeyboardInterrupt):
@@ -59,7 +61,7 @@ def smallest(
 
 
 class _Trial:
-    """Whether fresh runs on a pair alone refute the claim; the same answer for the same pair."""
+    """Trial of whether new runs on one pair refute the claim. The answer for a pair never changes."""
 
     def __init__(self, target: Target, *, runs: int, alpha: float, clock: Clock) -> None:
         self.known: dict[str, int] = {}
@@ -67,7 +69,7 @@ class _Trial:
         self._left = ROUNDS * runs
 
     def __call__(self, drawn: Any) -> bool:
-        """Runs until it is refuted are kept in ``known``, 0 where it was not."""
+        """Return whether the pair refutes the claim, and keep the runs until then (or 0) in ``known``."""
         pair = as_pair(drawn, 0)
         name = repr((pair.left, pair.right))
         if name not in self.known:
@@ -84,7 +86,7 @@ class _Trial:
         threshold = math.log(number * (number + 1) / self._alpha)
         with Workers(1) as workers:
             search = Search(target, [(pair.left, pair.right)], workers, self._clock)
-            with suppress(OutOfTimeError):  # the pairs that were found before still count
+            with suppress(OutOfTimeError):  # pairs that were found before still count
                 while search.log_wealth < threshold and search.step(self._runs - search.samples):
                     if self._clock.over:
                         break

@@ -1,11 +1,11 @@
-"""What a call keeps of the call before: with its generator given, an output may depend on the input alone.
+"""Detect state that a mechanism carries from one call to the next.
 
-Outputs of one chunk of calls follow calls on the same input, so that what a mechanism carries over from an
-earlier input looks like that input's own effect: a sum over two calls moves twice as far. Each call may be
-private by itself, so this refutes nothing.
+Given its generator, an output may depend only on its input. The calls of one chunk are all on the same input,
+so state from an earlier call looks like an effect of the input: a sum over two calls changes twice as much.
+Each call may still be private by itself, so a state leak refutes nothing.
 
-A mechanism may also keep its first input for good, and then all later calls agree. So the same is asked in
-copies of the process from before the first call, some of which begin with the other input.
+A mechanism may also keep its first input forever, and then all later calls agree. Therefore the test is
+repeated in copies of the process from before the first call, some of which start with the other input.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from dpaudit.core.errors import MechanismError
 __all__ = ["CARRIES_OVER", "carries_over", "copies_in_both_orders", "keeps_its_first"]
 
 CARRY_KEY = 2**31 + 2
-#: Calls on the second input of a copy, and copies that must agree: a mechanism that draws from elsewhere than
-#: its generator, mostly the same, does so by chance less than once in 10^7 checks.
+#: Number of calls on the second input of a copy, and of copies that must agree. For a mechanism with another
+#: source of randomness whose outputs are mostly equal, they agree by chance less than once in 10^7 checks.
 CALLS, COPIES = 8, 5
-#: Histories of a kind that must agree, with that many calls each, where a shorter look found a difference.
+#: Number of histories of one kind that must agree, after a shorter test found a difference.
 REPEATS = 4
-#: Seconds that all copies have: a mechanism that is slower is not compared.
+#: Time limit for all copies, in seconds. A slower mechanism is not compared.
 SECONDS = 10.0
 
 CARRIES_OVER = (
-    "the output on one input was another one, with the same generator, after a call on the other input: it "
-    "carries data over from call to call; hand over a mechanism that keeps nothing, or one whose input is "
-    "the whole history"
+    "with the same generator, the output on one input was different after a call on the other input, so the "
+    "mechanism carries data from call to call. Pass a mechanism that keeps no state, or a mechanism whose "
+    "input is the whole history"
 )
 
 
 def carries_over(target: Target, pair: tuple[Any, Any]) -> str:
-    """That an output depends on which input of ``pair`` the call before was about, in words; empty where it
-    does not, and where nothing can be said: for a mechanism that draws from elsewhere, or changes with every
-    call.
+    """Return why an output depends on the input of the previous call, or an empty text.
 
-    Each generator is the same in all histories, so a difference that comes again is no chance. One of two
-    answers that are drawn from elsewhere comes again too, so a difference is looked for again in more calls.
+    The text is also empty if nothing is known, for a mechanism with another source of randomness, or one that
+    changes with every call. Each generator is the same in all histories, so a repeated difference is not
+    chance. One of two answers from another source may repeat as well, so a difference is tested again with
+    more calls.
     """
     for data, other in (pair, pair[::-1]):
         try:
@@ -61,8 +61,10 @@ def carries_over(target: Target, pair: tuple[Any, Any]) -> str:
 
 
 def _depends_on_the_last(target: Target, data: Any, other: Any, *, calls: int, repeats: int) -> bool:
-    """Whether calls on ``data`` after calls on ``other`` give something else than after calls on ``data``,
-    the same in all repeats."""
+    """Return whether outputs on ``data`` differ after calls on ``other`` and after calls on ``data``.
+
+    The outputs must be the same in all repeats of each kind.
+    """
     after_itself, after_other = (
         {_prints(target, (first, data), calls=calls)[-1] for _ in range(repeats)} for first in (data, other)
     )
@@ -70,7 +72,7 @@ def _depends_on_the_last(target: Target, data: Any, other: Any, *, calls: int, r
 
 
 def copies_in_both_orders(target: Target, pairs: Sequence[tuple[Any, Any]]) -> FreshCopies:
-    """Copies of the mechanism as it is now, for ``keeps_its_first``."""
+    """Prepare copies of the mechanism in its current state, for ``keeps_its_first``."""
 
     def answer(number: int) -> list[str]:
         place, order = number // (4 * COPIES), number % 4
@@ -84,11 +86,11 @@ def copies_in_both_orders(target: Target, pairs: Sequence[tuple[Any, Any]]) -> F
 def keeps_its_first(
     copies: FreshCopies, more: FreshCopies, place: int, *, deadline: float | None = None
 ) -> str:
-    """That outputs on one input of the pair at ``place`` depend on which input was the first one ever, in
-    words; empty where they do not, and where nothing can be said.
+    """Return why outputs on the pair at ``place`` depend on the very first input, or an empty text.
 
-    A mechanism that gives other outputs with the same generator, on one input alone, draws from elsewhere or
-    changes with every call: that is another matter. ``more`` copies are asked if one of ``copies`` differs.
+    The text is also empty if nothing is known. A mechanism whose outputs on a single input differ with the
+    same generator has another source of randomness or changes with every call, which this test does not
+    report. The copies ``more`` run only if ``copies`` show a difference.
     """
     start = 4 * COPIES * place
     if not _differs(copies.answers(4, start=start, deadline=deadline)):
@@ -97,7 +99,7 @@ def keeps_its_first(
 
 
 def _differs(answers: list[Any] | None) -> bool:
-    """Whether outputs after the other input differ from those after the input itself, in all copies alike."""
+    """Return whether outputs after the other input differ from those after the input itself in all copies."""
     for order in (0, 2):
         itself, after_other = ((answers or [])[order + k :: 4] for k in (0, 1))
         repeats = len({text for prints in itself for text in prints}) == 1
@@ -108,8 +110,10 @@ def _differs(answers: list[Any] | None) -> bool:
 
 
 def _prints(target: Target, asked: Sequence[Any], *, calls: int, key: int | None = None) -> list[str]:
-    """The outputs on each input, one right after the other: with a generator for each place, or with the same
-    for all of them (``key``)."""
+    """Return fingerprints of the outputs on each input in turn.
+
+    Each place has its own generator, or all places have the generator of ``key``.
+    """
     found = []
     for number, data in enumerate(asked):
         seed = np.random.SeedSequence(target.seed, spawn_key=(CARRY_KEY, number if key is None else key))

@@ -1,7 +1,7 @@
-"""Numbers inside text, and the names of the numbers in an output.
+"""Read numbers inside text, and name the numbers in an output.
 
-Text is a pattern with numbers in it: ``"sum: 3.5 of 7"`` is ``"sum: # of #"`` with 3.5 and 7. A name is how
-the user reaches a number: ``output['sum'][0]``.
+Text is a pattern with numbers in it: ``"sum: 3.5 of 7"`` is ``"sum: # of #"`` with 3.5 and 7. A name is the
+expression that accesses a number: ``output['sum'][0]``.
 """
 
 from __future__ import annotations
@@ -22,34 +22,32 @@ from dpaudit.core.tables import table_parts
 
 __all__ = ["as_text", "column_names", "is_whole", "numbers_in", "plain", "value_of_member"]
 
-#: A number that does not continue a word or another number.
+#: A number that is not part of a word or another number.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-#: More digits than a float holds: bits, or digits that are read one by one.
+#: More digits than a float holds, such as bits. They are read one by one.
 _DIGITS = re.compile(r"(?<![\w.])\d{16,}(?![\w.])")
 _BLANKS = re.compile(" +")
 
 
 def plain(part: Any) -> Any:
-    """A numpy scalar as Python's own number, text, time or tuple, and ``None`` for a missing value; anything
-    else as it is.
-    """
+    """Convert a numpy scalar to a Python number, text, time or tuple, and a missing value to None."""
     if not isinstance(part, np.generic):
         return None if is_missing(part) else part
     if isinstance(part, np.datetime64 | np.timedelta64):
         return without_numpy(part)
     item = part.item()
-    if isinstance(item, np.generic):  # extended precision: there is no such Python number
+    if isinstance(item, np.generic):  # extended precision, which Python numbers lack
         return complex(item) if isinstance(item, np.complexfloating) else float(item)
     return item
 
 
 def is_whole(part: Any) -> bool:
-    """Whether this is read as one number or one label."""
+    """Return whether this is read as one number or one label."""
     return part is None or isinstance(part, bool | int | float | Enum | Fraction | Decimal)
 
 
 def value_of_member(part: Any) -> bool | int | float | None:
-    """The value of a member of an enumeration whose values are numbers; ``None`` for anything else."""
+    """Return the value of an enumeration member if it is a number, or None."""
     if not isinstance(part, Enum):
         return None
     value = plain(part.value)
@@ -57,7 +55,8 @@ def value_of_member(part: Any) -> bool | int | float | None:
 
 
 def numbers_in(text: str) -> tuple[list[float], str]:
-    """The numbers that stand alone in the text, and the text with ``#`` for them and single blanks.
+    """Return the separate numbers in the text, and the text with ``#`` for them and single blanks.
+
     Words of digits that are too long for a float are read digit by digit.
     """
     text = _DIGITS.sub(lambda digits: " ".join(digits[0]), text)
@@ -66,7 +65,7 @@ def numbers_in(text: str) -> tuple[list[float], str]:
 
 
 def as_text(output: Any) -> str | None:
-    """The text of strings and of bytes that are plain text; ``None`` for anything else."""
+    """Return the text of a string, or of bytes that are plain text, or None."""
     if isinstance(output, str):
         return str(output)
     if isinstance(output, bytes) and output.isascii():
@@ -75,7 +74,7 @@ def as_text(output: Any) -> str | None:
 
 
 def column_names(output: Any, name: str = "output") -> list[str]:
-    """How to reach each number or label of an output, in the order in which they are read."""
+    """Return the expressions that access the numbers and labels of an output, in reading order."""
     output = plain(output)
     if is_huge(output):
         return [name, name + MODULO]
@@ -100,12 +99,12 @@ def column_names(output: Any, name: str = "output") -> list[str]:
 
 
 def _both(places: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The two numbers that stand for each integer, where one of them is huge."""
+    """Return the names of the two numbers that represent each integer, if one of the integers is huge."""
     return [(name + more, 0) for name, _ in places for more in ("", MODULO)]
 
 
 def _parts(output: Any) -> list[tuple[str, Any]]:
-    """The parts of a container or object, in order, with how to reach them."""
+    """Return the parts of a container or object, in order, with the expressions that access them."""
     if isinstance(output, complex):
         return [(".real", output.real), (".imag", output.imag)]
     if isinstance(output, np.ma.MaskedArray):

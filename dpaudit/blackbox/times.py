@@ -1,7 +1,8 @@
-"""Times in an output as numbers: seconds since 1970 first, so that noise is seen whole, then what a calendar
-and a clock show of it (a day may be noisy and its hour not).
+"""Read times in an output as numbers.
 
-The wall clock counts, as the time is written; the offset of its zone is a number of its own.
+The seconds since 1970 come first, which show all noise. The fields of the calendar and the clock follow,
+because a day may be noisy and its hour not. Times are read as local wall-clock times, as they are printed.
+The offset of the time zone is a separate number.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from numpy.typing import NDArray
 
 __all__ = ["MAX_FIELDS", "seconds_of", "time_numbers", "without_numpy"]
 
-#: Arrays of more times than this are read as seconds only.
+#: Arrays with more times than this are read as seconds only.
 MAX_FIELDS = 16
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def time_numbers(part: Any) -> tuple[str, dict[str, float]] | None:
-    """The kind of a date, time of day, date with time or duration, and its numbers by how they are reached;
-    ``None`` for anything else. pandas' times are Python's.
+    """Return the kind of a date, time of day, date with time or duration, and its numbers by name, or None.
+
+    Times of pandas are Python times.
     """
     if isinstance(part, timedelta):
         return "duration", {" in seconds": part.total_seconds()}
@@ -37,16 +39,18 @@ def time_numbers(part: Any) -> tuple[str, dict[str, float]] | None:
 
 
 def without_numpy(part: np.datetime64 | np.timedelta64) -> Any:
-    """A time of numpy's as Python's (``None`` for none), to the microsecond; as an integer where Python has
-    no such time.
+    """Convert a numpy time to a Python time to the microsecond, or to None for a missing time.
+
+    A time that Python cannot represent becomes an integer.
     """
     unit = np.datetime_data(part.dtype)[0]
     return part.astype(f"{part.dtype.kind}8[us]").item() if unit in ("ns", "ps", "fs", "as") else part.item()
 
 
 def seconds_of(times: NDArray[Any]) -> NDArray[np.float64]:
-    """Seconds (since 1970) of numpy's times, NaN for none. Shape: that of ``times``. Durations in months or
-    years, whose length varies, stay in their unit.
+    """Return the seconds (since 1970) of numpy times, or NaN for missing times, with the shape of ``times``.
+
+    Durations in months or years, whose length varies, stay in their unit.
     """
     unit = np.datetime_data(times.dtype)[0]
     fixed = times.dtype.kind == "M" or unit not in ("Y", "M", "generic")

@@ -21,7 +21,7 @@ from dpaudit.core.estimates import shown_strength
 from dpaudit.report.fields import NO_PROGRAM
 from dpaudit.report.file.document import read_report
 from dpaudit.report.notation import clean
-from dpaudit.report.roles import mended_by
+from dpaudit.report.roles import about_a_paper, mended_by
 from dpaudit.report.terminal import bounds_in_words, duration, one_line, result_line
 from dpaudit.run.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.run.process import Pool
@@ -74,7 +74,8 @@ def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
             console.print(Text(f"{one_line(about['paper'])}: {one_line(about['title'])}", style="bold"))
             table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
             for row in suite.rows:
-                words = [Text(one_line(row[name])) for name in ("id", "role", "kind", "expect", "title")]
+                words = [Text(one_line(row[name])) for name in ("id", "kind", "expect", "title")]
+                words.insert(1, Text(_role(suite, row)))
                 if seconds is not None:
                     times.append(seconds.get((about["paper"], row["id"])))
                     words.insert(1, Text("-" if times[-1] is None else duration(times[-1]), style="dim"))
@@ -151,11 +152,13 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
     menders = [other["id"] for other in suite.rows if row["id"] in mended_by(other)]
     facts = {
         "claims": row["claim"]["in_words"],
-        "paper": ", ".join(filter(None, (suite.description["paper"], suite.description["reference"]))),
+        "paper" if about_a_paper(suite.rows) else "project": ", ".join(
+            filter(None, (suite.description["paper"], suite.description["reference"]))
+        ),
         "source": row["source"],
         "view": row["view"],
         "kind": row["kind"],
-        "role": row["role"],
+        "role": _role(suite, row),
         "mends": ", ".join(mended_by(row)),
         "mended": f"by {', '.join(menders)}" if menders else "",
         "expected": row["expect"],
@@ -169,6 +172,11 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
         console.print(Text.assemble((f"  {one_line(name):<9}", "dim"), one_line(meaning)))
     if row["does"]:
         console.print(Text("\n" + "\n".join(f"  {line}" for line in clean(row["does"]).splitlines())))
+
+
+def _role(suite: LoadedSuite, row: Mapping[str, Any]) -> str:
+    """Return the role of a row. A project's own claims are not printed anywhere, so they are just claims."""
+    return "claim" if row["role"] == "printed" and not about_a_paper(suite.rows) else one_line(row["role"])
 
 
 def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

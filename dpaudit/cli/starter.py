@@ -22,11 +22,10 @@ Run them with `dpaudit run audits`. The run exits with 1 if the verdict of a row
 
 import numpy as np
 
-from dpaudit import Anything, Records
-from dpaudit.suite.program_proofs import Proving, proved
-from dpaudit.core.suite import Suite
+from dpaudit import Anything, Records, Suite
+from dpaudit.suite import Proving, proved
 
-suite = Suite(paper="mine", title="The mechanisms of this project")
+suite = Suite(name="mine", title="The mechanisms of this project")
 
 
 def noisy_sum(data, rng):
@@ -108,7 +107,7 @@ from __future__ import annotations
 
 {body}
 
-suite = Suite(paper="mine", title="The mechanisms of this project")
+suite = Suite(name="mine", title="The mechanisms of this project")
 suite.include({group})
 '''
 

@@ -1,8 +1,8 @@
 """Declare the data of a mechanism once, as a value.
 
-``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container
-the mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the
-words of a report are all made from it.
+``Records(Interval(0, 10), size=200)`` declares the domain of a record, the number of records, and the
+container in which the mechanism gets them. Proofs, pairs of neighbouring inputs for attacks, Hypothesis
+strategies and texts of reports are all derived from it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
 
-#: Where an end that there is not is put in drawn records.
+#: The replacement of a missing bound in drawn records.
 FAR = 1e6
-#: How many extreme records pairs are made of, and how many pairs are corners or drawn: each pair shares the
-#: error level of a check.
+#: The largest numbers of extreme records, of corner pairs, and of drawn pairs. They are small because all
+#: pairs share the significance level of a check.
 EXTREMES, PAIRS, DRAWN = 6, 12, 4
-#: Drawn data of every size have at most so many records more than the least number.
+#: Drawn datasets of unlimited size have at most so many records more than the smallest number.
 MORE = 7
 #: Every number of records.
 EVERY: Final = "every"
@@ -43,8 +43,11 @@ Size = int | Literal["every"]
 
 @dataclass(frozen=True)
 class Column:
-    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's
-    length (None: a record is one number)."""
+    """One array of a declaration.
+
+    It has a type (bool, int or float), the bounds of every entry, the length of a row (``None`` if a record
+    is one number), and the norm and radius of the ball that contains every row.
+    """
 
     kind: Literal["b", "i", "f"]
     low: Fraction | None
@@ -53,13 +56,13 @@ class Column:
     ball: tuple[str, Fraction] | None = None
 
     def to_json(self, name: str) -> dict[str, Any]:
-        """The column as a certificate declares it, exactly."""
+        """Return the column with exact numbers, as a certificate declares it."""
         low, high = (None if end is None else str(end) for end in (self.low, self.high))
         ball = None if self.ball is None else [self.ball[0], str(self.ball[1])]
         return {"name": name, "kind": self.kind, "low": low, "high": high, "width": self.width, "ball": ball}
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """``size`` random records, corners among them."""
+        """Return ``size`` random records, including corners."""
         shape = (size,) if self.width is None else (size, self.width)
         low, high = self._floats(3.0)
         if self.kind != "f":
@@ -72,7 +75,7 @@ class Column:
             [low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape
         )
         values = np.where(rng.random(shape) < 0.5, grid, values)
-        if self.low is None or self.high is None:  # now and then a number far away
+        if self.low is None or self.high is None:  # sometimes a large number
             values = np.where(rng.random(shape) < 0.1, values * 100, values)
             values = np.clip(
                 values, -np.inf if self.low is None else low, np.inf if self.high is None else high
@@ -84,13 +87,13 @@ class Column:
         return values
 
     def null(self) -> Any:
-        """The null record of zero-out."""
+        """Return the null record of zero-out."""
         zero = {"b": False, "i": 0, "f": 0.0}[self.kind]
         return zero if self.width is None else (zero,) * self.width
 
     def strategy(self) -> SearchStrategy[Any]:
-        """A Hypothesis strategy for one record: a number, or a tuple of them."""
-        from hypothesis import strategies as st  # slow to import, and a proof needs none
+        """Return a Hypothesis strategy for one record, which is a number or a tuple of numbers."""
+        from hypothesis import strategies as st  # slow to import, and not needed by proofs
 
         low, high = self._floats(FAR)
         number: SearchStrategy[Any] = st.booleans() if self.kind == "b" else st.floats(low, high)
@@ -101,7 +104,7 @@ class Column:
         return st.tuples(*[number] * self.width).map(self._inside)
 
     def corners(self) -> list[Any]:
-        """The extreme values of one record, the most different ones first."""
+        """Return the extreme values of one record, the most different ones first."""
         low, high = self._floats(100.0)
         kind = {"b": bool, "i": int, "f": float}[self.kind]
         numbers = [kind(x) for x in dict.fromkeys([low, high, min(max((low + high) / 2, low), high)])]
@@ -117,34 +120,34 @@ class Column:
         return list(dict.fromkeys([*((x,) * self.width for x in numbers), *mixed]))
 
     def array(self, records: list[Any]) -> Any:
-        """An array of these records, which ``corners`` and ``strategy`` give."""
+        """Return an array of records from ``corners`` or ``strategy``."""
         shape = (len(records),) if self.width is None else (len(records), self.width)
         return np.array(records, dtype={"b": bool, "i": np.int64, "f": float}[self.kind]).reshape(shape)
 
     def _floats(self, far: float) -> tuple[float, float]:
-        """The ends as floats that are in the domain; ``far`` for an end that there is not."""
+        """Return the bounds as floats inside the domain, with ``far`` for a missing bound."""
         low = -far if self.low is None else nearest_float(self.low)
         high = far if self.high is None else nearest_float(self.high)
         if self.low is not None and exact(low) < self.low:
             low = math.nextafter(low, math.inf)
         if self.high is not None and exact(high) > self.high:
             high = math.nextafter(high, -math.inf)
-        return (low, high) if low <= high else (low, low)  # one value, which is no float
+        return (low, high) if low <= high else (low, low)  # a single value that is not a float
 
     def _inside(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The row, shortened if it is outside of the ball."""
+        """Return the row, scaled down if it is outside the ball."""
         if self.ball is None:
             return row
         norm, radius = float(np.linalg.norm(row, ord=int(self.ball[0]))), nearest_float(self.ball[1])
         most = radius * (1 - 1e-12)
-        # A row along an axis is as long as its number, without rounding.
+        # The norm of a row along an axis is exact.
         return row if norm <= most or np.count_nonzero(row) <= 1 else tuple(x * (most / norm) for x in row)
 
 
 def _ends(low: ExactLike, high: ExactLike) -> tuple[Fraction, Fraction]:
     a, b = exact(low, name="low"), exact(high, name="high")
     if a > b:
-        raise InvalidParameterError(f"low must be at most high, got {low} and {high}.")
+        raise InvalidParameterError(f"low must be at most high, got {low} and {high}.", code="E-BOUNDS-ORDER")
     return a, b
 
 
@@ -155,12 +158,12 @@ class Interval:
     Parameters
     ----------
     low, high : number or str
-        The ends, exact: ``0.1`` is 1/10.
+        The bounds, exact: ``0.1`` is 1/10.
 
     Raises
     ------
     InvalidParameterError
-        ``low`` is above ``high``, or an end is not finite.
+        When the data are declared: ``low`` is above ``high``, or a bound is not finite.
     """
 
     low: ExactLike
@@ -172,12 +175,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class Integers:
-    """Whole numbers from ``low`` to ``high``, as int64 (with ``bits=True``, truth values as bool).
+    """Integers from ``low`` to ``high``, as int64.
 
     Parameters
     ----------
     low, high : int
-        The ends.
+        The bounds.
+    bits : bool
+        Whether the records are truth values of type bool (False). The bounds must then be 0 and 1.
     """
 
     low: int
@@ -188,8 +193,9 @@ class Integers:
         low, high = _ends(self.low, self.high)
         if low.denominator != 1 or high.denominator != 1 or (self.bits and [low, high] != [0, 1]):
             raise InvalidParameterError(
-                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and"
-                f" {self.high}."
+                f"the bounds of Integers must be integers, with bits=True 0 and 1, got {self.low} and "
+                f"{self.high}.",
+                code="E-INTEGERS-BOUNDS",
             )
         return Column("b" if self.bits else "i", low, high, width)
 
@@ -203,7 +209,8 @@ class Categories:
     def column(self, width: int | None = None) -> Column:
         if type(self.count) is not int or self.count < 1:
             raise InvalidParameterError(
-                f"a number of categories must be a positive integer, got {self.count!r}."
+                f"a number of categories must be a positive integer, got {self.count!r}.",
+                code="E-CATEGORIES-COUNT",
             )
         return Column("i", Fraction(0), Fraction(self.count - 1), width)
 
@@ -219,7 +226,7 @@ class Ball:
     width : int
         The length of a row.
     norm : 1 or 2
-        Which norm.
+        The order of the norm (2).
     """
 
     radius: ExactLike
@@ -236,7 +243,9 @@ class Ball:
             or width is not None
         ):
             raise InvalidParameterError(
-                f"a ball must have a positive radius, norm 1 or 2 and a width of its own, got {self!r}."
+                "a Ball must have a positive radius, norm 1 or 2 and a positive width, and a column of it no "
+                f"other width, got {self!r} and width {width!r}.",
+                code="E-BALL-SHAPE",
             )
         return Column("f", -radius, radius, self.width, (str(self.norm), radius))
 
@@ -254,12 +263,18 @@ Domain = Interval | Integers | Categories | Ball | Anything
 
 def _require_size(size: Any, at_least: Any, group: Any) -> None:
     if size != EVERY and (type(size) is not int or size < 1):
-        raise InvalidParameterError(f"size must be a positive integer or EVERY, got {size!r}.")
+        raise InvalidParameterError(
+            f"size must be a positive integer or EVERY, got {size!r}.", code="E-SIZE-RANGE"
+        )
     for name, value in (("at_least", at_least), ("group", group)):
         if type(value) is not int or value < 1:
-            raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+            raise InvalidParameterError(
+                f"{name} must be a positive integer, got {value!r}.", code="E-SIZE-RANGE"
+            )
     if size != EVERY and at_least != 1:
-        raise InvalidParameterError(f"at_least needs size=EVERY, got at_least={at_least} and size={size}.")
+        raise InvalidParameterError(
+            f"at_least requires size=EVERY, got at_least={at_least} and size={size}.", code="E-AT-LEAST-SIZE"
+        )
 
 
 @dataclass(frozen=True)
@@ -269,22 +284,22 @@ class Records:
     Parameters
     ----------
     domain : Interval, Integers, Categories, Ball or Anything
-        What one number of a record may be, or (``Ball``) one row.
+        The domain of each number of a record, or with ``Ball`` of each row.
     size : int or EVERY
-        How many records there are. Under add-remove the number is private, whatever is given.
+        The number of records, or EVERY for any number. Under add-remove the number is private in any case.
     width : int, optional
-        The length of a record's row; without it a record is one number.
+        The length of a record's row. Without it, a record is one number.
     at_least : int
         The smallest number of records, for ``size=EVERY``.
     group : int
-        How many records one user may have: the claim is about all of them at once.
+        The largest number of records of one user. The claim is about all of them at once.
     container : "array" or "list"
-        An ndarray, or a list of Python numbers (rows are tuples).
+        An ndarray, or a list of Python numbers in which rows are tuples.
 
     Raises
     ------
     InvalidParameterError
-        A number is out of range, or the parts do not fit each other.
+        A number is out of range, or the parameters do not fit each other.
 
     Examples
     --------
@@ -302,45 +317,54 @@ class Records:
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
         if self.container not in ("array", "list"):
-            raise InvalidParameterError(f"container must be 'array' or 'list', got {self.container!r}.")
+            raise InvalidParameterError(
+                f"container must be 'array' or 'list', got {self.container!r}.", code="E-CONTAINER-UNKNOWN"
+            )
         _ = self.columns
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The one column, under the name ``""``."""
+        """Return the only column, under the name ``""``."""
         return {"": _column(self.domain, self.width)}
 
     @property
     def words(self) -> str:
-        """What one record is, and how many there are, in words."""
+        """Return a description of one record and of the number of records."""
         return str(declared(self)["words"])
 
     def build(self, columns: Mapping[str, Any]) -> Any:
-        """The input of the mechanism, from its arrays by column."""
+        """Return the input of the mechanism from its arrays by column."""
         if self.container == "array":
             return columns[""]
         return [tuple(row) if isinstance(row, list) else row for row in columns[""].tolist()]
 
     def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
-        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
-        Hypothesis strategy."""
+        """Return pairs of neighbouring inputs.
+
+        ``list(...)`` of them has corners and drawn pairs. ``.strategy()`` is a Hypothesis strategy.
+        """
         return _pairs(self, adjacency)
 
     def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
-        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        """Return a Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
         return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
 
 
 @dataclass(frozen=True)
 class Table:
-    """The data of a mechanism: a dict of columns, one entry or row in each for every record.
+    """The data of a mechanism: a dict of columns, each with one entry or row for every record.
 
     Parameters
     ----------
-    columns : dict of str to a domain
+    domains : dict of str to a domain
         The columns. ``(domain, width)`` declares rows.
     size, at_least, group
         As for ``Records``.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no column, a name is not a string, or a number is out of range.
     """
 
     domains: Mapping[str, Domain | tuple[Domain, int]]
@@ -352,12 +376,14 @@ class Table:
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
         if not self.domains or not all(isinstance(name, str) and name for name in self.domains):
-            raise InvalidParameterError(f"a table must have columns with names, got {self.domains!r}.")
+            raise InvalidParameterError(
+                f"a table must have columns with names, got {self.domains!r}.", code="E-TABLE-COLUMNS"
+            )
         _ = self.columns
 
     @property
     def columns(self) -> dict[str, Column]:
-        """Each column by its name."""
+        """Return the columns by name."""
         return {
             name: _column(*(entry if isinstance(entry, tuple) else (entry, None)))
             for name, entry in self.domains.items()
@@ -365,26 +391,28 @@ class Table:
 
     @property
     def words(self) -> str:
-        """What one record is, and how many there are, in words."""
+        """Return a description of one record and of the number of records."""
         return str(declared(self)["words"])
 
     def build(self, columns: Mapping[str, Any]) -> Any:
-        """The input of the mechanism, from its arrays by column."""
+        """Return the input of the mechanism from its arrays by column."""
         return dict(columns)
 
     def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
-        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
-        Hypothesis strategy."""
+        """Return pairs of neighbouring inputs.
+
+        ``list(...)`` of them has corners and drawn pairs. ``.strategy()`` is a Hypothesis strategy.
+        """
         return _pairs(self, adjacency)
 
     def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
-        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        """Return a Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
         return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
 
 
 def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
-    """Pairs of neighbours. A record is the entry of the one column, or a tuple of the entries of all."""
-    from hypothesis import strategies as st  # slow to import, and a proof needs none
+    """Return pairs of neighbours. A record is the entry of the only column, or a tuple of all entries."""
+    from hypothesis import strategies as st  # slow to import, and not needed by proofs
 
     from dpaudit.core.pairs import RecordPairs
 
@@ -404,7 +432,7 @@ def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
         parts = zip(columns.items(), by_column, strict=True)
         return data.build({name: column.array(entries) for (name, column), entries in parts})
 
-    if data.size == EVERY:  # under add-remove the smaller one of two neighbours has the least number
+    if data.size == EVERY:  # under add-remove the smaller of two neighbours may have the smallest size
         least = data.at_least + (data.group if by is Adjacency.ADD_REMOVE else 0)
     sizes = (least, least + MORE) if data.size == EVERY else (int(data.size),) * 2
     return RecordPairs(
@@ -423,15 +451,16 @@ def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
 def _column(domain: Any, width: int | None) -> Column:
     if not isinstance(domain, Interval | Integers | Categories | Ball | Anything):
         raise InvalidParameterError(
-            f"a domain is Interval, Integers, Categories, Ball or Anything, got {domain!r}."
+            f"a domain must be Interval, Integers, Categories, Ball or Anything, got {domain!r}.",
+            code="E-DOMAIN-TYPE",
         )
     if width is not None and (type(width) is not int or width < 1):
-        raise InvalidParameterError(f"width must be a positive integer, got {width!r}.")
+        raise InvalidParameterError(f"width must be a positive integer, got {width!r}.", code="E-WIDTH-RANGE")
     return domain.column(width)
 
 
 def declared(data: Records | Table) -> dict[str, Any]:
-    """The declaration as a certificate has it, with the words that the kernel derives from it."""
+    """Return the declaration as a certificate holds it, with the description that the kernel derives."""
     found = {
         "size": None if data.size == EVERY else data.size,
         "at_least": data.at_least,
@@ -444,8 +473,10 @@ def declared(data: Records | Table) -> dict[str, Any]:
 def sample_pair(
     data: Records | Table, *, adjacency: Adjacency, size: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records
-    more."""
+    """Return two random neighbours as arrays by column.
+
+    Under add-remove the second has ``group`` records more.
+    """
     more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
     changed = sorted(
         int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False)

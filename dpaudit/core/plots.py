@@ -1,21 +1,22 @@
-"""Plots as plain data: what a suite puts into ``Outcome.plots``, and what the report draws from it.
+"""Plots as plain data, which a suite puts into ``Outcome.plots`` and the report draws.
 
-A plot is a JSON object with a ``kind``. Suites build it with the functions of this file (keyword-only; each
-returns the object), and ``read_plot`` reads it back through the same functions, so that the signatures
-below *are* the schema. Common fields: ``title`` (one line above the picture) and ``note`` (a sentence below
-it). Numbers may be ints, floats, numpy scalars or ``Fraction``; NaN, infinities and ``None`` become
-``None``, a gap.
+A plot is a JSON object with a ``kind``. Suites build it with the keyword-only functions of this module, and
+``read_plot`` reads it through the same functions, so that their signatures *are* the schema. The common
+fields are ``title`` (one line above the picture) and ``note`` (a sentence below it). Numbers may be ints,
+floats, numpy scalars or ``Fraction``. NaN, infinities and ``None`` become ``None``, a gap.
 
 ``loss_histogram``
-    ``counts`` with either ``values`` (atoms of a discrete loss) or ``edges`` (bins, one more than counts);
-    ``claimed`` epsilon, drawn as lines at ±epsilon; ``infinite``, how many losses were infinite;
-    ``log_counts``; ``x_title``.
+    ``counts`` with either ``values`` (atoms of a discrete loss) or ``edges`` (bins, one more than counts),
+    ``claimed`` epsilon, drawn as lines at ±epsilon, ``infinite``, the number of infinite losses,
+    ``log_counts``, ``x_title``.
 ``delta_curve``
-    ``epsilon`` grid; ``lower`` (attack) and ``upper`` (certificate), a delta at each epsilon, either may be
-    ``None``; ``claimed_epsilon`` with ``claimed_delta``, drawn as a cross; the delta axis is logarithmic.
+    ``epsilon`` grid, ``lower`` (attack) and ``upper`` (certificate), with a delta at each epsilon, one of
+    which may be ``None``, ``claimed_epsilon`` with ``claimed_delta``, drawn as a cross. The delta axis is
+    logarithmic.
 ``curves``
-    ``series``, a list of ``{name, x, y, low, high, dashed}`` (``low`` and ``high``: a band, both or neither;
-    ``dashed``: a theorem's curve rather than a measured one); ``x_title``, ``y_title``, ``x_log``, ``y_log``.
+    ``series``, a list of ``{name, x, y, low, high, dashed}`` (``low`` and ``high`` are a band, both or
+    neither, and ``dashed`` marks a theorem's curve rather than a measured one), ``x_title``, ``y_title``,
+    ``x_log``, ``y_log``.
 ``bars``
     ``labels``, ``values``, ``low`` and ``high`` (error bars, both or neither), ``claimed`` with
     ``claimed_name`` (a line), ``value_title``, ``log``.
@@ -52,12 +53,12 @@ __all__ = [
 Plot = dict[str, Any]
 Numbers = Iterable[SupportsFloat | None]
 
-#: A report is a file that people mail: beyond these sizes a plot says nothing more and is refused.
+#: Larger plots are refused: reports are sent by mail, and such a plot shows no more.
 MAX_POINTS = 20_000
 MAX_SERIES = 32
 MAX_BARS = 400
 MAX_CELLS = 20_000
-#: Numbers of this size stand for infinity in a report.
+#: Numbers of this size and above count as infinite in a report.
 HUGE = 1e300
 
 
@@ -73,20 +74,17 @@ def loss_histogram(
     x_title: str = "privacy loss",
     note: str = "",
 ) -> Plot:
-    """A histogram of privacy losses: ``counts`` >= 0 of atoms at ``values``, or of bins between increasing
-    ``edges``.
+    """Return a histogram of privacy losses.
 
-    Raises ``InvalidParameterError`` unless exactly one of ``values`` and ``edges`` is given, with matching
-    length.
+    ``counts`` >= 0 are of atoms at ``values``, or of bins between increasing ``edges``. Raises
+    ``InvalidParameterError`` unless exactly one of ``values`` and ``edges`` is given, with matching length.
     """
     heights = _solid(counts, "counts")
     if any(h < 0 for h in heights):
-        raise InvalidParameterError(
-            f"counts must be 0 or more, got {min(heights)}; pass how often each loss came out."
-        )
+        raise InvalidParameterError(f"counts must be 0 or more, got {min(heights)}.", code="E-PLOT-COUNTS")
     if (values is None) == (edges is None):
         raise InvalidParameterError(
-            "a loss histogram must have either values or edges, got both or neither; pass one of them."
+            "a loss histogram must have either values or edges, got both or neither.", code="E-PLOT-VALUES"
         )
     plot: Plot = {"kind": "loss_histogram", "title": str(title), "counts": heights}
     if values is not None:
@@ -95,12 +93,12 @@ def loss_histogram(
         ends = _same_length(_solid(edges, "edges"), len(heights) + 1, "edges", "counts plus one")
         if any(b <= a for a, b in pairwise(ends)):
             raise InvalidParameterError(
-                "edges must increase, got a repeated or falling edge; sort them and drop repeats."
+                "edges must increase, got a repeated or falling edge.", code="E-PLOT-EDGES"
             )
         plot["edges"] = ends
     if isinstance(infinite, bool) or not isinstance(infinite, int | np.integer) or infinite < 0:
         raise InvalidParameterError(
-            f"infinite must be a count of 0 or more, got {infinite!r}; pass how many losses were infinite."
+            f"infinite must be a count of 0 or more, got {infinite!r}.", code="E-PLOT-COUNTS"
         )
     return plot | {
         "claimed": _number(claimed, "claimed"),
@@ -121,18 +119,19 @@ def histogram_of_losses(
     x_title: str = "privacy loss",
     note: str = "",
 ) -> Plot:
-    """``loss_histogram`` of raw losses (one dimension): atoms where at most ``bins`` different values
-    occur, else ``bins`` equal bins.
+    """Return the ``loss_histogram`` of raw losses (one dimension).
 
-    Infinite losses (of either sign) are counted apart; NaN is refused.
+    It has atoms if at most ``bins`` different values occur, else ``bins`` equal bins. Infinite losses of
+    either sign are counted separately. NaN raises ``InvalidParameterError``.
     """
     array = np.asarray(losses, dtype=np.float64).ravel()
     if np.isnan(array).any():
         raise InvalidParameterError(
-            "losses must not be NaN, got at least one; a loss of p = p' = 0 is not an outcome, drop it."
+            "losses must not be NaN, got at least one. Leave out outcomes with p = p' = 0.",
+            code="E-PLOT-NAN",
         )
     if not 1 <= bins <= MAX_BARS:
-        raise InvalidParameterError(f"bins must be from 1 to {MAX_BARS}, got {bins}; pass about 40.")
+        raise InvalidParameterError(f"bins must be from 1 to {MAX_BARS}, got {bins}.", code="E-PLOT-SIZE")
     finite = array[np.isfinite(array)]
     options: dict[str, Any] = {
         "title": title,
@@ -160,16 +159,15 @@ def delta_curve(
     claimed_delta: SupportsFloat | None = None,
     note: str = "",
 ) -> Plot:
-    """delta as a function of epsilon: from below by an attack, from above by a certificate, against the
-    claimed point.
+    """Return a plot of delta against epsilon, with bounds by an attack and a certificate and the claim.
 
-    ``lower`` and ``upper`` have one delta in [0, 1] (or ``None``) for each entry of ``epsilon``; at least
-    one of the two is given.
+    ``lower`` and ``upper`` have one delta in [0, 1] (or ``None``) for each entry of ``epsilon``. At least one
+    of them must be given.
     """
     grid = _solid(epsilon, "epsilon")
     if lower is None and upper is None:
         raise InvalidParameterError(
-            "a delta curve must have lower or upper, got neither; pass at least one of them."
+            "a delta curve must have lower or upper, got neither.", code="E-PLOT-VALUES"
         )
     plot: Plot = {"kind": "delta_curve", "title": str(title), "epsilon": grid}
     for name, given in (("lower", lower), ("upper", upper)):
@@ -192,13 +190,11 @@ def series(
     high: Numbers | None = None,
     dashed: bool = False,
 ) -> dict[str, Any]:
-    """One line of ``curves``: points (``x``, ``y``) in drawing order, with an optional band from ``low`` to
-    ``high``.
-    """
+    """Return a line of ``curves``: points (``x``, ``y``) in drawing order, and optionally a band."""
     xs = _numbers(x, "x")
     if (low is None) != (high is None):
         raise InvalidParameterError(
-            f"series {name!r} must have low and high or neither, got one; pass both ends of the band."
+            f"series {name!r} must have low and high or neither, got only one.", code="E-PLOT-BAND"
         )
     line: dict[str, Any] = {
         "name": str(name),
@@ -221,15 +217,14 @@ def curves(
     y_log: bool = False,
     note: str = "",
 ) -> Plot:
-    """Lines on common axes: regret against the theorem's rate, all algorithms together, final regret
-    against epsilon.
+    """Return a plot of lines on common axes, such as regret against the theorem's rate or against epsilon.
 
-    ``series`` holds objects that ``series(...)`` of this file built. On a logarithmic axis numbers of 0 or
-    less are gaps, and the report says how many.
+    ``series`` holds objects from ``series(...)`` of this module. On a logarithmic axis, numbers of 0 or less
+    are gaps, and the report states their number.
     """
     if isinstance(series, str | Mapping) or not 1 <= len(series) <= MAX_SERIES:
         raise InvalidParameterError(
-            f"curves must have 1 to {MAX_SERIES} series, got {series!r:.60}; split the plot."
+            f"curves must have 1 to {MAX_SERIES} series, got {series!r:.60}.", code="E-PLOT-SIZE"
         )
     lines = [_rebuild(_build_series, line, f"series {i}") for i, line in enumerate(series)]
     return {
@@ -260,15 +255,15 @@ def bars(
     log: bool = False,
     note: str = "",
 ) -> Plot:
-    """One horizontal bar for each label, with optional error bars and a line at ``claimed``."""
+    """Return a horizontal bar for each label, with optional error bars and a line at ``claimed``."""
     names = [str(label) for label in _sized(labels, "labels")]
     if not 1 <= len(names) <= MAX_BARS:
         raise InvalidParameterError(
-            f"bars must number 1 to {MAX_BARS}, got {len(names)}; show the largest ones."
+            f"the number of bars must be from 1 to {MAX_BARS}, got {len(names)}.", code="E-PLOT-SIZE"
         )
     if (low is None) != (high is None):
         raise InvalidParameterError(
-            "bars must have low and high or neither, got one; pass both ends of the error bars."
+            "bars must have low and high or neither, got only one.", code="E-PLOT-BAND"
         )
     plot: Plot = {"kind": "bars", "title": str(title), "labels": names}
     for key, given in (("values", values), ("low", low), ("high", high)):
@@ -283,14 +278,14 @@ def bars(
 
 
 def table(*, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Plot:
-    """A table of text, numbers, booleans and ``None``; every row has one cell for each column."""
+    """Return a table of texts, numbers, booleans and ``None``. Every row has one cell for each column."""
     names = [str(column) for column in _sized(columns, "columns")]
     lines = [[_cell(cell) for cell in _sized(row, "a row")] for row in _sized(rows, "rows")]
     for line in lines:
         _same_length(line, len(names), "a row", "columns")
     if len(names) * len(lines) > MAX_CELLS:
         raise InvalidParameterError(
-            f"a table must have at most {MAX_CELLS} cells, got {len(names) * len(lines)}; summarise it."
+            f"a table must have at most {MAX_CELLS} cells, got {len(names) * len(lines)}.", code="E-PLOT-SIZE"
         )
     return {"kind": "table", "title": str(title), "columns": names, "rows": lines, "note": str(note)}
 
@@ -317,7 +312,7 @@ def read_plot(data: object) -> Plot:
     ):
         kind = data.get("kind") if isinstance(data, Mapping) else data
         raise InvalidParameterError(
-            f"a plot's kind must be one of {sorted(_BUILDERS)}, got {kind!r:.60}; use the builders."
+            f"a plot's kind must be one of {sorted(_BUILDERS)}, got {kind!r:.60}.", code="E-PLOT-KIND"
         )
     return _rebuild(
         _BUILDERS[data["kind"]], {key: value for key, value in data.items() if key != "kind"}, data["kind"]
@@ -327,13 +322,13 @@ def read_plot(data: object) -> Plot:
 def _rebuild(builder: Callable[..., dict[str, Any]], fields: object, what: str) -> dict[str, Any]:
     if not isinstance(fields, Mapping):
         raise InvalidParameterError(
-            f"{what} must be an object, got {type(fields).__name__}; use the builders."
+            f"{what} must be an object, got {type(fields).__name__}.", code="E-PLOT-FIELDS"
         )
     try:
         inspect.signature(builder).bind(**{str(key): value for key, value in fields.items()})
     except TypeError as error:
         raise InvalidParameterError(
-            f"{what} must have the fields of its builder, got: {error}; use the builders."
+            f"{what} must have the fields of its builder, got: {error}", code="E-PLOT-FIELDS"
         ) from error
     return builder(**fields)
 
@@ -342,7 +337,9 @@ def _number(value: object, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Fraction | np.number):
-        raise InvalidParameterError(f"{name} must hold numbers or None, got {value!r:.60}; convert it.")
+        raise InvalidParameterError(
+            f"{name} must hold numbers or None, got {value!r:.60}.", code="E-PLOT-NUMBER"
+        )
     try:
         number = float(value)
     except OverflowError:
@@ -354,7 +351,7 @@ def _numbers(values: object, name: str) -> list[float | None]:
     listed = _sized(values.tolist() if isinstance(values, np.ndarray) else values, name)
     if len(listed) > MAX_POINTS:
         raise InvalidParameterError(
-            f"{name} must have at most {MAX_POINTS} entries, got {len(listed)}; thin it before plotting."
+            f"{name} must have at most {MAX_POINTS} entries, got {len(listed)}.", code="E-PLOT-SIZE"
         )
     return [_number(value, name) for value in listed]
 
@@ -364,21 +361,22 @@ def _solid(values: object, name: str) -> list[float]:
     solid = [n for n in numbers if n is not None]
     if len(solid) != len(numbers):
         raise InvalidParameterError(
-            f"{name} must be finite numbers without gaps, got a gap; drop those entries."
+            f"{name} must be finite numbers without gaps, got a gap.", code="E-PLOT-NUMBER"
         )
     return solid
 
 
 def _sized(values: object, name: str) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InvalidParameterError(f"{name} must be a list, got {values!r:.60}; pass one entry per item.")
+        raise InvalidParameterError(f"{name} must be a list, got {values!r:.60}.", code="E-PLOT-LIST")
     return list(values)
 
 
 def _same_length(values: list[Any], wanted: int, name: str, other: str) -> list[Any]:
     if len(values) != wanted:
         raise InvalidParameterError(
-            f"{name} must have as many entries as {other} ({wanted}), got {len(values)}; align the two."
+            f"{name} must have as many entries as {other} ({wanted}), got {len(values)}.",
+            code="E-PLOT-LENGTH",
         )
     return values
 
@@ -400,5 +398,6 @@ def _cell(value: object) -> str | float | int | bool | None:
             else ("nan" if math.isnan(number) else "∞" if number > 0 else "−∞")
         )
     raise InvalidParameterError(
-        f"a table's cell must be text, a number, a boolean or None, got {type(value).__name__}; convert it."
+        f"a table's cell must be text, a number, a boolean or None, got {type(value).__name__}.",
+        code="E-PLOT-CELL",
     )

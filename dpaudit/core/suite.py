@@ -465,8 +465,8 @@ class Suite(Group):
     paper, reference : str
         The short name of a paper, instead of ``name``, and its full reference.
     symbols : mapping of str to str
-        The letters and terms that titles use, with their meaning. The HTML report and ``dpaudit explain`` show
-        them.
+        The letters and terms that titles use, with their meaning. The HTML report and ``dpaudit explain``
+        show them.
 
     Raises
     ------

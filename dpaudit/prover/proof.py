@@ -52,6 +52,10 @@ class Proof:
     assumptions: list[str] = field(default_factory=lambda: list(ASSUMED))
     witness: Any = None
 
+    def __repr__(self) -> str:
+        """Return the verdict, the bound and the scope. The certificate may be very long."""
+        return f"<Proof: {self.verdict}, bound {self.bound}, {self.scope or 'no scope'}>"
+
     def __str__(self) -> str:
         """Return the verdict, the scope, the bound and the reason, without the certificate."""
         lines = [f"{self.verdict.upper()}: {self.scope}"]

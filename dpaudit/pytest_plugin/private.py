@@ -130,7 +130,8 @@ class AssertPrivate:
         if refuted and not self._expect_refuted:
             tried = pairs_of(claim, neighbours, data)
             pair = read_neighbours(tried, seed=seed, claim=claim)[result.evidence.details["pair"]]
-            raise RefutedError(self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha))
+            text = self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha)
+            raise RefutedError(text, code="E-REFUTED")
         return result if refuted else result.raise_if_refuted()
 
     def _failure(self, result: CheckResult, inputs: str, alpha: float) -> str:

@@ -1,9 +1,9 @@
-"""Replays of a program on neighbouring inputs: exact losses, leaks, and what its proof has to pay for.
+"""Replay a program on neighbouring inputs: exact losses, leaks, and what its certificate must cover.
 
-``privacy`` holds the audit of one program; the other files are what it does, in this order: which pairs
-(``domains``, ``search``, ``positions``) along which histories (``histories``, ``quantiles``), what they show
-(``findings``, ``witnessing``, ``entered``), and whether the certificate speaks of the program (``leaves``,
-``mismatches``). ``followed`` is for aggregates whose distribution has no closed form.
+``privacy`` audits one program. The other files are its steps, in this order: choose pairs (``domains``,
+``search``, ``positions``) and histories (``histories``, ``quantiles``), collect what replays show
+(``findings``, ``witness_search``, ``coverage``), and check that the certificate fits the program (``leaves``,
+``certificate_matching``). ``aggregate_histories`` is for aggregates whose distribution has no closed form.
 """
 
 from importlib import import_module

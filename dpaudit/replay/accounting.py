@@ -1,9 +1,8 @@
-"""Observed accounting: which sites one changed record touched, and what each touch can cost at the worst
-outcome.
+"""Observe which sites one changed record affects, and what each can cost at its worst outcome.
 
-A proof declares *sites* (``dpaudit.certify.sites``): which releases a record can enter, how often, at what
-cost. A replay shows what it did enter. The two are held against each other: an undeclared move, a touch too
-many or a cost above the declared one breaks the accounting, whether or not the decisions hide it.
+A proof declares *sites* (``dpaudit.certify.sites``): which releases a record can affect, how often, and at
+what cost. A replay shows which it did affect. An undeclared affected site, an affected site too many, or a
+cost above the declared one breaks the accounting, whether or not the decisions hide it.
 """
 
 from __future__ import annotations
@@ -43,15 +42,17 @@ from dpaudit.replay.shifts import base_of, moved_message, moves_of, spread_of
 
 __all__ = ["Observed", "common_measure", "observe_accounting", "worst_cost", "worst_loss"]
 
-#: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
+#: The margin of refutations. A mean of data, such as 1/10, is not dyadic.
 ROUNDING = 1 + Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What one replay touched: per declared site the number of sites and the worst-case cost;
-    ``undeclared`` sites that moved; ``channels``: declared sites that a channel touched. Costs are in the
-    measure of the sites (``proofs.measures``)."""
+    """The sites that one replay affected: for each declared site their number and worst-case cost.
+
+    ``undeclared`` lists other affected sites. ``channels`` lists declared sites that a channel affected.
+    Costs are in the measure of the sites (``certify.measures``).
+    """
 
     touches: dict[str, int]
     costs: dict[str, Fraction]
@@ -60,12 +61,12 @@ class Observed:
     channels: frozenset[str] = frozenset()
 
     def violations(self, sites: Sequence[Site]) -> list[str]:
-        """Every way in which the observation exceeds the declaration, in words."""
-        found = [f"site {name!r} moved and is no declared site" for name in self.undeclared]
+        """Describe every way in which the observation exceeds the declaration."""
+        found = [f"site {name!r} is affected but not declared" for name in self.undeclared]
         for item in sites:
             touched, cost = self.touches[item.pattern], self.costs[item.pattern]
             if touched > item.touches:
-                found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
+                found.append(f"{item.pattern}: affected {touched} times, declared {item.touches}")
             if cost > item.allowed * ROUNDING:
                 found.append(
                     f"{item.pattern}: one record can cost {float(cost):.6g}{_UNITS[item.measure]}, declared "
@@ -79,18 +80,20 @@ class Observed:
         return found
 
 
-_UNITS: dict[Measure, str] = {"loss": "", "square": " in squares", "count": " touches"}
+_UNITS: dict[Measure, str] = {"loss": "", "square": " in squares", "count": " affected sites"}
 
 
 def common_measure(sites: Sequence[Site]) -> Measure:
-    """The measure in which the sites add up; that of an undeclared site too."""
+    """Return the measure in which the sites add up, which is also that of undeclared sites."""
     found = {site.measure for site in sites}
     return "square" if "square" in found else "loss" if "loss" in found or not found else "count"
 
 
 def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
-    """Sort the moved sites of a replay into the declared sites and cost each at its worst outcome; a
-    channel counts once, at the joint loss of its answers."""
+    """Assign the affected sites of a replay to the declared sites, with their costs at the worst outcome.
+
+    A channel counts once, at the joint loss of its answers.
+    """
     touches = {item.pattern: 0 for item in sites}
     costs = {item.pattern: Fraction(0) for item in sites}
     undeclared: list[str] = []
@@ -110,8 +113,7 @@ def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
 
 
 def _moved(replay: Replay) -> Iterator[tuple[str, int, Callable[[Measure], Fraction]]]:
-    """The names of the sites that moved, each with how many of them have equal distributions, and what these
-    cost in any measure."""
+    """Yield the names of affected sites, how many have equal distributions, and their cost in any measure."""
     for moves in equal_shifts(replay):
         worst = functools.cache(partial(worst_cost, moves.distribution, moves.other))
         for site, items in by_name(moves).items():
@@ -125,8 +127,10 @@ def _moved(replay: Replay) -> Iterator[tuple[str, int, Callable[[Measure], Fract
 def _sites_cost(
     items: Sequence[SiteLoss], worst: Callable[[Measure], Fraction | None], measure: Measure
 ) -> Fraction:
-    """The ``worst`` cost of a site for each of ``items``, which have the same distributions, where it has a
-    closed form, otherwise their costs at the recorded outcomes."""
+    """Return the ``worst`` cost of all ``items``, which have the same distributions.
+
+    If it has no closed form, return their costs at the recorded outcomes.
+    """
     cost = worst(measure)
     if cost is not None:
         return len(items) * cost
@@ -134,8 +138,11 @@ def _sites_cost(
 
 
 def _session_cost(session: SessionPair, reached: int, measure: Measure) -> Fraction:
-    """The cost of a channel: of a tree the sum over its nodes, of AboveThreshold that of its worst answers,
-    otherwise that of the recorded ones."""
+    """Return the cost of a channel.
+
+    This is the sum over the nodes of a tree, the cost of the worst answers of AboveThreshold, and otherwise
+    the cost of the recorded answers.
+    """
     nodes = node_distributions(session)
     if nodes and measure != "count":
         costs = [worst_cost(distribution, other, measure) for distribution, other in nodes]
@@ -157,14 +164,14 @@ def _realised(loss: Any, measure: Measure) -> Fraction:
 
 
 def worst_cost(distribution: Distribution, other: Distribution, measure: Measure) -> Fraction | None:
-    """What a move from ``distribution`` to ``other`` costs at its worst outcome in ``measure``; ``None``
-    where no rule here gives it.
+    """Return the cost of a change from ``distribution`` to ``other`` at its worst outcome in ``measure``.
 
-    In squares: the squared change over the variance where the noise has Gaussian tails, a quarter of the
-    squared worst loss for a maximum with Gumbel noise (bounded range: e^2/8-zCDP, Cesar and Rogers 2021), the
-    scores' squared change around its mean over the variance for one with Gaussian noise (a common shift moves
-    no maximum), and the squared worst loss otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4).
-    Shuffled messages of which one moved cost no more than that one does, where nothing finer is known.
+    Return ``None`` if no rule here applies. In squares, the cost is the squared change over the variance for
+    noise with Gaussian tails, a quarter of the squared worst loss for a maximum with Gumbel noise (bounded
+    range: e^2/8-zCDP, Cesar and Rogers 2021), the scores' squared change around its mean over the variance
+    for a maximum with Gaussian noise (a common shift changes no maximum), and the squared worst loss
+    otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4). Shuffled messages of which one changed cost
+    no more than that one does, if nothing finer is known.
     """
     if measure == "count":
         return Fraction(1)
@@ -197,7 +204,7 @@ def _own_cost(distribution: Distribution, other: Distribution, measure: Measure)
 
 
 def _centred_square(distribution: NoisyArgmax, other: NoisyArgmax) -> Fraction:
-    """The sum of squares of the scores' changes, each minus their mean, of all maxima together."""
+    """Return the sum of squares of the scores' changes, each minus their mean, over all maxima."""
     here, there = (one.scores.reshape(-1, one.count).tolist() for one in (distribution, other))
     total = Fraction(0)
     for row, moved in zip(here, there, strict=False):
@@ -208,14 +215,14 @@ def _centred_square(distribution: NoisyArgmax, other: NoisyArgmax) -> Fraction:
 
 
 def worst_loss(distribution: Distribution, other: Distribution) -> Fraction | None:
-    """An upper bound, attained or approached, on |log p - log p'| over all outcomes (modulo m up to the
-    rounding of floats); ``None`` where no rule here gives it.
+    """Return an upper bound, attained or approached, on |log p - log p'| over all outcomes.
+
+    For values modulo m it holds up to the rounding of floats. Return ``None`` if no rule here applies.
 
     Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
     in the tail (Dwork and Roth 2014, Theorem 3.6). One integer distribution modulo m at two offsets: the
-    largest
-    log-ratio over all residues, of which floats find the place and balls the value. Other distributions with
-    finitely many atoms: the largest log-ratio, exactly where all of them are rational, otherwise from balls.
+    largest log-ratio over all residues, located in floats and evaluated in balls. Other distributions with
+    finitely many atoms: the largest log-ratio, exact if all of them are rational, otherwise from balls.
     """
     if isinstance(distribution, Shifted) and isinstance(other, Shifted):
         return _shift_loss(distribution, other)
@@ -228,8 +235,10 @@ def worst_loss(distribution: Distribution, other: Distribution) -> Fraction | No
 
 @functools.lru_cache(maxsize=4096)
 def _finite_loss(distribution_text: str, other_text: str) -> Fraction | None:
-    """The largest log-ratio of two distributions with finitely many atoms. Cached by the distributions' text:
-    a search meets the same pair many times."""
+    """Return the largest log-ratio of two distributions with finitely many atoms.
+
+    Cached by the distributions' text, because a search meets the same pair many times.
+    """
     distribution, other = (
         distribution_from_json(json.loads(text)) for text in (distribution_text, other_text)
     )

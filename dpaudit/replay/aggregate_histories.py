@@ -1,11 +1,10 @@
-"""Runs of a program with secure sums along given aggregates, and what one changed record moves in them.
+"""Run a program with secure sums along given aggregates, and compare two neighbours.
 
-Where the distribution of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no
-loss. What a
-proof by composition uses is simpler: a user enters one aggregate, its encodings' sum moves by at most g, and
-the shares are the mechanism's, one for each user of the batch. ``Followed`` hands every aggregate an outcome
-chosen from public numbers and keeps the users' distributions; ``survey`` holds the runs of two neighbours
-against each other. Any residue is possible, so every history that is followed can happen.
+If the distribution of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss.
+A proof by composition needs less: a user enters one aggregate, the sum of its encodings changes by at most g,
+and the shares are the mechanism's, one for each user of the batch. ``Followed`` returns for every aggregate
+an outcome chosen from public numbers, and keeps the users' distributions. ``survey`` compares the runs of two
+neighbours. Any residue is possible, so every history that is followed can happen.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
 
 
 class Sheet(Protocol):
-    """What is public of one batch: its users, the precision g of their encodings, the modulus, and the noise
-    share of each user."""
+    """The public values of a batch: users, precision g of the encodings, modulus, noise share of a user."""
 
     @property
     def users(self) -> int: ...
@@ -40,7 +38,7 @@ class Sheet(Protocol):
     def share(self) -> Distribution: ...
 
 
-#: The residue of aggregate number k, given its sheet.
+#: Returns the residue of aggregate number k, given its sheet.
 Steering = Callable[[int, Any], int]
 
 
@@ -54,7 +52,7 @@ class Aggregate:
 
 
 class Followed(Coins):
-    """Coins that hand out chosen aggregates and draw nothing: hidden draws and other outcomes are refused."""
+    """Coins that return chosen aggregates and draw nothing. Other random outcomes raise NotTractableError."""
 
     def __init__(self, sheets: Mapping[int, Sheet], steering: Steering) -> None:
         self._sheets, self._steering = sheets, steering
@@ -66,7 +64,8 @@ class Followed(Coins):
     ) -> int:
         if not isinstance(through, SumMod) or through.modulus not in self._sheets:
             raise NotTractableError(
-                f"site {site!r}: an aggregate must be a sum modulo a batch's m, got {through!r}; record it."
+                f"site {site!r}: an aggregate must be a sum modulo a batch's m, got {through!r}.",
+                code="E-AGGREGATE-KIND",
             )
         sheet = self._sheets[through.modulus]
         noise = tuple(
@@ -83,44 +82,50 @@ class Followed(Coins):
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
         raise NotTractableError(
-            f"site {site!r}: only aggregates are followed, got {distribution!r}; record the run."
+            f"site {site!r}: only aggregates can be followed, got {distribution!r}.",
+            code="E-AGGREGATE-KIND",
         )
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
         raise NotTractableError(
-            f"site {site!r}: a hidden draw cannot be followed; declare the rewards' grid."
+            f"site {site!r}: a hidden draw cannot be followed. Declare the rewards' grid.",
+            code="E-AGGREGATE-HIDDEN-DRAW",
         )
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        raise NotTractableError(f"site {site!r}: a channel cannot be followed; record the run.")
+        raise NotTractableError(f"site {site!r}: a channel cannot be followed.", code="E-AGGREGATE-CHANNEL")
 
 
 def _offset(distribution: Distribution, site: str) -> Fraction:
-    """The encoding in one user's distribution. An array of them is refused: it would count as 0."""
+    """Return the encoding in one user's distribution. An array is refused, because it would count as 0."""
     offset = distribution.offset if isinstance(distribution, Shifted) else Fraction(0)
     if not isinstance(offset, Fraction):
         raise NotTractableError(
-            f"site {site!r}: a user's distribution must be of one number, got {distribution!r}; record it."
+            f"site {site!r}: a user's distribution must be of one number, got {distribution!r}.",
+            code="E-AGGREGATE-SHAPE",
         )
     return offset
 
 
 @dataclass(frozen=True)
 class Survey:
-    """``moved`` is the largest Σ |shift of Σ x̂|/g of one record over the aggregates that it enters;
-    ``faults`` is every way in which a run is not the mechanism's, in words; ``runs`` counts pairs of runs."""
+    """The comparison of all runs.
+
+    ``moved`` is the largest Σ |shift of Σ x̂|/g of one record over the aggregates that it enters. ``faults``
+    describes every way in which a run differs from the mechanism. ``runs`` counts pairs of runs.
+    """
 
     moved: Fraction
     faults: tuple[str, ...]
     runs: int
 
     def unmet(self, *, declared: int = 1) -> list[str]:
-        """What stands between a certificate and this program: faults, and sums that one record moves by
-        another amount than ``declared`` times g at most."""
+        """Return the unmet conditions: faults, and a largest change of the sums other than ``declared`` g."""
         reasons = list(self.faults)
         if self.moved != declared:
             reasons.append(
-                f"one record must move the sums by up to {declared} g in all, it moved {self.moved} g"
+                f"one record must change the sums by up to {declared} g in all, it changed them by "
+                f"{self.moved} g"
             )
         return reasons
 
@@ -133,10 +138,9 @@ def survey(
     *,
     unentered: Mapping[str, str],
 ) -> Survey:
-    """Follow ``program``, whose batches have these sheets, on both neighbours of every pair along every
-    history.
+    """Run ``program``, whose batches have these sheets, on both inputs of every pair along every history.
 
-    A line of the program that no run entered is a fault, unless its function is in ``unentered``.
+    A line of the program that no run executed is a fault, unless its function is in ``unentered``.
     """
     sheets = {sheet.modulus: sheet for sheet in batches}
     watch = Watch(program)
@@ -149,7 +153,7 @@ def survey(
             moved = max(moved, found)
             faults += [f"{text} ({pair.name}; {name})" for text in why]
     faults += [
-        f"no run entered {line}" for line, owner in watch.missing() if excuse_for(owner, unentered) is None
+        f"no run executed {line}" for line, owner in watch.missing() if excuse_for(owner, unentered) is None
     ]
     return Survey(moved, tuple(faults), runs)
 
@@ -163,7 +167,7 @@ def _follow(program: Program, data: Any, sheets: Mapping[int, Sheet], steering: 
 def _compare(left: Followed, right: Followed) -> tuple[Fraction, list[str]]:
     faults = []
     if not same_value(left.shown, right.shown):
-        faults.append("the two inputs show different things on the same aggregates")
+        faults.append("the two inputs have different outputs on the same aggregates")
     if len(left.aggregates) != len(right.aggregates):
         faults.append("the two inputs have different numbers of aggregates")
     moved = Fraction(0)

@@ -1,4 +1,4 @@
-"""A privacy audit as a value: one program, one claim, and what is needed to look for trouble."""
+"""Define the audit of one program against one privacy claim."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dpaudit.replay.domains import Declared, Domain, Interval
 
 __all__ = ["PrivacyAudit"]
 
-#: The domain of a claim, in words, where neither the claim nor its audit declares one.
+#: The claim's ``domain`` text if neither the claim nor its audit declares a domain.
 NOT_DECLARED = "not declared: the pairs that the audit lists"
 
 
@@ -48,25 +48,51 @@ def no_pairs(run: Run) -> Sequence[Neighbours]:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyAudit:
-    """A program, its claim, and what is needed to look for trouble.
+    """Describe a program, its privacy claim and how to audit it.
 
-    ``data`` declares the data (``Records``, ``Table``): the pairs and the claim's ``domain`` in words follow
-    from it, and a privacy row proves the program for all such data if it can. Without it, ``neighbours(run)``
-    returns pairs of your own; ``sites`` is the accounting that the proof declares, ``because``
-    says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
-    distribution -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None``
-    and every
-    site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
-    width) lets Hypothesis look for worse pairs among arrays of at most that many records, of numbers of the
-    domain, in [0, 1] if none is declared. ``more(run)`` may
-    add evidence of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of
-    a function to the reason why lines and branches of it, and of functions inside it, need not be entered by
-    any history; ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other
-    conditions that come out one way only; the row prints it. ``domain`` declares the data: what one number of
-    a record can be (pairs are then its corners and random ones too, besides those of ``neighbours``), all
-    data sets (``DataSets``: all their pairs), or the listed pairs alone (``ListedPairs``). The claim's
-    ``domain`` in words is derived from it. A claim without a declared domain, or with other words, is never
-    verified.
+    A claim whose domain is not declared, or differs from that of the audit, is never verified.
+
+    Parameters
+    ----------
+    claim : PrivacyClaim
+        The claim, with one number. The claim's ``domain`` text is derived from ``domain`` or ``data``.
+    program : callable
+        ``program(coins, data)``, which takes all randomness from ``coins``.
+    neighbours : callable
+        ``neighbours(run)`` returns the pairs of neighbouring inputs. Required unless ``data`` is given.
+    data : Records or Table, optional
+        Declared data. The pairs and the domain follow from it, and a privacy row proves the program for all
+        such data if it can.
+    sites : sequence of Site
+        The releases that one record can affect, with their privacy costs.
+    because : str
+        Why one record affects no other site.
+    histories : mapping of str to callable
+        Histories to force, by name: (site, occurrence, distribution) -> outcome, or None to draw it.
+    proof : Proof, optional
+        Source of the certificate. Default: the sum of the sites' mechanisms, if all sites have one and no
+        site has a group. If some have none, there is no certificate.
+    more : callable, optional
+        ``more(run)`` returns additional evidence, such as an event with both probabilities bounded.
+    samples : int
+        Number of sampled histories per pair and direction (4).
+    searched : (int, int or None), optional
+        (records, width) of the largest arrays in which Hypothesis searches for worse pairs. Their numbers are
+        in the domain, or in [0, 1] if none is declared.
+    unentered : mapping of str to str
+        Reasons why lines and branches of a function, and of functions inside it, need not run, by the
+        function's name. ``"name (raise)"`` covers only those that lead to an error, ``"name (branch)"`` only
+        other conditions that have one outcome. The row prints the reason.
+    domain : Domain, optional
+        The data of the claim: the possible values of a number of a record (which adds corner and random
+        pairs to those of ``neighbours``), all datasets (``DataSets``, which adds all their pairs), or only
+        the listed pairs (``ListedPairs``).
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim is a Profile or does not fit a site or the data, ``neighbours`` or ``domain`` has the wrong
+        type, or both of ``data`` and ``neighbours`` or ``domain`` are given.
     """
 
     claim: PrivacyClaim
@@ -86,22 +112,26 @@ class PrivacyAudit:
     def __post_init__(self) -> None:
         if isinstance(self.claim, Profile):
             raise InvalidParameterError(
-                "an audit of a program needs a claim with one number, got a Profile; claim ApproxDP at each "
-                "of its points, or hand the program to dpaudit.check."
+                "PrivacyAudit requires a claim with one number, got a Profile. Claim ApproxDP at each of its "
+                "points, or pass the program to dpaudit.check.",
+                code="E-CLAIM-PROFILE",
             )
         if self.data is not None:
             self._declare(self.data)
         if self.neighbours is no_pairs:
-            raise InvalidParameterError("exactly one of data and neighbours must be given, got neither.")
+            raise InvalidParameterError(
+                "exactly one of data and neighbours must be given, got neither.", code="E-NEIGHBOURS-MISSING"
+            )
         if not callable(self.neighbours):
             raise InvalidParameterError(
                 "neighbours of an audit must be a function of the run that returns pairs, got "
-                f"{type(self.neighbours).__name__}; pass neighbours=lambda run: ..."
+                f"{type(self.neighbours).__name__}. Pass neighbours=lambda run: ...",
+                code="E-NEIGHBOURS-TYPE",
             )
         if self.domain is not None and not isinstance(self.domain, Domain):
             raise InvalidParameterError(
-                f"domain must say what a number of a record can be, got {self.domain!r}; pass, "
-                "say, Values(0, 1) of dpaudit.replay.domains, or leave it out."
+                f"domain must be a Domain, such as dpaudit.replay.domains.Values(0, 1), got {self.domain!r}.",
+                code="E-DOMAIN-TYPE",
             )
         if self.domain is None and self.searched is not None:
             object.__setattr__(self, "domain", Interval(0, 1))
@@ -119,17 +149,19 @@ class PrivacyAudit:
         for name in ("neighbours", "domain"):
             given = getattr(self, name)
             if not (given is None or given is no_pairs or isinstance(given, Declared)):
-                raise InvalidParameterError(f"{name} follows from data, got both; leave one of them out.")
+                raise InvalidParameterError(
+                    f"{name} follows from data and cannot be given as well.", code="E-DATA-CONFLICT"
+                )
             object.__setattr__(self, name, own)
         if self.claim.domain not in (NOT_STATED, NOT_DECLARED, str(own)):
             raise InvalidParameterError(
-                f"the domain of the claim must be that of the data, {str(own)!r}, got {self.claim.domain!r}; "
-                "leave it out."
+                f"the domain of the claim must be that of the data, {str(own)!r}, got {self.claim.domain!r}.",
+                code="E-CLAIM-DOMAIN",
             )
 
     @property
     def undeclared(self) -> str:
-        """Why the claim is not about the data that the audit declares; empty if it is."""
+        """Return why the claim is not about the data that the audit declares, or "" if it is."""
         if self.domain is None:
             return f"domain {NOT_DECLARED}; pass domain= to say which data the claim is about"
         if self.claim.domain != str(self.domain):
@@ -141,7 +173,7 @@ class PrivacyAudit:
 
     @cached_property
     def whole(self) -> Proof | None:
-        """What the certificates are made from: the proof, or else the sum of the sites' mechanisms."""
+        """Return the source of the certificates: the proof, or else the sum of the sites' mechanisms."""
         if self.proof is not None or not self.sites:
             return self.proof
         if any(site.mechanism is None or site.group for site in self.sites):
@@ -151,18 +183,21 @@ class PrivacyAudit:
 
     @property
     def declared(self) -> Fraction:
-        """The declared total cost of one record, in the unit in which costs add up (``Site``)."""
+        """Return the declared total cost of one record, in the unit in which costs add up (``Site``)."""
         return total_of(self.sites)
 
     @property
     def allowed(self) -> Fraction:
-        """The same in the measure that replays are held against (``proofs.measures``)."""
+        """Return the declared total in the measure that replays are compared in (``proofs.measures``)."""
         return allowed_by(self.sites)
 
     @property
     def accounting(self) -> AccountingClaim | None:
-        """The claim that the proof's accounting makes, in the claim's notion; for (epsilon, delta), which
-        does not add up, in epsilon or in rho; ``None`` where the sites have neither or cost nothing."""
+        """Return the claim that the proof's accounting makes, in the notion of the claim.
+
+        (epsilon, delta) does not add up, so its accounting is in epsilon or in rho. Return ``None`` if the
+        sites have neither or cost nothing.
+        """
         stated, claim = self.declared, self.claim
         if not stated:
             return None
@@ -185,7 +220,7 @@ class PrivacyAudit:
 
 
 def _root(squared: Fraction) -> Fraction:
-    """The square root of a total: exact where it is rational, otherwise rounded up."""
+    """Return the square root of a total: exact if it is rational, otherwise rounded up."""
     with precision(256):
         upper = upper_short(ball(squared).sqrt())
     nearest = upper.limit_denominator(10**12)
@@ -193,7 +228,7 @@ def _root(squared: Fraction) -> Fraction:
 
 
 def _concentrated(sites: Sequence[Site], claim: ApproxDP) -> Fraction | None:
-    """What the sites cost in rho; ``None`` where one of them has none."""
+    """Return the total cost of the sites in rho, or ``None`` if a site has none."""
     if any(site.mechanism is None for site in sites):
         return None
     setting = ZeroConcentratedDP(

@@ -1,8 +1,8 @@
-"""A second look before ``verified``: the program as a black box, for a few thousand runs at most.
+"""Cross-check a program as a black box, with at most a few thousand runs, before its row is verified.
 
-Replays and certificates share code and assumptions; the black box shares neither. It samples the program and
-bets on what the view sees. Where it refutes a claim that everything else verifies, one of the two is wrong,
-and no verdict is given.
+Replays and certificates share code and assumptions. The black box shares neither: it samples the program and
+bets on the outputs in the view. If it refutes a claim that everything else verifies, one of the two is wrong,
+and the row gets no verdict.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from dpaudit.core.verdicts import VerdictKind
 from dpaudit.core.views import PUBLIC, View
 from dpaudit.replay.changed_users import view_of
 
-__all__ = ["second_look"]
+__all__ = ["crosscheck"]
 
-#: The error level: a false alarm would crash a row that is right.
+#: The significance level. It is small because a false refutation would crash a correct row.
 ALPHA = 1e-6
-#: Sites that may be recorded in all; a program with many of them gets fewer runs.
+#: Largest number of sites recorded in all runs. A program with many sites gets fewer runs.
 SITES = 4_000
-#: For one call, which is one run: a program that hangs must not hang the row.
+#: Time limit for one call, which is one run, so that a program that hangs does not hang the row.
 SECONDS = 20.0
-#: The black box cannot test larger budgets, nor say anything in fewer runs.
+#: The black box cannot test larger budgets, and fewer runs show nothing.
 LARGEST_EPSILON, LEAST_RUNS = 40, 100
 
 
-def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbours], *, seed: int) -> str:
-    """Check ``claim`` on what its view sees of ``program``, and say in words what was done.
+def crosscheck(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbours], *, seed: int) -> str:
+    """Sample what the claim's view sees of ``program``, and return a note on the result.
 
     Raises ``BrokenHarnessError`` if the claim is refuted.
     """
     if not isinstance(claim, PureDP | ApproxDP):
-        return f"no second look as a black box: it does not test {claim.type} claims"
+        return f"no black-box cross-check: it does not support {claim.type} claims"
     if float(claim.epsilon) > LARGEST_EPSILON:
-        return "no second look as a black box: no sample could refute so large an epsilon"
+        return "no black-box cross-check: no sample could refute so large an epsilon"
     view = view_of(pairs[0], claim.view)
-    mechanism = _Shown(program, view)
+    mechanism = _ViewedProgram(program, view)
     sites = mechanism.sites(pairs[0].left, np.random.default_rng(seed))
     runs = SITES // sites
     same = [pair for pair in pairs if view_of(pair, claim.view) == view]
     chosen = same[: max(1, runs // 1000)]
     if runs < LEAST_RUNS:
-        return f"no second look as a black box: a run has {sites} sites, too many for a short one"
+        return f"no black-box cross-check: one run has {sites} sites, too many for {LEAST_RUNS} runs"
     result = check(
-        mechanism,  # all that it returns is what the view sees
+        mechanism,  # it returns exactly what the view sees
         replace(claim, view=View.of(PUBLIC)),
         neighbours=chosen,
         alpha=ALPHA,
@@ -66,17 +66,17 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
     )
     if result.verdict is VerdictKind.REFUTED:
         raise BrokenHarnessError(
-            f"the harness contradicts itself: certificate and replays verify the claim, and {result.samples} "
-            f"runs of the program refute it ({result.event}); do not trust this row, and report it."
+            f"contradiction: the certificate and the replays verify this claim, but {result.samples} runs of "
+            f"the program refute it ({result.event}). Do not trust this row. Please report it as a bug.",
+            code="E-CONTRADICTION",
         )
     if result.not_audited:
-        return f"no second look as a black box: {result.not_audited}"
-    return f"a second look as a black box, {result.samples} runs: nothing found"
+        return f"no black-box cross-check: {result.not_audited}"
+    return f"black-box cross-check: no violation found in {result.samples:,} runs"
 
 
-class _Shown:
-    """The program as a mechanism ``(data, rng) -> what the view sees``, in order, as text where it is no
-    number."""
+class _ViewedProgram:
+    """A mechanism ``(data, rng) -> values in the view``, in order. Values of unknown types become text."""
 
     def __init__(self, program: Program, view: View) -> None:
         self._program, self._view = program, view
@@ -91,7 +91,7 @@ class _Shown:
         return tuple(_readable(value) for value in seen)
 
     def sites(self, data: Any, rng: np.random.Generator) -> int:
-        """How many numbers one run draws or shows, in all."""
+        """Return how many numbers one run draws or outputs in all."""
         coins = Recorder(rng, limits=Limits())
         with suppress(Exception):  # an error is an outcome here
             run_program(self._program, data, coins)
@@ -99,7 +99,7 @@ class _Shown:
 
 
 def _readable(value: Any) -> Any:
-    """What the black box reads as it is; everything else as its text."""
+    """Return ``value`` if the black box supports its type, and its text otherwise."""
     if value is None or isinstance(value, bool | int | float | str | np.ndarray | np.generic):
         return value
     if isinstance(value, list | tuple):

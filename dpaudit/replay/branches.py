@@ -1,13 +1,13 @@
-"""Where a function's code can go two ways: every condition in its bytecode, with both of its outcomes.
+"""Find every condition in a function's bytecode, with both of its outcomes.
 
-A line hides what shares it: both sides of a conditional expression, the parts of ``and`` and ``or``, the
-links of ``a < x < b``, an ``assert``, the filter of a comprehension. The compiled code has a conditional jump
-for each of them. Conditions are told apart by their place in the source, so that the copies which the
-compiler makes of a loop's condition or of a ``finally`` count as one.
+Several conditions may share a line: both sides of a conditional expression, the parts of ``and`` and ``or``,
+the links of ``a < x < b``, an ``assert``, the filter of a comprehension. The compiled code has a conditional
+jump for each of them. Conditions are distinguished by their place in the source, so that the compiler's
+copies of a loop's condition or of a ``finally`` count once.
 
-Left out are jumps that are no condition of the program's: the end of a ``for``, the match of an exception
-with its handler and the exit of a ``with``, whose bodies count as lines; and whether ``tuple``, ``all`` or
-``any`` is the builtin of that name, which Python 3.14 asks before it runs a generator in place.
+Jumps that are not conditions of the program are left out: the end of a ``for``, the match of an exception
+with its handler and the exit of a ``with``, whose bodies count as lines. So is the test whether ``tuple``,
+``all`` or ``any`` is the builtin of that name, which Python 3.14 makes before it runs a generator in place.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ __all__ = ["Condition", "Jump", "has_one_path", "has_open_loop", "jumps_of", "ra
 
 @dataclass(frozen=True)
 class Condition:
-    """A place where the code goes one way or the other: line and columns of the tested expression, and
-    whether it is a link of a chained comparison that is not the last."""
+    """A place where the code branches: line and columns of the tested expression.
+
+    ``link`` marks a link of a chained comparison other than the last.
+    """
 
     line: int
     columns: tuple[int, int, int]
@@ -34,8 +36,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Jump:
-    """A conditional jump: the line on which it stands, its target, and the outcomes, in words, if it is
-    taken or not."""
+    """A conditional jump: its line, its target, and descriptions of the outcomes if it is taken or not."""
 
     condition: Condition
     line: int
@@ -58,7 +59,7 @@ _WORDS = {
 
 @lru_cache(maxsize=4096)
 def jumps_of(code: CodeType) -> dict[int, Jump]:
-    """The conditional jumps of ``code`` by the offsets at which a tracer meets them."""
+    """Return the conditional jumps of ``code`` by the offsets at which a tracer reports them."""
     found: dict[int, Jump] = {}
     instructions = [item for item in dis.get_instructions(code) if item.opname != "CACHE"]
     line = code.co_firstlineno
@@ -68,10 +69,10 @@ def jumps_of(code: CodeType) -> dict[int, Jump]:
         words = _outcomes(item.opname)
         before = [one for one in instructions[max(0, index - 8) : index] if one.opname != "EXTENDED_ARG"]
         while before and before[-1].opname in ("TO_BOOL", "COPY"):
-            before.pop()  # from Python 3.12 on these stand between a value and its jump
+            before.pop()  # from Python 3.12 on these come between a value and its jump
         if words is None or not before or before[-1].opname in _NO_CONDITIONS or _asks_for_builtin(before):
             continue
-        # what was computed last is what is tested: a part of ``and`` has a place of its own, its jump not
+        # The last value computed is tested: a part of ``and`` has its own place, but its jump does not.
         place = before[-1].positions
         if place is None or place.lineno is None:
             continue
@@ -82,12 +83,12 @@ def jumps_of(code: CodeType) -> dict[int, Jump]:
         found[item.offset] = jump
         while at and instructions[at - 1].opname == "EXTENDED_ARG":
             at -= 1
-            found[instructions[at].offset] = jump  # a tracer meets the prefix in the jump's place
+            found[instructions[at].offset] = jump  # a tracer reports the prefix instead of the jump
     return found
 
 
 def _asks_for_builtin(before: list[dis.Instruction]) -> bool:
-    """Whether what is tested is ``tuple is <the builtin>``, by a constant that no source can name."""
+    """Return whether the test is ``tuple is <the builtin>``, by a constant that no source can name."""
     if len(before) < 2 or before[-1].opname != "IS_OP":
         return False
     return before[-2].opname == "LOAD_COMMON_CONSTANT" and before[-2].argrepr in _RUN_IN_PLACE
@@ -99,14 +100,16 @@ def _outcomes(name: str) -> tuple[str, str] | None:
     return next((words for key, words in _WORDS.items() if f"IF_{key}" in name), None)
 
 
-#: Names of iterators without an end: a ``for`` beside one of them is a loop like ``while``.
+#: Names of endless iterators: a ``for`` in code that names one counts as a loop like ``while``.
 _ENDLESS = frozenset({"count", "cycle", "repeat", "iter"})
 
 
 @lru_cache(maxsize=4096)
 def has_open_loop(code: CodeType) -> bool:
-    """Whether ``code`` has a loop that may have no end, or is a step of one (``__next__``). A ``for`` is
-    taken to end, unless the code names an iterator that does not."""
+    """Return whether ``code`` has a loop that may not end, or is a step of one (``__next__``).
+
+    A ``for`` is assumed to end, unless the code names an iterator that does not.
+    """
     if code.co_name == "__next__":
         return True
     ending = ("SEND",) if _ENDLESS.intersection(code.co_names) else ("FOR_ITER", "SEND")
@@ -117,7 +120,7 @@ def has_open_loop(code: CodeType) -> bool:
 
 @lru_cache(maxsize=4096)
 def has_one_path(code: CodeType) -> bool:
-    """Whether every call of ``code`` executes the same lines, unless one of them raises."""
+    """Return whether every call of ``code`` executes the same lines, unless a line raises."""
     turns = ("FOR_ITER", "SEND")
     return not code.co_exceptiontable and not any(
         "JUMP" in item.opname or item.opname in turns for item in dis.get_instructions(code)
@@ -126,8 +129,11 @@ def has_one_path(code: CodeType) -> bool:
 
 @lru_cache(maxsize=256)
 def raising_outcomes(filename: str) -> frozenset[tuple[int, int, str]]:
-    """(line, column, outcome) of the conditions in a file of ``if`` statements whose branch only raises, and
-    of assertions: the outcome that leads there. Of a condition in several parts each part counts."""
+    """Return (line, column, outcome) of the conditions in a file that lead to an error.
+
+    These are ``if`` statements whose branch only raises, and assertions, with the outcome that leads there.
+    Each part of a compound condition counts.
+    """
     try:
         tree = ast.parse(Path(filename).read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -142,8 +148,10 @@ def raising_outcomes(filename: str) -> frozenset[tuple[int, int, str]]:
 
 
 def _leading(test: ast.expr, outcome: bool) -> list[tuple[int, int, str]]:
-    """The parts of a test with the outcomes by which the whole comes out so. Where several parts must
-    conspire, only those outcomes that a run which does not get there may lack are listed."""
+    """Return the parts of a test, with the outcomes that lead to ``outcome`` of the whole.
+
+    If several parts must combine, list only outcomes that a run which does not get there may lack.
+    """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _leading(test.operand, not outcome)
     if isinstance(test, ast.BoolOp):

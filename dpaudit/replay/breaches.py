@@ -1,7 +1,8 @@
-"""The search of replays for whatever breaks a declaration: leaks, broken accounting, losses above a budget.
+"""Search replays for breaches of a declaration: leaks, broken accounting, losses above a budget.
 
-Neighbours are replayed along sampled histories, and along those in which every aggregate that moved comes out
-where its two distributions differ most. It has to catch what is broken, and must not catch what is correct.
+Neighbours are replayed along sampled histories, and along histories in which every affected aggregate takes
+the outcome where its two distributions differ most. The search must detect broken programs and must not
+report correct ones.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from dpaudit.replay.witness_search import leak_witness, loss_witness
 __all__ = ["Found", "Target", "over_seeds", "search"]
 
 THE_SERVER = View.of(SERVER)
-#: A loss is found from here on (docs/design.md, rule 6).
+#: A loss above the budget counts from this factor on (docs/design.md, rule 6).
 MARGIN = 1 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A program and what its proof claims: one record moves ``releases`` sites of the name ``site``, for
-    ``epsilon`` in total. Without ``pure`` no transcript has a largest loss, and only leaks count.
+    """A program and its proof's claim: one record affects ``releases`` sites named ``site``.
+
+    Without ``pure``, no transcript has a largest loss, so only leaks count.
     """
 
     program: Program
@@ -46,8 +48,10 @@ class Target:
 
 @dataclass
 class Found:
-    """What all replays showed, against a budget of ``epsilon``: the first breach of the accounting in words,
-    and the worst transcript."""
+    """The results of all replays against a budget of ``epsilon``.
+
+    ``accounting`` describes the first breach of the accounting. ``worst`` is the transcript of largest loss.
+    """
 
     epsilon: Fraction
     accounting: str = ""
@@ -58,13 +62,13 @@ class Found:
 
     @property
     def ways(self) -> set[str]:
-        """Which of leak, accounting and loss were found."""
+        """Return which of leak, accounting and loss were found."""
         loss = self.loss > float(self.epsilon) * MARGIN
         checks = {"leak": self.leak is not None, "accounting": bool(self.accounting), "loss": loss}
         return {name for name, seen in checks.items() if seen}
 
     def witness(self, claim: PrivacyClaim) -> Witness | None:
-        """The worst transcript as evidence on ``claim``: a leak, else, for a pure claim, the largest loss."""
+        """Return the worst transcript as evidence: a leak or, for a pure claim, the largest loss."""
         if self.leak is not None:
             result, leak, words = self.leak
             made = leak_witness(result, leak, view=claim.view, description=words)
@@ -78,7 +82,7 @@ class Found:
         return loss_witness(result, end=end, view=claim.view, description=words)
 
     def in_words(self) -> list[str]:
-        """How it was caught, one line for each way."""
+        """Describe how the program was caught, one line for each kind of breach."""
         found = [] if self.leak is None else [f"caught by a leak: {self.leak[1]} ({self.leak[2]})"]
         if "loss" in self.ways and self.worst is not None:
             found.append(f"caught by a loss of {self.loss:.6g} > ε = {self.epsilon} ({self.worst[1]})")
@@ -86,8 +90,7 @@ class Found:
 
 
 def search(target: Target, pairs: Sequence[Neighbours], *, rng: np.random.Generator) -> Found:
-    """Replay all pairs in both directions: a sampled history, then what moved in it at its worst outcome,
-    then what moved only now."""
+    """Replay all pairs in both directions: a sampled history, then affected sites at their worst outcomes."""
     found = Found(target.epsilon)
     for pair in both_directions(pairs):
         for result in worst_history(target.program, pair, rng=rng, rounds=3 if target.pure else 1):
@@ -99,7 +102,7 @@ def search(target: Target, pairs: Sequence[Neighbours], *, rng: np.random.Genera
 def over_seeds(
     target: Target, pairs: Sequence[Neighbours], *, seeds: Sequence[np.random.SeedSequence]
 ) -> Found:
-    """Replay one sampled history for each seed, pairs and directions in turn."""
+    """Replay one sampled history for each seed, with pairs and directions in turn."""
     found, cases = Found(target.epsilon), both_directions(pairs)
     for number, seed in enumerate(seeds):
         pair = cases[number % len(cases)]
@@ -125,9 +128,11 @@ def _note(found: Found, target: Target, result: Replay, words: str) -> None:
 
 
 def _leak_in(result: Replay, view: View) -> Leak | None:
-    """A leak that refutes in ``view``: ``Replay.leaks_in``, and besides after aggregates whose distribution
-    has no closed form, where all users' distributions are the same on both sides (else there is an unmet
-    condition)."""
+    """Return a leak that refutes in ``view``.
+
+    This extends ``Replay.leaks_in`` to leaks after aggregates whose distribution has no closed form, if all
+    users' distributions are the same on both sides. Otherwise there is an unmet condition.
+    """
     for leak in result.leaks_in(view):
         return leak
     if result.unmet:

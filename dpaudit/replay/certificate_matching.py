@@ -1,8 +1,8 @@
-"""From a certificate to the program: is what one record moves what the certificate pays for?
+"""Check that a certificate covers every site that one record affects.
 
-Every site that moved must be one of the leaves of the certificate's tree (``leaf_rules``), and all of them
-together no more than the tree adds up, with one branch of each parallel node. Where the tree has a pure
-bound, one record must not cost more than that in all, whatever the claim is about.
+Every affected site must be one of the leaves of the certificate's tree (``leaf_rules``), and all of them no
+more than the tree adds up, with one branch of each parallel node. If the tree has a pure bound, one record
+must not cost more than that in all, whatever the claim is about.
 """
 
 from __future__ import annotations
@@ -24,27 +24,30 @@ from dpaudit.replay.leaves import ROUNDING, Leaf, Match, leaves_of, payments
 
 __all__ = ["Fit", "above_pure_bound", "fit", "pure_bound"]
 
-#: The leaves that a site fits: their places and what it costs there, tightest first.
+#: The leaves that a site fits: their indices and the site's cost there, tightest first.
 Fitting = tuple[tuple[int, Fraction], ...]
 
-#: How many choices are tried, beyond one for each site; where none is found by then, it is a mismatch.
+#: Number of choices that are tried, beyond one for each site. If none fits by then, it is a mismatch.
 TRIES = 200
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How what one record moved fits a certificate: every ``mismatches`` in words, and for each site that
-    fits the ``reach``: the largest share of a fitting leaf's sensitivity that it moved by."""
+    """How the sites that one record affects fit a certificate.
+
+    ``mismatches`` describes the sites that do not fit. ``reach`` maps each site that fits to the largest
+    share of a fitting leaf's sensitivity by which it changed.
+    """
 
     mismatches: list[str]
     reach: dict[str, Fraction]
 
 
 def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fit:
-    """Compare what one record moved with what the certificate pays for.
+    """Compare the sites that one record affects with the certificate.
 
-    A ``pure`` claim adds costs up, so that two sites at half a leaf's cost count as one; otherwise sites
-    count, whatever their cost.
+    A ``pure`` claim adds up costs, so two sites at half a leaf's cost count as one. Otherwise the number of
+    sites counts, whatever their cost.
     """
     leaves, most = leaves_of(proof)
     found: list[str] = []
@@ -66,8 +69,7 @@ def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fi
 def _compared(
     result: Replay, adjacency: Adjacency
 ) -> Iterator[tuple[str, int, Callable[[int, Leaf], Match]]]:
-    """The names of the sites that moved, how many of them have equal distributions, and how these fit the
-    leaf at a place."""
+    """Yield the names of affected sites, how many have equal distributions, and a comparison with a leaf."""
     for moves in equal_shifts(result):
         compare = _remembered(partial(_compare, (moves.distribution, moves.other), adjacency))
         for site, items in by_name(moves).items():
@@ -79,7 +81,7 @@ def _compared(
 
 
 def _remembered(compare: Callable[[Leaf], Match]) -> Callable[[int, Leaf], Match]:
-    """``compare``, asked once for each place: equal sites may have ten thousand names."""
+    """Cache ``compare`` for each leaf, because equal sites may have ten thousand names."""
     known: dict[int, Match] = {}
 
     def at(place: int, leaf: Leaf) -> Match:
@@ -91,24 +93,26 @@ def _remembered(compare: Callable[[Leaf], Match]) -> Callable[[int, Leaf], Match
 
 
 def pure_bound(proof: Proof, claim: Claim) -> Fraction | None:
-    """The pure epsilon of the tree in the claim's setting; ``None`` if there is none."""
+    """Return the pure epsilon of the tree in the claim's setting, or ``None`` if there is none."""
     try:
         return derive(proof.to_json(), claim).pure
     except CertificateError:
-        return None  # said where the certificate is made
+        return None  # reported where the certificate is made
 
 
 def above_pure_bound(total: Fraction, bound: Fraction | None) -> list[str]:
-    """The mismatch, in words, of a replay in which one record can cost ``total``."""
+    """Return a mismatch if one record can cost ``total`` in a replay and the certificate covers less."""
     if bound is None or total <= bound * (1 + ROUNDING):
         return []
-    return [f"one record can cost {float(total):.6g} in all, the certificate pays for {float(bound):.6g}"]
+    return [f"one record can cost {float(total):.6g} in all, the certificate covers only {float(bound):.6g}"]
 
 
 def _covered(proof: Proof, wanted: Mapping[Fitting, int], leaves: Sequence[Leaf], *, pure: bool) -> bool:
-    """Whether a choice of a leaf for each site was found that the tree pays for. ``wanted`` has the leaves
-    that a site fits, as places and costs, and how many sites that are; those with the least choice go
-    first."""
+    """Return whether the search found a leaf for each site such that the tree covers all of them.
+
+    ``wanted`` maps the leaves that a site fits, as indices and costs, to the number of such sites. Sites with
+    the least choice go first.
+    """
     rows = sorted(wanted.items(), key=lambda item: len(item[0]))
     if _in_bulk(proof, rows, leaves, pure=pure):
         return True
@@ -120,12 +124,12 @@ def _covered(proof: Proof, wanted: Mapping[Fitting, int], leaves: Sequence[Leaf]
 def _in_bulk(
     proof: Proof, rows: Sequence[tuple[Fitting, int]], leaves: Sequence[Leaf], *, pure: bool
 ) -> bool:
-    """Whether it will do to give each leaf in turn as many of the equal sites as it has room for."""
+    """Return whether it suffices to give each leaf in turn as many of the equal sites as fit."""
     spent: dict[int, Fraction] = {}
     for ((place, cost), *_), count in rows:
         spent[place] = spent.get(place, Fraction(0)) + count * cost
     if _pays(proof, spent, leaves, pure=pure):
-        return True  # each site its tightest leaf: one look at the tree, as a rule
+        return True  # each site on its tightest leaf, which usually suffices
     spent = {}
     for row, count in rows:
         left = count
@@ -148,13 +152,13 @@ def _in_bulk(
 
 
 def _pays(proof: Proof, spent: Mapping[int, Fraction], leaves: Sequence[Leaf], *, pure: bool) -> bool:
-    """Whether the tree pays for so much of each leaf, by its place."""
+    """Return whether the tree covers this use of each leaf, by its index."""
     room = all(now <= leaves[place].most * (1 + ROUNDING) for place, now in spent.items())
     return room and payments(proof, spent, whole=not pure) <= 1 + ROUNDING
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest number up to ``most`` that ``fits``, where all below one that does fit too; 0 if none."""
+    """Return the largest number up to ``most`` that ``fits``, or 0. Numbers below one that fits must fit."""
     if fits(most):
         return most
     low, high = 0, most
@@ -165,7 +169,7 @@ def _largest(fits: Callable[[int], bool], most: int) -> int:
 
 
 def _by_search(proof: Proof, rows: Sequence[Fitting], leaves: Sequence[Leaf], *, pure: bool) -> bool:
-    """The same, site by site, with some choices taken back."""
+    """Return the same as ``_in_bulk``, site by site with backtracking."""
     chosen: list[int] = []
     spent: dict[int, Fraction] = {}
     start = 0
@@ -194,7 +198,7 @@ def _by_search(proof: Proof, rows: Sequence[Fitting], leaves: Sequence[Leaf], *,
 
 
 def _overspent(wanted: Mapping[Fitting, int], leaves: Sequence[Leaf], most: int) -> list[str]:
-    """In words, what is paid too often where every site pays for its tightest leaf that has room."""
+    """Describe what is used too often if every site uses its tightest leaf that has room."""
     found: list[str] = []
     spent: dict[int, Fraction] = {}
     for costs in (costs for costs, count in wanted.items() for _ in range(count)):
@@ -204,16 +208,16 @@ def _overspent(wanted: Mapping[Fitting, int], leaves: Sequence[Leaf], most: int)
     for place, total in spent.items():
         if total > leaves[place].most * (1 + ROUNDING):
             found.append(
-                f"one record pays {float(total):.6g} times for {leaves[place].describe()}, which the "
-                f"certificate has {leaves[place].most} times"
+                f"one record uses {leaves[place].describe()} {float(total):.6g} times, the certificate has "
+                f"it {leaves[place].most} times"
             )
     if sum(spent.values(), Fraction(0)) > most * (1 + ROUNDING):
         found.append(
-            f"one record pays for {float(sum(spent.values())):.6g} mechanisms, the certificate for {most}"
+            f"one record uses {float(sum(spent.values())):.6g} mechanisms, the certificate covers {most}"
         )
     names = ", ".join(leaves[place].describe() for place in spent)
     return found or [
-        f"one record pays for mechanisms that the certificate does not pay for together: {names}"
+        f"one record uses mechanisms that the certificate does not cover in combination: {names}"
     ]
 
 
@@ -224,15 +228,14 @@ def _compare(distributions: tuple[Distribution, Distribution], adjacency: Adjace
 def _fitted(
     site: str, compare: Callable[[int, Leaf], Match], leaves: Sequence[Leaf]
 ) -> tuple[str, list[tuple[int, Match]], Fraction]:
-    """The objection, or the leaves that the site fits, by their places, tightest first; and the largest share
-    of their sensitivities that it moved by."""
+    """Return a mismatch, the leaves that the site fits (tightest first), and its largest reach."""
     named = [(place, leaf) for place, leaf in enumerate(leaves) if leaf.accepts(site)]
     if not named:
-        return f"site {site!r} moved, and the certificate is about no such site", [], Fraction(0)
+        return f"site {site!r} is affected, but no mechanism of the certificate covers it", [], Fraction(0)
     matches = [(place, compare(place, leaf)) for place, leaf in named]
     fitting = [(place, item) for place, item in matches if not item.objection]
     if not fitting:
-        text = f"site {site!r} is not what the certificate speaks about, {named[0][1].describe()}"
+        text = f"site {site!r} does not match the certificate's mechanism {named[0][1].describe()}"
         return f"{text}: {matches[0][1].objection}", [], Fraction(0)
     reach = max(item.reach for _, item in fitting)
     return "", sorted(fitting, key=lambda item: -item[1].share), reach

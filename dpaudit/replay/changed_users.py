@@ -1,8 +1,8 @@
-"""Joint privacy: the view leaves out the user whose data changed, so that each pair has a view of its own.
+"""Find each pair's view under joint privacy, which leaves out the user whose data changed.
 
-A claim in the view ``EVERYBODY_ELSE`` is about every user, one in ``View.everybody_but(user(3))`` about user
-3 alone. Which user's data a pair changes is what the pair says (``Neighbours.changed``), or else the position
-of the one record that differs.
+A claim in the view ``EVERYBODY_ELSE`` is about every user. A claim in ``View.everybody_but(user(3))`` is
+about user 3 only. A pair names the user whose data it changes (``Neighbours.changed``). Otherwise the user is
+the position of the only record that differs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ __all__ = ["changed_user", "in_the_claims_words", "leaves_users_out", "of_the_sa
 
 
 def leaves_users_out(view: View) -> bool:
-    """Whether ``view`` is one of joint privacy: a coalition of everybody but some users."""
+    """Return whether ``view`` is a view of joint privacy: everybody except some users."""
     return view.complement and any(one.name.startswith("user-") for one in view.principals)
 
 
 def changed_user(pair: Neighbours) -> int | None:
-    """Whose data differ: the user that the pair names, or the position of the only record that differs;
-    ``None`` where neither says it."""
+    """Return the user whose data differ: the one the pair names, or the position of the only changed record.
+
+    Return ``None`` if neither exists.
+    """
     if pair.changed is not None:
         return pair.changed
     left, right = as_array(pair.left), as_array(pair.right)
@@ -43,24 +45,26 @@ def changed_user(pair: Neighbours) -> int | None:
 
 
 def view_of(pair: Neighbours, view: View) -> View:
-    """The view of ``pair`` for a claim in ``view``.
+    """Return the view of ``pair`` for a claim in ``view``.
 
-    Raises ``InvalidParameterError`` for a view of joint privacy where the pair does not say whose data it
-    changes, or changes those of a user in the view.
+    Raises ``InvalidParameterError`` for a view of joint privacy if the pair does not name the user whose data
+    it changes, or if this user is in the view.
     """
     if not leaves_users_out(view):
         return view
     index = changed_user(pair)
     if index is None:
         raise InvalidParameterError(
-            f"a pair for a claim in the view of {view} must say whose data change, {pair.name!r} does not; "
-            "pass Neighbours(..., changed=i)."
+            f"a pair for a claim in the view of {view} must name the user whose data change, {pair.name!r} "
+            "does not. Pass Neighbours(..., changed=i).",
+            code="E-PAIR-USER-MISSING",
         )
     found = view.for_user(index)
     if user(index) not in found.principals:
         raise InvalidParameterError(
-            f"a pair must change the data of a user that the view of {view} leaves out, {pair.name!r} "
-            f"changes those of user {index}; change the pair, or claim it in the view EVERYBODY_ELSE."
+            f"a pair must change the data of a user outside the view of {view}, {pair.name!r} changes those "
+            f"of user {index}. Change the pair, or use the view EVERYBODY_ELSE.",
+            code="E-PAIR-USER-IN-VIEW",
         )
     return found
 
@@ -68,9 +72,9 @@ def view_of(pair: Neighbours, view: View) -> View:
 def of_the_same_users(
     found: Sequence[Neighbours], pairs: Sequence[Neighbours], view: View
 ) -> list[Neighbours]:
-    """Those of ``found``, which nobody picked, that change users whom the view leaves out.
+    """Return the generated pairs in ``found`` that change users outside the view.
 
-    Their users are the positions of their records, which is known only where that is so in all ``pairs``.
+    A user is the position of a record. This is known only if it holds in all ``pairs``.
     """
     if not leaves_users_out(view):
         return [*found]
@@ -88,8 +92,10 @@ def _leaves_out(pair: Neighbours, view: View) -> bool:
 
 
 def in_the_claims_words(witness: Witness, pair_view: View, claim_view: View) -> Witness:
-    """A witness in the view of a pair, as one in the claim's: where the claim leaves out the user whose data
-    changed, this user is named so in the witness."""
+    """Return the witness of a pair's view as a witness in the claim's view.
+
+    If the claim leaves out the user whose data changed, the witness names this user ``CHANGED_USER``.
+    """
     if pair_view == claim_view:
         return witness
     (name,) = (one.name for one in pair_view.principals - claim_view.principals)

@@ -1,12 +1,13 @@
-"""What a channel that moved can cost at its worst answers, where that has a closed form.
+"""Compute the cost of an affected channel at its worst answers, if it has a closed form.
 
-A tree is the sum over its nodes. Of AboveThreshold with Laplace or exponential noise, write up and down for
-the largest rise and fall of a query, b and c for the scales, k for the answers "above" that it can give.
-Raise the noisy threshold by up: every answer "below" stays. An answer "above" stays if its own noise rises by
-up minus its query's move, which is at least 0 and at most up + down. So one direction costs at most up/b +
-k (up + down)/c, the other down/b + k (up + down)/c; both are approached with many queries far out (Lyu, Su
-and Li 2017, Theorem 2). A threshold that is drawn again after each of k answers "above" is paid k times. If a
-single query moves, moving its Laplace noise alone costs at most |move|/c.
+The cost of a tree is the sum over its nodes. For AboveThreshold with Laplace or exponential noise, write up
+and down for the largest rise and fall of a query, b and c for the scales, and k for the number of "above"
+answers that it can give. Raise the noisy threshold by up: every answer "below" stays. An answer "above" stays
+if its own noise rises by up minus its query's change, which is at least 0 and at most up + down. So one
+direction costs at most up/b + k (up + down)/c, the other down/b + k (up + down)/c. Both are approached with
+many queries far out (Lyu, Su and Li 2017, Theorem 2). A threshold that is drawn again after each of k answers
+"above" costs k times as much. If a single query changes, shifting its Laplace noise alone costs at most
+|change|/c.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ __all__ = ["node_distributions", "query_moves", "threshold_cost"]
 
 
 def query_moves(session: SessionPair) -> list[list[Fraction]] | None:
-    """By how much each entry of each query moved, neighbour minus recorded; ``None`` for other shapes or
-    numbers of queries."""
+    """Return the change of each entry of each query, neighbour minus recorded.
+
+    Return ``None`` if the shapes or numbers of queries differ.
+    """
     if len(session.queries) != len(session.queries_neighbour):
         return None
     found = []
@@ -38,8 +41,10 @@ def query_moves(session: SessionPair) -> list[list[Fraction]] | None:
 
 
 def node_distributions(session: SessionPair) -> list[tuple[Distribution, Distribution]] | None:
-    """The distributions of the nodes of a tree that moved, on both inputs; ``None`` for another channel, and
-    where the answers are not equally many."""
+    """Return the distributions of the affected nodes of a tree, on both inputs.
+
+    Return ``None`` for another channel, and if the numbers of answers differ.
+    """
     kernel, other = session.kernel, session.kernel_neighbour
     if not (isinstance(kernel, BinaryTree) and isinstance(other, BinaryTree)):
         return None
@@ -50,8 +55,11 @@ def node_distributions(session: SessionPair) -> list[tuple[Distribution, Distrib
 
 
 def threshold_cost(session: SessionPair) -> Fraction | None:
-    """The bound above on the loss of a session with AboveThreshold; ``None`` for another channel, for one
-    that is not the same on both inputs, without noise on both sides, or with noise of another family."""
+    """Return the bound above on the loss of a session with AboveThreshold.
+
+    Return ``None`` for another channel, a channel that differs between the inputs, one without noise on both
+    the threshold and the queries, and one with noise of another family.
+    """
     kernel, moves = session.kernel, query_moves(session)
     if not isinstance(kernel, AboveThreshold) or kernel != session.kernel_neighbour or moves is None:
         return None

@@ -1,15 +1,15 @@
-"""Histories in which several sites are steered at once.
+"""Force the outcomes of several sites at once.
 
-Steered one at a time (``quantiles``), sites never show what takes several outcomes together. Here every
-random number of a run, shown or hidden, comes out in one of its tails, by a pattern of signs: number k is
-high where k and the pattern's mask have an odd number of bits in common, and the opposite pattern follows.
-With the masks 1, 2 and 4 any two of the first eight numbers come out in opposite tails, either way round; of
-three or four numbers, the masks 1, 2, 3 with what ``quantiles`` does (all to the same side) leave out no
-combination of three.
+If sites are forced one at a time (``quantiles``), behaviour that needs several outcomes is never seen. Here
+every random number of a run, visible or hidden, takes an outcome in one of its tails, by a pattern of signs:
+number k is high if k and the pattern's mask have an odd number of bits in common. The opposite pattern
+follows. With the masks 1, 2 and 4 any two of the first eight numbers take opposite tails, in both orders. For
+three or four numbers, the masks 1, 2, 3 with the histories of ``quantiles`` (all on the same side) cover
+every combination of three.
 
-Sites with few outcomes are combined: site number k shows its outcome number s + k t, modulo a prime p, for
-all s and t, so that any two of p sites come out in every combination; with p at most 3, s + k t + k^2 u for
-any three. What is beyond the allowed number of runs is left out evenly.
+Sites with few outcomes are combined: site number k takes its outcome number s + k t, modulo a prime p, for
+all s and t, so that any two of p sites take every combination. With p at most 3, s + k t + k^2 u covers any
+three. Histories beyond the allowed number of runs are left out evenly.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from dpaudit.distributions.base import Distribution
 
 __all__ = ["combinations_of", "patterns_of"]
 
-#: How far out: once where thresholds may be, once beyond them.
+#: Tail levels: one where thresholds may be, and one beyond them.
 LEVELS = (0.02, 1e-6)
-#: Masks of one history each way round, at most.
+#: Largest number of masks, with one history in each order.
 MASKS = 3
 #: Sites with more outcomes than this are not combined.
 OUTCOMES = 7
-#: The numbers of sites or outcomes of which all pairs are combined, at most.
+#: The largest numbers of sites or outcomes of which all pairs are combined.
 PRIMES = (2, 3, 5, 7)
 
 
 def patterns_of(base: Recording) -> list[tuple[str, Choice]]:
-    """Choices of high and low outcomes at every random site, for runs like ``base``, each with its words;
-    none for a run with fewer than two random numbers."""
+    """Return choices of high and low outcomes at every random site, for runs like ``base``.
+
+    Each has a description. The list is empty for a run with fewer than two random numbers.
+    """
     numbers = sum(count_of(site.value) for site in base.sites if site.random)
     if numbers < 2:
         return []
@@ -75,8 +77,10 @@ def _high(place: Any, mask: int) -> Any:
 
 
 def combinations_of(base: Recording, *, most: int) -> list[tuple[str, Choice]]:
-    """Choices of outcomes at all sites with few of them, at most ``most``, each with its words; none for a
-    run with fewer than two such sites."""
+    """Return at most ``most`` choices of outcomes at all sites with few of them, with descriptions.
+
+    The list is empty for a run with fewer than two such sites.
+    """
     widths = [
         len(values)
         for values in map(_few, (site.distribution for site in base.sites if site.random))
@@ -106,7 +110,7 @@ def _combined(numbers: Sequence[int], prime: int) -> Choice:
 
 
 def _few(distribution: Distribution | None) -> list[Any]:
-    """The outcomes of a distribution with two or a few, in one order on every run."""
+    """Return the outcomes of a distribution with at least two and few, in the same order on every run."""
     if not isinstance(distribution, Distribution) or distribution.batch_shape:
         return []
     values = outcomes_of(distribution, most=OUTCOMES)

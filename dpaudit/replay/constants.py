@@ -1,17 +1,17 @@
-"""Conditions that a constant of a program decides, whatever the data are.
+"""Find conditions that a constant of a program decides, whatever the data are.
 
-A program made by ``make(noisy=True)`` tests ``noisy`` in each run, and no data make it false: that outcome,
-and what only it leads to, cannot be entered. A constant is an immutable value (``bool``, ``int``, ``str``,
-``None``, ``float``, ``bytes``, tuples of these) that is
+A program made by ``make(noisy=True)`` tests ``noisy`` in each run, and no data make it false. So that
+outcome, and code that only it leads to, cannot run. A constant is an immutable value (``bool``, ``int``,
+``str``, ``None``, ``float``, ``bytes``, tuples of these) that is
 
 * in a closure that was made before the first run, in a cell that nothing writes after the function was made,
   the same in all functions of this code that the program can reach; or
 * a default argument, or an argument of a ``partial``, of the program itself, if the program cannot reach
-  itself: then nobody passes another value.
+  itself, so that nothing passes another value.
 
-Nothing is constant in a program that names what could write a cell, find functions or run other code behind
-this reading (``FORBIDDEN``). Only conditions are read that compute with constants alone. Each value is looked
-up before the first run and after the last one, and must not have changed.
+Nothing is constant in a program that names anything that could write a cell, find functions or run other code
+unseen by this analysis (``FORBIDDEN``). Only conditions that compute with constants alone are analysed. Each
+value is looked up before the first run and after the last one, and must not have changed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dpaudit.replay.branches import Condition, jumps_of
 
 __all__ = ["FORBIDDEN", "Constants", "Possible", "Reach", "reached"]
 
-#: Names by which a program could change a cell or a default, or reach functions that are not looked for.
+#: Names that let a program change a cell or a default, or reach functions that this analysis does not find.
 # fmt: off
 FORBIDDEN = frozenset({
     "cell_contents", "__closure__", "__defaults__", "__kwdefaults__", "__code__", "__globals__", "__dict__",
@@ -53,12 +53,12 @@ FORBIDDEN = frozenset({
 })
 # fmt: on
 
-#: So many objects are looked at; a program that holds more has no constants.
+#: Largest number of objects examined. A program that holds more has no constants.
 MOST_OBJECTS = 20_000
 
 _SIMPLE = (bool, int, str, float, bytes, type(None))
-#: The flag of types whose objects show to the collector what they refer to (Py_TPFLAGS_HAVE_GC), and modules
-#: whose other types refer to no function.
+#: The flag of types whose objects report what they refer to (Py_TPFLAGS_HAVE_GC), and modules whose other
+#: types refer to no function.
 _SHOWS_REFERENCES = 1 << 14
 _HOLD_NOTHING = ("builtins", "numpy", "decimal", "datetime", "flint")
 _UNKNOWN = object()
@@ -66,20 +66,22 @@ _MISSING = object()
 
 
 def _is_constant(value: object) -> bool:
-    """Whether a value cannot change: by its very type, as a subclass may do anything."""
+    """Return whether a value cannot change. Only exact types count, because a subclass may do anything."""
     return type(value) in _SIMPLE or (type(value) is tuple and all(map(_is_constant, value)))
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two constants are the same in type and value: ``repr`` tells 1, 1.0, True and -0.0 apart."""
+    """Return whether two constants have the same type and value. ``repr`` separates 1, 1.0, True and -0.0."""
     return type(one) is type(other) and repr(one) == repr(other)
 
 
 @dataclass
 class Reach:
-    """What a program can reach by its closures, defaults, attributes and the names in its code: functions of
-    its own files with the constants of their closures, the program's own function with those of its
-    arguments, and whether this is all."""
+    """What a program can reach by its closures, defaults, attributes and the names in its code.
+
+    ``functions`` are functions of its own files with the constants of their closures. ``entry`` and
+    ``arguments`` belong to the program's own function. ``whole`` is false if there may be more.
+    """
 
     functions: list[tuple[FunctionType, dict[str, Any]]] = field(default_factory=list)
     entry: CodeType | None = None
@@ -88,12 +90,12 @@ class Reach:
 
 
 def reached(program: Callable[..., Any]) -> Reach:
-    """What ``program`` reaches now."""
+    """Return what ``program`` reaches now."""
     found = Reach()
     called, arguments = _entry(program)
     walk = _Walk(found)
     if called is not None:
-        # What the program's function holds, before the function itself: does anything lead back to it?
+        # What the program's function holds, without the function itself, to see if anything leads back to it.
         walk.names.update(_names_in(called.__code__))
         walk.start(_held_by(program, called))
         if walk.reaches(called.__code__):
@@ -104,8 +106,7 @@ def reached(program: Callable[..., Any]) -> Reach:
 
 
 def _entry(program: Callable[..., Any]) -> tuple[FunctionType | None, dict[str, Any]]:
-    """The function that a call of the program enters, and the arguments other than coins and data that it
-    then gets."""
+    """Return the function that a call of the program enters, and its arguments besides coins and data."""
     given: list[Any] = []
     named: dict[str, Any] = {}
     while True:
@@ -142,7 +143,7 @@ def _held_by(program: Callable[..., Any], called: FunctionType) -> list[Any]:
 
 
 def _parts(function: FunctionType) -> list[Any]:
-    """What a function holds: closure, defaults, attributes, and the globals that its code names."""
+    """Return what a function holds: closure, defaults, attributes, and the globals that its code names."""
     parts: list[Any] = [content for _, content in _cells(function)]
     parts += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     parts += function.__dict__.values()
@@ -165,13 +166,13 @@ def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _names_in(code: CodeType) -> frozenset[str]:
-    """The names of globals, modules and attributes in ``code`` and in codes inside of it."""
+    """Return the names of globals, modules and attributes in ``code`` and in nested code."""
     return frozenset(name for item in _with_inner(code) for name in item.co_names)
 
 
 @lru_cache(maxsize=4096)
 def _imports(code: CodeType) -> frozenset[str]:
-    """The modules that ``code``, or code inside of it, imports, by the names written there."""
+    """Return the modules that ``code`` or nested code imports, by the names written there."""
     steps = (step for item in _with_inner(code) for step in dis.get_instructions(item))
     return frozenset(step.argval for step in steps if step.opname == "IMPORT_NAME")
 
@@ -184,13 +185,15 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Walk:
-    """Everything that can be reached, each object once. Of modules, and of classes of others, only what has a
-    name that some code has."""
+    """A walk over everything that can be reached, each object once.
+
+    Of modules, and of classes outside the program, only attributes count that some code names.
+    """
 
     def __init__(self, found: Reach) -> None:
         self.found = found
         self.seen: dict[int, object] = {}
-        self.names = {"__getattr__"}  # of a module: answers for any name
+        self.names = {"__getattr__"}  # a module's returns a value for any name
         self.spaces: list[ModuleType | type] = []
 
     def reaches(self, code: CodeType) -> bool:
@@ -226,7 +229,7 @@ class _Walk:
             self.spaces.append(item)
             return list(item.__mro__) if isinstance(item, type) else []
         if isinstance(item, ContextVar | threading.local):
-            self.found.whole = False  # their values are not theirs to show
+            self.found.whole = False  # the collector does not report their values
         if isinstance(item, weakref.ref):
             return [item()]
         if isinstance(item, np.ndarray) and item.dtype.hasobject:
@@ -237,15 +240,17 @@ class _Walk:
 
 
 def _is_foreign(kind: type) -> bool:
-    """Whether a class is not the program's: built in, a library's or the harness's."""
+    """Return whether a class is not the program's: built in, a library's or the harness's."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return file is None or is_library_file(file) or is_harness_file(file)
 
 
 @dataclass(frozen=True)
 class Possible:
-    """What a run can come to where constants decide: lines, outcomes of conditions, and by their ids the
-    codes of the functions that it can make."""
+    """What a run can reach, given the constants: lines, and outcomes of conditions.
+
+    ``made`` holds the ids of the code of functions that it can create.
+    """
 
     lines: frozenset[int]
     ways: frozenset[tuple[Condition, str]]
@@ -253,9 +258,9 @@ class Possible:
 
 
 class Constants:
-    """The constants of each code of a program, from what it reached before its first run and after the last.
+    """The constants of each code object of a program, from before its first run and after its last.
 
-    ``own`` are the codes of the program that runs entered, and those inside of them.
+    ``own`` is the program's code that ran, and nested code.
     """
 
     def __init__(self, before: Reach, after: Reach, own: Sequence[CodeType]) -> None:
@@ -272,7 +277,7 @@ class Constants:
             self._of(code)
 
     def possible(self, code: CodeType) -> Possible | None:
-        """What runs of ``code`` can come to; ``None`` if it has no constant that decides anything."""
+        """Return what runs of ``code`` can reach, or ``None`` if no constant of it decides anything."""
         known = self._known.get(identity(code))
         return _possible(code, known) if known else None
 
@@ -281,7 +286,7 @@ class Constants:
             return self._known[identity(code)]
         self._known[identity(code)] = {}
         maker = self._makers.get(identity(code))
-        if maker is not None:  # made in a run: what it shares with its maker is as constant as there
+        if maker is not None:  # made in a run: values shared with its maker are as constant as there
             shared = self._of(maker) if identity(maker) in self._own else {}
             found = {
                 name: value
@@ -300,7 +305,7 @@ class Constants:
         return kept
 
     def _closure(self, code: CodeType) -> dict[str, Any]:
-        """What all functions of this code that the program reaches hold alike, then and now."""
+        """Return what all reachable functions of this code hold in common, before and after."""
         now = [cells for item, cells in self._after.functions if item.__code__ is code]
         then = {identity(item): cells for item, cells in self._before.functions if item.__code__ is code}
         if (
@@ -317,7 +322,7 @@ class Constants:
         }
 
     def _arguments(self, code: CodeType) -> dict[str, Any]:
-        """The arguments of the program itself that are always the same."""
+        """Return the arguments of the program itself that are always the same."""
         then, now = self._before, self._after
         if code is not now.entry or code is not then.entry:
             return {}
@@ -343,8 +348,8 @@ def _texts_in(values: Iterable[object]) -> Iterator[str]:
 
 
 def _is_written(code: CodeType, name: str) -> bool:
-    """Whether ``code`` binds its variable ``name`` itself, or code inside of it does."""
-    optimized = code.co_flags & inspect.CO_OPTIMIZED  # a class body looks into its own names first
+    """Return whether ``code`` binds its variable ``name``, or nested code does."""
+    optimized = code.co_flags & inspect.CO_OPTIMIZED  # a class body reads its own names first
     return not optimized or any(
         name in _bound(item) for item in _with_inner(code) if item is code or name in item.co_freevars
     )
@@ -352,7 +357,7 @@ def _is_written(code: CodeType, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _bound(code: CodeType) -> frozenset[str]:
-    """The variables that ``code`` stores or deletes."""
+    """Return the variables that ``code`` stores or deletes."""
     found: set[str] = set()
     for item in dis.get_instructions(code):
         if item.opname.startswith(("STORE_FAST", "STORE_DEREF", "STORE_NAME", "DELETE_FAST", "DELETE_DEREF")):
@@ -362,10 +367,10 @@ def _bound(code: CodeType) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_settled(code: CodeType, name: str) -> bool:
-    """Whether the cell ``name`` of functions of this code is not written once such a function was made.
+    """Return whether the cell ``name`` is not written once a function of this code exists.
 
-    Its owner is found in the file: the nearest code around that has the variable as its own. It must store it
-    only before it makes the function, outside of any loop around both, and no code inside may store it.
+    Its owner is found in the file: the nearest enclosing code that owns the variable. The owner must store it
+    only before it makes the function, outside any loop around both, and no nested code may store it.
     """
     chain = _around(code)
     owner = next((at for at in range(len(chain) - 2, -1, -1) if name in chain[at].co_cellvars), None)
@@ -385,8 +390,10 @@ def _is_settled(code: CodeType, name: str) -> bool:
 
 
 def _around(code: CodeType) -> list[CodeType]:
-    """The codes of its file in which ``code`` is, outermost first and ``code`` last; empty unless exactly one
-    code has its name and place."""
+    """Return the enclosing code objects of ``code`` in its file, outermost first and ``code`` last.
+
+    Return an empty list unless exactly one code object has its name and place.
+    """
     try:
         module = compile(Path(code.co_filename).read_bytes(), code.co_filename, "exec", dont_inherit=True)
     except (OSError, SyntaxError, ValueError):
@@ -424,11 +431,11 @@ _ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE", "JUMP_NO_INTER
 
 
 def _possible(code: CodeType, known: Mapping[str, Any]) -> Possible:
-    """What can be reached in ``code``, by every way that the constants ``known`` leave open."""
+    """Return what can be reached in ``code`` along every path that the constants ``known`` allow."""
     steps = list(dis.get_instructions(code))
     at = {step.offset: index for index, step in enumerate(steps)}
     decided = _decided(code, steps, known)
-    read: Any = dis.Bytecode(code)  # its stubs lack the table of exceptions
+    read: Any = dis.Bytecode(code)  # its type stubs lack the exception table
     handlers = [(item.start, item.end, item.target) for item in read.exception_entries]
     jumping = {*dis.hasjrel, *dis.hasjabs, *getattr(dis, "hasjump", ())}
     reached: set[int] = set()
@@ -465,10 +472,10 @@ def _possible(code: CodeType, known: Mapping[str, Any]) -> Possible:
 
 
 def _decided(code: CodeType, steps: Sequence[dis.Instruction], known: Mapping[str, Any]) -> dict[int, bool]:
-    """Whether each conditional jump is taken whose test computes with constants alone, by its offset."""
+    """Return whether each conditional jump whose test uses constants alone is taken, by its offset."""
     jumps = jumps_of(code)
     decided: dict[int, bool] = {}
-    stack: list[Any] = []  # the top of the stack as far as it is known; what is below may be anything
+    stack: list[Any] = []  # the known top of the stack; everything below is unknown
     for step in steps:
         if step.is_jump_target:
             stack.clear()
@@ -485,7 +492,7 @@ def _decided(code: CodeType, steps: Sequence[dis.Instruction], known: Mapping[st
 
 
 def _computed(step: dis.Instruction, stack: list[Any], known: Mapping[str, Any]) -> bool:
-    """Do what an instruction does to the known top of the stack; ``False`` if that is not known."""
+    """Apply an instruction to the known top of the stack. Return ``False`` if the result is unknown."""
     name = step.opname
     if name in ("LOAD_DEREF", "LOAD_FAST") and step.argval in known:
         stack.append(known[step.argval])
@@ -512,7 +519,7 @@ def _computed(step: dis.Instruction, stack: list[Any], known: Mapping[str, Any])
 def _compared(step: dis.Instruction, left: Any, right: Any) -> object:
     if step.opname == "IS_OP":
         if not any(item is None or isinstance(item, bool) for item in (left, right)):
-            return _UNKNOWN  # whether two equal numbers or texts are one object is the interpreter's affair
+            return _UNKNOWN  # the interpreter decides whether two equal numbers or texts are one object
         return (left is right) is not bool(step.arg)
     try:
         if step.opname == "CONTAINS_OP":

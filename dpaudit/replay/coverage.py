@@ -1,25 +1,24 @@
-"""Which lines and branches of a program the replays entered: one that nothing entered is one that nothing
-tested.
+"""Record which lines and branches of a program the replays ran. Code that never ran was never tested.
 
-``consistent`` rests on replays, so every line of the program must have run in one of them, and
-every condition must have come out both ways (docs/design.md, rule 10 b). ``Watch`` records the lines of the
-functions that the program enters, in its own files, and the ways that their conditional jumps went
-(``branches``). The harness, the standard library and the numeric libraries are left out. Functions of other
-installed packages, and code without a file (``exec``), are not watched either, and ``unwatched`` names those
-that the program called: whatever one of them does with its data, no replay says that it was tested.
+``consistent`` rests on replays, so every line of the program must run in at least one of them, and every
+condition must have both outcomes (docs/design.md, rule 10 b). ``Watch`` records the lines of the functions
+that the program calls, in its own files, and the outcomes of their conditional jumps (``branches``). The
+harness, the standard library and the numeric libraries are left out. Functions of other installed packages,
+and code without a file (``exec``), are not traced either. ``unwatched`` names those that the program called,
+because no replay tests what they do with its data.
 
-Lines that raise count like any other, under the name ``function (raise)`` where nothing in the program
-catches what they raise (``raising``): the condition of a refusal is a branch that data may decide. Other
-conditions go under ``function (branch)``.
+Lines that raise count like others, under the name ``function (raise)`` if nothing in the program catches
+what they raise (``raising``): data may decide the condition of a refusal. Other conditions are listed under
+``function (branch)``.
 
-A function that is defined in an entered one and never called counts, however short it is. Runs under a
-``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
-loops without a sure end are counted. Threads of the program are watched.
+A function that is defined in a called one but never called itself counts, however short it is. Runs under a
+``Replayer`` are not traced, because they follow the branches of the recording or are reported. Their steps in
+loops that may not end are counted. Threads of the program are traced.
 
-What a constant decides (``constants``) does not count: no data could make it come out the other way.
+A condition that a constant decides (``constants``) does not count: no data could change its outcome.
 
-A cached result hides the function that made it. The ``functools.lru_cache`` of the program's own files are
-therefore emptied before the first run; a cache of another kind is not seen.
+A cached result hides the function that computed it. ``Watch`` therefore clears every ``functools.lru_cache``
+of the program's own files before the first run. It does not detect other kinds of caches.
 """
 
 from __future__ import annotations
@@ -57,13 +56,15 @@ from dpaudit.replay.tracing import Purpose, Way, traced
 
 __all__ = ["Watch", "excuse_for"]
 
-#: How a program is looked at.
+#: How lines and branches are recorded.
 _looking = monitored if AVAILABLE else traced
 
 
 def _is_a_function(constant: object) -> bool:
-    """Whether it is code of the source. What Python 3.14 makes of annotations runs only where somebody asks
-    for them (PEP 649), and is known by its constant NotImplementedError, which a source only has as a name.
+    """Return whether ``constant`` is code of the source.
+
+    Python 3.14 also compiles annotations into a function that runs only when they are read (PEP 649). That
+    code has the constant NotImplementedError, which source code can only have as a name.
     """
     if not isinstance(constant, CodeType):
         return False
@@ -75,18 +76,18 @@ def _is_a_function(constant: object) -> bool:
 
 
 class Watch:
-    """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
+    """The lines that ``program`` runs and the outcomes of its conditions, when called as ``watch.program``.
 
-    ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
-    many the last one did, ``stopped`` whether any run came to the limit. With ``tracking`` the ways of each
-    run are kept in ``path``, with the names of their functions.
+    ``limit`` is the largest number of lines of one run: above it, the run ends with ``StepLimitError``.
+    ``steps`` counts the lines of the last run. ``stopped`` is true once a run has reached the limit. With
+    ``tracking``, ``path`` holds the outcomes of conditions in each run, with the names of their functions.
     """
 
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
         self._others = installed_folders()
-        # by the identity of code, which is kept inside: its hash is that of its constants, and costs more
+        # Keyed by identity, because hashing code hashes its constants. The entry keeps the code alive.
         self._functions: dict[int, _Function] = {}
         self._foreign: dict[Purpose, dict[int, CodeType]] = {}
         self._run = 0
@@ -95,20 +96,20 @@ class Watch:
         self.stopped = False
         self.tracking = False
         self.path: set[tuple[str, Way]] = set()
-        #: Functions that the program called and that are not watched, by name, and what they are.
+        #: Functions that the program called and that are not traced: name -> kind.
         self.unwatched: dict[str, str] = {}
-        #: What the program did outside of its process, in words.
+        #: Descriptions of what the program did outside its process.
         self.outside: dict[str, None] = {}
         self._threads: set[int] = set()
         self._empty_caches()
         self._reached = reached(program)  # before the first run, which may change it
 
     def program(self, coins: Coins, data: Any) -> Any:
-        """The program, watched."""
+        """Run the program and record what it runs."""
         return self._seen("count loops" if isinstance(coins, Replayer) else "enter", coins, data)
 
     def counted(self, coins: Coins, data: Any) -> Any:
-        """The program, held to the limit and not watched: what it enters here does not count as entered."""
+        """Run the program under the line limit, without recording what it runs."""
         return self._seen("count", coins, data)
 
     def _seen(self, purpose: Purpose, coins: Coins, data: Any) -> Any:
@@ -125,7 +126,7 @@ class Watch:
                 self.outside.update(outside)
 
     def sources(self) -> dict[str, str]:
-        """The hash of each file of an installed package that was watched, which no suite is hashed with."""
+        """Return the hash of each traced file of an installed package, which no suite hash includes."""
         files = {function.code.co_filename for function in self._functions.values()}
         return {
             file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
@@ -135,11 +136,11 @@ class Watch:
 
     @property
     def functions(self) -> int:
-        """How many functions of the program were entered."""
+        """Return how many functions of the program were called."""
         return len(self._functions)
 
     def aside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function``, which is not part of the program, unwatched."""
+        """Return ``function``, which is not part of the program, without tracing."""
 
         def unwatched(*arguments: Any) -> Any:
             with _looking(None):
@@ -148,10 +149,10 @@ class Watch:
         return unwatched
 
     def missing(self) -> list[tuple[str, str]]:
-        """Every line that was not entered, as ``file:line``, and every condition that came out one way only,
-        with the name of its function; in order.
+        """Return every line that did not run, as ``file:line``, and every condition with only one outcome.
 
-        A function with lines that were not entered is not asked for the conditions that lead there.
+        Each comes with the name of its function, in order. A condition is left out if lines that it leads to
+        are listed already.
         """
         found: dict[tuple[str, int, str], tuple[str, str]] = {}
         whole = self._with_nested()
@@ -187,8 +188,10 @@ class Watch:
     def _with_nested(
         self, possible: Mapping[int, Possible | None] | None = None
     ) -> list[tuple[CodeType, dict[str, Any]]]:
-        """The program's functions that were entered, and those defined inside of them, with their globals;
-        only those that can be made, where ``possible`` says what can be."""
+        """Return the called functions of the program and those defined in them, with their globals.
+
+        With ``possible``, only functions that a run can create.
+        """
         found: dict[int, tuple[CodeType, dict[str, Any]]] = {}
         waiting = [(function.code, function.names) for function in self._functions.values()]
         while waiting:
@@ -204,7 +207,7 @@ class Watch:
         return list(found.values())
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
-        """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
+        """Return whether a call of ``code``, whose globals are ``names``, needs tracing."""
         known = identity(code) in self._functions
         own = known or self._is_own(code.co_filename)
         if not own and not self._is_settled(code, names):
@@ -222,21 +225,23 @@ class Watch:
         return not self.finished(code)
 
     def foreign(self, purpose: Purpose) -> dict[int, CodeType]:
-        """Code that is never followed, by its identity: kept here, so that no other gets the same."""
+        """Return code that is never traced, by identity. Keeping it alive keeps identities unique."""
         return self._foreign.setdefault(purpose, {})
 
     def finished(self, code: CodeType) -> bool:
-        """Whether a call of ``code`` shows nothing new, and its loops have an end."""
+        """Return whether a call of ``code`` can add nothing new, and its loops must end."""
         return not self._functions[identity(code)].loops and self.entered(code)
 
     def entered(self, code: CodeType) -> bool:
-        """Whether a call of ``code`` shows nothing new: all of it was entered and, where ways are tracked,
-        it went every way in this run already."""
+        """Return whether a call of ``code`` can add nothing new.
+
+        All of it ran already and, with ``tracking``, every outcome already occurred in this run.
+        """
         function = self._functions[identity(code)]
         return not (function.left or self._of_interest(function))
 
     def _of_interest(self, function: _Function) -> set[Way]:
-        """Where ways are tracked, those that the function did not go in this run; otherwise in no run."""
+        """Return the outcomes that did not occur yet: in this run with ``tracking``, otherwise in any run."""
         if not self.tracking:
             return function.open
         if function.run != self._run:
@@ -244,25 +249,25 @@ class Watch:
         return function.to_come
 
     def step(self) -> None:
-        """One more line; raises ``StepLimitError`` beyond the limit."""
+        """Count one line, and raise ``StepLimitError`` beyond the limit."""
         self.steps += 1
         if self.steps > self.limit:
             self.stop()
 
     def stop(self) -> None:
-        """Raise ``StepLimitError``: there were more lines than the limit."""
+        """Raise ``StepLimitError``."""
         self.stopped = True
         raise StepLimitError(f"more than {self.limit} lines executed")
 
     def line(self, code: CodeType, number: int) -> None:
-        """A line is about to be executed: a step, too."""
+        """Record that a line is about to run, and count it."""
         self.steps += 1
         if self.steps > self.limit:
             self.stop()
         self._functions[identity(code)].left.discard(number)
 
     def way(self, code: CodeType, way: Way) -> None:
-        """A condition came out."""
+        """Record the outcome of a condition."""
         function = self._functions[identity(code)]
         ways = self._of_interest(function)
         is_new = way in ways
@@ -274,15 +279,17 @@ class Watch:
             function.asked &= function.lines_with(ways)
 
     def asked(self, code: CodeType) -> set[int]:
-        """The lines on which conditions are of interest; one that no longer is leaves the set, until a run
-        asks again."""
+        """Return the lines whose conditions still need tracing.
+
+        A line leaves the set when it no longer does, until a run calls this method again.
+        """
         function = self._functions[identity(code)]
         function.asked = function.lines_with(self._of_interest(function))
         return function.asked
 
     def _empty_caches(self) -> None:
-        # What refers to the type: to look at every object would copy what this process shares with another.
-        # By their very types, since a proxy would answer for another one.
+        # Only referrers of the type: reading every object would copy memory that this process shares with
+        # another. Compare exact types, because a proxy would answer for another type.
         kind = functools._lru_cache_wrapper
         for item in [item for item in gc.get_referrers(kind) if issubclass(type(item), kind)]:
             code = getattr(item.__wrapped__, "__code__", None)
@@ -290,8 +297,10 @@ class Watch:
                 item.cache_clear()
 
     def _is_settled(self, code: CodeType, names: dict[str, Any]) -> bool:
-        """Whether nothing more can be said of code that is not watched: it is a library's, or it is named in
-        ``unwatched``. What was called by somebody else than the program, the program may call later."""
+        """Return whether untraced code needs no further check: a library's, or named in ``unwatched``.
+
+        Code that something other than the program called needs one, because the program may call it later.
+        """
         filename = code.co_filename
         if is_harness_file(filename) or is_library_file(filename):
             return True
@@ -309,8 +318,10 @@ class Watch:
         return True
 
     def _is_called_by_the_program(self, code: CodeType) -> bool:
-        """Whether the call of ``code`` that begins now comes from the program: not from an import, the
-        collector, a print or a thread that was there before."""
+        """Return whether the program made the call of ``code`` that begins now.
+
+        Imports, the garbage collector, prints and threads that existed before do not count.
+        """
         collecting = {identity(getattr(callback, "__code__", None)) for callback in gc.callbacks}
         streams = (sys.stdout, sys.stderr)
         frame: FrameType | None = sys._getframe()
@@ -343,8 +354,10 @@ _SEEN = Watch._seen.__code__
 
 
 class _Function:
-    """What is known of a function of the program: the lines and ways that no run entered yet, and in the
-    ``run`` of that number the ways to come and the lines that are asked for."""
+    """What is known of one function: lines and outcomes that no run had yet.
+
+    For the run number ``run`` it also holds the outcomes still to come and the lines that need tracing.
+    """
 
     def __init__(self, code: CodeType, names: dict[str, Any]) -> None:
         self.code, self.names = code, names
@@ -361,13 +374,13 @@ class _Function:
         self.asked: set[int] = set()
 
     def lines_with(self, ways: Collection[Way]) -> set[int]:
-        """The lines where the conditions of ``ways`` are."""
+        """Return the lines with the conditions of ``ways``."""
         lines = {condition.line for condition, _ in ways}
         return {jump.line for jump in self._jumps if jump.condition.line in lines or jump.line in lines}
 
 
 def _package_folder(program: Callable[..., Any]) -> str | None:
-    """The folder or file of the top-level package that the program's function is defined in."""
+    """Return the folder or file of the top-level package that defines the program's function."""
     while isinstance(program, partial):
         program = program.func
     name = getattr(program, "__module__", None) or type(program).__module__
@@ -384,20 +397,20 @@ def _name_of(code: CodeType) -> str:
 
 
 def _is_of_a_class(code: CodeType) -> bool:
-    """Whether code is a method that ``dataclass`` or ``attrs`` writes for a class, from its fields alone."""
+    """Return whether code is a method that ``dataclass`` or ``attrs`` generates from a class's fields."""
     return code.co_qualname.startswith("__create_fn__.") or code.co_filename.startswith("<attrs generated")
 
 
 def _lines(code: CodeType) -> set[int]:
-    """The lines of a function's body."""
+    """Return the lines of a function's body."""
     return {line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno}
 
 
 def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
-    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in.
+    """Return the key of ``unentered`` that excuses ``function``: its name, or that of an enclosing function.
 
-    ``"name (raise)"`` speaks of lines and conditions that only lead to an error, ``"name (branch)"`` of other
-    conditions, ``"name"`` of both and of every other line.
+    ``"name (raise)"`` covers lines and conditions that only lead to an error. ``"name (branch)"`` covers
+    other conditions. ``"name"`` covers both, and every other line.
     """
     whole, bracket, kind = function.partition(" (")
     parts = whole.split(".")

@@ -1,4 +1,4 @@
-"""Finitely many data sets and all their pairs of neighbours: a domain that enumeration settles."""
+"""Declare finitely many datasets, and list all their pairs of neighbours for enumeration."""
 
 from __future__ import annotations
 
@@ -18,16 +18,29 @@ from dpaudit.replay.domains import Beside, Domain, as_array, unlike
 
 __all__ = ["DataSets"]
 
-#: More data sets than this are not enumerated.
+#: Largest number of datasets that are enumerated.
 MOST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSets(Domain):
-    """All data sets of ``records`` numbers, each one of ``values`` (two or more, different), and with
-    ``fewer`` all smaller ones, the empty one too.
+    """All datasets of ``records`` numbers, each from ``values``.
 
-    A program gets each as a vector: of integers where all values are whole, otherwise of floats.
+    A program gets each dataset as a vector, of integers if all values are whole and of floats otherwise.
+
+    Parameters
+    ----------
+    records : int
+        Number of records, at least 1.
+    values : sequence of numbers
+        Two or more different numbers.
+    fewer : bool
+        Include all smaller datasets and the empty one (False).
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter is out of range, or there are more than 200 datasets.
     """
 
     exhaustive: ClassVar[bool] = True
@@ -38,19 +51,22 @@ class DataSets(Domain):
 
     def __post_init__(self) -> None:
         if isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 1:
-            raise InvalidParameterError(f"records must be a whole number from 1 up, got {self.records!r}.")
+            raise InvalidParameterError(
+                f"records must be an integer of at least 1, got {self.records!r}.", code="E-RECORDS-RANGE"
+            )
         if len({exact(value, name="value") for value in self.values}) != len(self.values) or (
             len(self.values) < 2
         ):
             raise InvalidParameterError(
-                f"values must be two or more different numbers, got {list(self.values)}; a record could not "
-                "change."
+                f"values must be two or more different numbers, got {list(self.values)}.",
+                code="E-DOMAIN-ONE-VALUE",
             )
         count = sum(len(self.values) ** size for size in self._sizes)
         if count > MOST:
             raise InvalidParameterError(
-                f"at most {MOST} data sets are enumerated, got {count}; use fewer records or values, or give "
-                "pairs."
+                f"at most {MOST} datasets can be enumerated, got {count}. Use fewer records or values, or "
+                "list pairs.",
+                code="E-DATASETS-MANY",
             )
 
     def __str__(self) -> str:
@@ -58,30 +74,32 @@ class DataSets(Domain):
         return f"one of {names}, in a data set of {self.records}{fewer} record{'s' * (self.records > 1)}"
 
     def listed(self) -> list[Any]:
-        """All of them, as the program gets them."""
+        """Return all datasets, as the program gets them."""
         whole = all(exact(value).denominator == 1 for value in self.values)
         kind, read = (np.int64, int) if whole else (np.float64, float)
         return [np.array([read(x) for x in data], dtype=kind) for data in self._tuples()]
 
     def neighbours(self, adjacency: Adjacency, *, of: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """All pairs of neighbours as places in ``listed``, each once; ``of`` names the records that may
-        differ (all of them if it is left out).
+        """Return all pairs of neighbours as indices into ``listed``, each once.
 
-        Raises ``InvalidParameterError`` for zero-out without the value 0, and for add-or-remove without
-        smaller data sets, or of a named record, which has no fixed place.
+        ``of`` names the records that may differ (default: all of them). Raises ``InvalidParameterError`` for
+        zero-out without the value 0, for add-or-remove without smaller datasets, and for add-or-remove of a
+        named record, which has no fixed position.
         """
         if adjacency is Adjacency.ZERO_OUT and all(exact(value) != 0 for value in self.values):
             raise InvalidParameterError(
-                f"zero-out needs the null record 0 among the values, got {list(self.values)}; add it."
+                f"zero-out requires the null record 0 among the values, got {list(self.values)}.",
+                code="E-DATASETS-NO-NULL",
             )
         if adjacency is Adjacency.ADD_REMOVE and of is not None:
             raise InvalidParameterError(
-                "a record that is added or removed has no place of its own, so that no view leaves out its "
-                "user; claim replace-one or zero-out there."
+                "a record that is added or removed has no fixed position, so no view can leave out its user. "
+                "Claim replace-one or zero-out.",
+                code="E-DATASETS-NO-POSITION",
             )
         if adjacency is Adjacency.ADD_REMOVE and not self.fewer:
             raise InvalidParameterError(
-                "add-or-remove needs smaller data sets as neighbours, got one size only; pass fewer=True."
+                "add-or-remove requires datasets of two sizes. Pass fewer=True.", code="E-DATASETS-ONE-SIZE"
             )
         data = list(self._tuples())
         places = range(self.records) if of is None else of
@@ -92,20 +110,20 @@ class DataSets(Domain):
         ]
 
     def pairs(self, adjacency: Adjacency, *, of: Sequence[int] | None = None) -> list[Neighbours]:
-        """``neighbours`` with their data, named by them."""
+        """Return the pairs of ``neighbours`` with their data, named by them."""
         data, names = self.listed(), [f"({', '.join(map(str, item))})" for item in self._tuples()]
         found = self.neighbours(adjacency, of=of)
         return [Neighbours(f"{names[i]} against {names[j]}", data[i], data[j]) for i, j in found]
 
     def holds(self, numbers: NDArray[Any]) -> bool:
-        """Whether data with these numbers are one of the data sets."""
+        """Return whether data with these numbers are one of the datasets."""
         found = as_array(numbers)
         return found is not None and any(np.array_equal(found, data) for data in self.listed())
 
     def beside(
         self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
     ) -> Beside:
-        """All pairs of neighbours that are not among ``pairs``, however many ``most`` is."""
+        """Return all pairs of neighbours that are not among ``pairs``, regardless of ``most``."""
         return Beside(rest=unlike(self.pairs(adjacency), pairs))
 
     @property
@@ -113,7 +131,7 @@ class DataSets(Domain):
         return range(0 if self.fewer else self.records, self.records + 1)
 
     def _tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Numbers as ``exact`` reads them."""
+        """Yield the datasets as exact numbers."""
         for size in self._sizes:
             yield from product([exact(value) for value in self.values], repeat=size)
 

@@ -1,9 +1,9 @@
-"""Which data a claim is about: a declared domain of records, and the pairs of neighbours that follow from it.
+"""Declare which data a claim is about, and generate pairs of neighbours from the declaration.
 
-A suite's own pairs show what their author thought of. Beside them stand pairs that nobody picked: with a
-declared domain its corners and a seeded search; without one, the author's own change of a record at other
-positions. A pair of the second kind may lie outside what the author means, so that what it shows is a reason
-not to verify, never a refutation.
+A suite's own pairs show what its author considered. Generated pairs are added: with a declared domain, its
+corners and a seeded search, and without one, the author's own change of a record at other positions. A pair
+of the second kind may lie outside the data that the author means, so a finding on it is a reason not to
+verify, but never a refutation.
 """
 
 from __future__ import annotations
@@ -45,68 +45,77 @@ __all__ = [
     "unlike",
 ]
 
-#: Where an end of an interval is open: magnitudes that a program could mistake for something else.
+#: Magnitudes for an open end of an interval that a program could mistake for something else.
 LARGE = (2.0, 100.0, 2.0**20)
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The pairs that a domain adds to those of an audit: ``corners``, ``random`` ones, and for a domain of
-    finitely many data sets ``rest``, all the pairs that the audit does not list."""
+    """The pairs that a domain adds to those of an audit.
+
+    ``corners`` and ``random`` pairs, and for a domain of finitely many datasets ``rest``, all other pairs.
+    """
 
     corners: Sequence[Neighbours] = ()
     random: Sequence[Neighbours] = ()
     rest: Sequence[Neighbours] = ()
-    #: False if the domain has a pair of its own for no data of the audit, whether or not the audit lists it.
+    #: False if no data of the audit allow a pair of the domain, whether or not the audit lists it.
     made: bool = True
 
     @property
     def pairs(self) -> list[Neighbours]:
-        """All of them."""
+        """Return all pairs."""
         return [*self.corners, *self.random, *self.rest]
 
 
 class Domain(ABC):
-    """Which data a claim is about. ``not_finite`` says that a number may also be NaN or an infinity.
-    ``exhaustive`` says that every pair of the domain is tried, so that none is left to be made."""
+    """The data that a claim is about.
+
+    ``not_finite`` allows numbers that are NaN or infinite. ``exhaustive`` means that every pair is tried.
+    """
 
     not_finite: bool = False
     exhaustive: ClassVar[bool] = False
 
     @abstractmethod
     def holds(self, numbers: NDArray[Any]) -> bool:
-        """Whether all numbers of the data are in the domain."""
+        """Return whether all numbers of the data are in the domain."""
 
     @abstractmethod
     def beside(
         self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
     ) -> Beside:
-        """Pairs of the domain that are not among ``pairs``."""
+        """Return pairs of the domain that are not among ``pairs``."""
 
     def levels(self) -> list[float]:
-        """The numbers that a search can use one by one. Raises ``InvalidParameterError`` for a domain whose
-        numbers depend on each other."""
+        """Return the numbers that a search can use one by one.
+
+        Raises ``InvalidParameterError`` for a domain whose numbers depend on each other.
+        """
         raise InvalidParameterError(
-            f"searched requires a domain whose numbers are independent, such as Interval(0, 1), got {self}."
+            f"searched requires a domain whose numbers are independent, such as Interval(0, 1), got {self}.",
+            code="E-DOMAIN-SEARCHED",
         )
 
 
 class Records(Domain):
-    """What the numbers of one record can be. Records are the entries, or the rows, along the first axis; data
-    that are one number are one record."""
+    """The possible numbers of one record.
+
+    Records are the entries, or the rows, along the first axis. Data that are one number are one record.
+    """
 
     @abstractmethod
     def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
-        """Extreme records of this shape, dyadic where possible, the two ends first."""
+        """Return extreme records of this shape, dyadic if possible, with the two ends first."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Dyadic numbers of the domain."""
+        """Return dyadic numbers of the domain."""
 
     def beside(
         self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
     ) -> Beside:
-        """At most ``most`` corners of the sizes that ``pairs`` have, and as many random pairs."""
+        """Return at most ``most`` corner pairs with the sizes of ``pairs``, and as many random pairs."""
         likes = [*{(np.shape(pair.left), np.shape(pair.right)): pair for pair in pairs}.values()][:4]
         corners = [item for like in likes for item in self._corner_pairs(like, adjacency)]
         random = [item for like in likes for item in self._random_pairs(like, adjacency, rng, count=most)]
@@ -115,7 +124,7 @@ class Records(Domain):
         return Beside(_thinned(fresh, most), _thinned(other, most), made=bool(corners or random))
 
     def _corner_pairs(self, like: Neighbours, adjacency: Adjacency) -> list[Neighbours]:
-        """Every two corners in the first and the last record, on backgrounds of one corner."""
+        """Change the first and the last record between two corners, on backgrounds of one corner."""
         template = _template(like, adjacency)
         if template is None:
             return []
@@ -125,7 +134,7 @@ class Records(Domain):
         changes = ends if adjacency is Adjacency.REPLACE_ONE else [(null, b) for b in records]
         if not template.ndim:
             return [
-                _alike(f"the number from {_said(a)} to {_said(b)}", a, b, like)
+                _alike(f"the number from {_text_of(a)} to {_text_of(b)}", a, b, like)
                 for a, b in changes
                 if not np.array_equal(a, b)
             ]
@@ -134,18 +143,19 @@ class Records(Domain):
             data = np.broadcast_to(level, template.shape)
             for place in sorted({0, len(template) - 1}):
                 for before, after in changes:
-                    name = f"all {_said(level)}, record {place + 1} from {_said(before)} to {_said(after)}"
+                    change = f"from {_text_of(before)} to {_text_of(after)}"
+                    name = f"all {_text_of(level)}, record {place + 1} {change}"
                     found.append(changed_pair(name, data, place, before, after, adjacency, like))
         return found
 
     def _random_pairs(
         self, like: Neighbours, adjacency: Adjacency, rng: np.random.Generator, *, count: int
     ) -> list[Neighbours]:
-        """``count`` pairs of random data, a random record of them replaced by another."""
+        """Return ``count`` pairs of random data in which another record replaces a random one."""
         template = _template(like, adjacency)
         found: list[Neighbours] = []
         for number in range(count if template is not None else 0):
-            assert template is not None  # no pair is made without one
+            assert template is not None  # without a template the range is empty
             data = self.draw(rng, template.shape)
             place = int(rng.integers(len(template))) if template.ndim else 0
             old, new = self.draw(rng, template.shape[1:]), self.draw(rng, template.shape[1:])
@@ -160,7 +170,7 @@ class Records(Domain):
 
 
 def _template(like: Neighbours, adjacency: Adjacency) -> NDArray[Any] | None:
-    """The data whose size a pair of ``like``'s size has; ``None`` if no pair can be made."""
+    """Return data with the size of ``like``'s, or ``None`` if no pair can be made."""
     sides = [as_array(side) for side in (like.left, like.right)]
     for side in sides:
         if side is None or (not side.ndim and adjacency is Adjacency.ADD_REMOVE):
@@ -170,15 +180,18 @@ def _template(like: Neighbours, adjacency: Adjacency) -> NDArray[Any] | None:
     return None
 
 
-def _said(record: NDArray[Any]) -> str:
+def _text_of(record: NDArray[Any]) -> str:
     numbers = np.ravel(record)
     one = numbers.size and np.all(numbers == numbers[0])
     return f"{numbers[0]:g}" if one else f"({', '.join(f'{x:g}' for x in numbers)})"
 
 
 class Interval(Records):
-    """Every number is in [``lower``, ``upper``]; ``None`` for an end that there is not. With ``not_finite``
-    a number may also be NaN or an infinity, in the suite's own pairs; others are not made of these."""
+    """Numbers in [``lower``, ``upper``]. ``None`` means no bound.
+
+    With ``not_finite``, the numbers of the suite's own pairs may also be NaN or infinite. Generated pairs
+    never have such numbers.
+    """
 
     def __init__(self, lower: ExactLike | None, upper: ExactLike | None, *, not_finite: bool = False) -> None:
         self.not_finite = not_finite
@@ -186,7 +199,8 @@ class Interval(Records):
         self.upper = None if upper is None else exact(upper, name="upper")
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
             raise InvalidParameterError(
-                f"lower must be less than upper, got {self.lower} and {self.upper}; swap them."
+                f"lower must be less than upper, got {self.lower} and {self.upper}.",
+                code="E-INTERVAL-ORDER",
             )
 
     def __str__(self) -> str:
@@ -205,7 +219,7 @@ class Interval(Records):
         return list(dict.fromkeys([low, high, *(outer[-1:]), *inner, *outer]))
 
     def _ends(self) -> tuple[float, float]:
-        """Finite ends; a unit apart, at 0 where possible, on an open side."""
+        """Return finite ends. An open end is one unit from the other end, at 0 or 1 if possible."""
         low = self.lower if self.lower is not None else min(Fraction(0), (self.upper or Fraction(1)) - 1)
         high = self.upper if self.upper is not None else max(Fraction(1), low + 1)
         return float(low), float(high)
@@ -227,10 +241,11 @@ class Interval(Records):
 
 @dataclass(frozen=True)
 class Within(Records):
-    """Declared data whose pairs ``around`` makes: the same numbers, said by an interval or by values.
+    """Declared data whose pairs are generated by ``around``: the same numbers as an interval or values.
 
-    A pair outside the declaration could refute a claim that is not about it. Raises
-    ``InvalidParameterError`` if ``around`` is not exactly the declared numbers."""
+    A pair outside the declaration could refute a claim that is not about it. Raises ``InvalidParameterError``
+    if ``around`` is not exactly the declared numbers.
+    """
 
     data: declared.Records | Table
     around: Interval | Values
@@ -245,7 +260,8 @@ class Within(Records):
                 held = column.kind == "f" and (low, high) == (self.around.lower, self.around.upper)
             if not held:
                 raise InvalidParameterError(
-                    f"the domain must be the declared numbers, {self.data.words}, got {self.around}."
+                    f"the domain must be the declared numbers, {self.data.words}, got {self.around}.",
+                    code="E-DOMAIN-DATA",
                 )
 
     def __str__(self) -> str:
@@ -265,22 +281,24 @@ class Within(Records):
 
 
 class Values(Records):
-    """Every number is one of these, such as 0 and 1."""
+    """Numbers from a finite set, such as 0 and 1."""
 
     def __init__(self, *values: ExactLike) -> None:
         if any(isinstance(value, str) and not any(map(str.isdigit, value)) for value in values):
             raise InvalidParameterError(
-                f"Values must be numbers, got {', '.join(map(repr, values))}; for records "
-                "that are text or categories, list the pairs and declare ListedPairs()."
+                f"Values must be numbers, got {', '.join(map(repr, values))}. For records that are text or "
+                "categories, list the pairs and declare ListedPairs().",
+                code="E-DOMAIN-NOT-NUMBERS",
             )
         self.values = sorted({exact(value, name="value") for value in values})
         if len(self.values) < 2:
             raise InvalidParameterError(
-                f"a domain must have at least two values, got {len(self.values)}; a record could not change."
+                f"Values requires at least two different numbers, got {len(self.values)}.",
+                code="E-DOMAIN-ONE-VALUE",
             )
 
     def __str__(self) -> str:
-        return f"numbers among {', '.join(map(str, self.values))}"
+        return f"numbers in {{{', '.join(map(str, self.values))}}}"
 
     def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
         return [np.full(shape, level) for level in self.levels()]
@@ -297,15 +315,18 @@ class Values(Records):
 
 
 class Ball(Records):
-    """The numbers along the last axis are a vector of Euclidean norm at most ``radius``, up to rounding; with
-    ``step`` they are multiples of it."""
+    """Vectors, along the last axis, of Euclidean norm at most ``radius``, up to rounding.
+
+    With ``step``, all numbers are multiples of it.
+    """
 
     def __init__(self, radius: ExactLike, *, step: ExactLike | None = None) -> None:
         self.radius = positive(radius, name="radius")
         self.step = None if step is None else positive(step, name="step")
         if self.step is not None and (self.radius / self.step).denominator != 1:
             raise InvalidParameterError(
-                f"radius must be a multiple of step, got {self.radius} and {self.step}."
+                f"radius must be a multiple of step, got {self.radius} and {self.step}.",
+                code="E-RADIUS-STEP",
             )
 
     def __str__(self) -> str:
@@ -313,7 +334,7 @@ class Ball(Records):
         return f"vectors of norm at most {self.radius}{grid}"
 
     def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
-        """The ends of the first and of the last axis, the null vector, and oblique vectors."""
+        """Return the ends of the first and last axes, the null vector, and oblique vectors."""
         r, width = float(self.radius), shape[-1] if shape else 1
         first, last = r * np.eye(width)[0], r * np.eye(width)[-1]
         found = [first, -first, last, -last, 0 * first]
@@ -322,7 +343,7 @@ class Ball(Records):
         return [np.broadcast_to(vector, shape).copy() for vector in found] if shape else [x[0] for x in found]
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Vectors that would be longer keep one of their numbers."""
+        """Draw vectors. A vector that would be too long keeps one of its numbers."""
         step = self.radius / 8 if self.step is None else self.step
         most = int(self.radius / step)
         found = float(step) * rng.integers(-most, most + 1, size=shape)
@@ -342,13 +363,14 @@ class Ball(Records):
 
 
 class Columns(Records):
-    """The numbers along the last axis are parts of several domains, each ``(domain, width)``, in order."""
+    """Records whose numbers, along the last axis, come from several domains ``(domain, width)`` in order."""
 
     def __init__(self, *parts: tuple[Records, int]) -> None:
         self.parts = parts
         if not parts or any(width < 1 for _, width in parts):
             raise InvalidParameterError(
-                f"parts must be pairs (domain, width) of domains of numbers, width from 1 up, got {parts!r}."
+                f"parts must be pairs (domain, width) of domains of numbers with width >= 1, got {parts!r}.",
+                code="E-DOMAIN-COLUMNS",
             )
 
     def __str__(self) -> str:
@@ -364,11 +386,12 @@ class Columns(Records):
         wanted = sum(width for _, width in self.parts)
         if not shape or shape[-1] != wanted:
             raise InvalidParameterError(
-                f"a record of {self} must have {wanted} numbers along its last axis, got shape {shape}."
+                f"a record of {self} must have {wanted} numbers along its last axis, got shape {shape}.",
+                code="E-RECORD-SHAPE",
             )
 
     def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
-        """Corners of the parts side by side: all first ones, all second ones, and so on."""
+        """Join the corners of the parts: all first corners, all second corners, and so on."""
         self._require(shape)
         each = [part.corners((*shape[:-1], width)) for part, width in self.parts]
         most = max(map(len, each))
@@ -387,7 +410,7 @@ class Columns(Records):
 
 
 class _ListedBefore(Domain):
-    """Data whose pairs are listed before the replays: no pair is tried beside them."""
+    """Data whose pairs are listed before the replays, so that no pairs are generated."""
 
     def holds(self, numbers: NDArray[Any]) -> bool:
         return bool(np.isfinite(numbers).all())
@@ -399,7 +422,7 @@ class _ListedBefore(Domain):
 
 
 class ListedPairs(_ListedBefore):
-    """The claim is about the pairs that the audit lists, and about no other data."""
+    """A domain of only the pairs that the audit lists."""
 
     exhaustive = True
 
@@ -409,7 +432,7 @@ class ListedPairs(_ListedBefore):
 
 @dataclass(frozen=True)
 class Declared(_ListedBefore):
-    """The data of a declaration, and the pairs of neighbours that follow from it, which an audit lists."""
+    """Declared data and the pairs of neighbours that follow from them."""
 
     data: declared.Records | Table
     adjacency: Adjacency
@@ -418,14 +441,18 @@ class Declared(_ListedBefore):
         return self.data.words
 
     def __call__(self, run: Run) -> list[Neighbours]:
-        """The corner pairs, in the place of an audit's own ``neighbours``. They depend on no seed and on no
-        version of Hypothesis, as the digest of a row must not."""
+        """Return the corner pairs, as the ``neighbours`` of an audit.
+
+        They depend on no seed and on no version of Hypothesis, because the digest of a row must not.
+        """
         return self.data.pairs(self.adjacency).corners()
 
 
 def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
-    """Whether each number is finite and held in one of its two honest readings: as the dyadic number that it
-    is, or as the decimal that it prints as (0.1 is a tenth to its author, and a little more in binary)."""
+    """Return whether each number is finite and in the domain, as a dyadic number or as the printed decimal.
+
+    Both readings are valid: 0.1 means one tenth to its author, but is slightly larger in binary.
+    """
     for number in np.ravel(numbers):
         if not np.isfinite(number):
             return False
@@ -435,7 +462,7 @@ def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
 
 
 def as_array(data: Any) -> NDArray[Any] | None:
-    """Data as an array of numbers, records first; ``None`` for data of another kind."""
+    """Return data as an array of numbers with records first, or ``None`` for other data."""
     if isinstance(data, np.ndarray):
         return data if data.dtype.kind in "biuf" else None
     if isinstance(data, int | float) and not isinstance(data, bool):
@@ -448,8 +475,10 @@ def as_array(data: Any) -> NDArray[Any] | None:
 
 
 def _like(array: NDArray[Any], data: Any) -> Any:
-    """``array`` in the form of ``data``: its dtype, or a list, tuple or number. Integers stay integers only
-    if no number changes by that."""
+    """Return ``array`` in the form of ``data``: its dtype, or a list, tuple or number.
+
+    The result has integers only if that changes no number.
+    """
     if isinstance(data, np.ndarray):
         cast = array.astype(data.dtype)
         return cast if data.dtype.kind == "f" or np.array_equal(cast, array) else array
@@ -488,8 +517,11 @@ def more_pairs(
     *,
     most: int,
 ) -> Beside:
-    """Pairs that the audit does not list, few of each kind. With a domain its own pairs (``Domain.beside``);
-    without one, the changes of ``pairs`` at other positions."""
+    """Return a few generated pairs of each kind.
+
+    With a domain these are its own pairs (``Domain.beside``). Without one, they are the changes of ``pairs``
+    at other positions.
+    """
     if domain is None:
         return Beside(rest=_thinned(unlike(_elsewhere(pairs, adjacency), pairs), most))
     return domain.beside(pairs, adjacency, rng, most=most)
@@ -501,7 +533,7 @@ def _thinned(pairs: Sequence[Neighbours], most: int) -> list[Neighbours]:
 
 
 def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighbours]:
-    """The author's own changes of a record at other positions: the first, the last and the middle one."""
+    """Return the author's own changes of a record at the first, the last and the middle position."""
     found: list[Neighbours] = []
     for pair in pairs:
         left, right = as_array(pair.left), as_array(pair.right)
@@ -523,7 +555,7 @@ def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighb
 
 
 def unlike(found: Sequence[Neighbours], pairs: Sequence[Neighbours]) -> list[Neighbours]:
-    """Those that are neither equal to one another nor to one of ``pairs``, in either direction."""
+    """Remove pairs that equal another one or one of ``pairs``, in either direction."""
     seen = {key for pair in pairs for key in _keys(pair)}
     kept = []
     for pair in found:
@@ -541,46 +573,51 @@ def _keys(pair: Neighbours) -> Iterator[tuple[Any, Any]]:
 
 
 def require_neighbours(pair: Neighbours, adjacency: Adjacency, unit: Unit, domain: Domain | None) -> str:
-    """Raise ``InvalidParameterError`` for a pair that is not adjacent, or not in the domain, where no domain
-    is declared for one with NaN or an infinity. Returns why the adjacency cannot be checked, empty where it
-    was."""
+    """Require a pair that is adjacent and in the domain, or that is finite if no domain is declared.
+
+    Returns why the adjacency could not be checked, or "" if it was. Raises ``InvalidParameterError``
+    otherwise.
+    """
     if domain is None:
         require_finite(pair)
     left, right = as_array(pair.left), as_array(pair.right)
     if left is None or right is None:
         if domain is not None and not domain.not_finite:
             require_finite(pair)
-        return f"the data of {pair.name!r} are no numbers by record, so that their adjacency was not checked"
+        return f"the data of {pair.name!r} are not numbers by record, so their adjacency was not checked"
     objection = _not_adjacent(left, right, adjacency)
     several = "differs in" in objection or (objection.endswith("records") and len(left) != len(right))
     if several and unit is Unit.USER:
-        return f"{pair.name!r} {objection}: that they are one user's was not checked"
+        return f"{pair.name!r} {objection}; it was not checked that they belong to one user"
     if objection:
         raise InvalidParameterError(
-            f"neighbours must differ in one record ({adjacency.value}), {pair.name!r} {objection}; correct "
-            "the pair, or the claim's adjacency."
+            f"neighbours must differ in one record ({adjacency.value}), {pair.name!r} {objection}.",
+            code="E-PAIR-NOT-NEIGHBOURS",
         )
     for side in (left, right):
         if domain is not None and not domain.holds(side):
             raise InvalidParameterError(
-                f"data must be {domain}, those of {pair.name!r} are not; correct the pair, or the domain."
+                f"data must be {domain}, those of {pair.name!r} are not.", code="E-DATA-OUTSIDE-DOMAIN"
             )
     return ""
 
 
 def require_finite(pair: Neighbours) -> None:
-    """Raise ``InvalidParameterError`` where the data hold NaN or an infinity, at any depth: what a mechanism
-    makes of them is the fault of none that was never meant to be given them."""
+    """Raise ``InvalidParameterError`` if the data hold NaN or an infinity at any depth.
+
+    A mechanism that is not meant for such data is not to blame for its output on them.
+    """
     strange = next((x for side in (pair.left, pair.right) for x in _not_finite(side)), None)
     if strange is not None:
         raise InvalidParameterError(
-            f"data must be finite numbers, those of {pair.name!r} hold {strange}; correct the pair, or, "
-            "where the claim is about such data too, declare a domain of the audit with not_finite=True."
+            f"data must be finite numbers, those of {pair.name!r} hold {strange}. If the claim covers such "
+            "data, declare a domain with not_finite=True.",
+            code="E-DATA-NOT-FINITE",
         )
 
 
 def _not_finite(data: Any) -> Iterator[float]:
-    """The numbers in ``data`` that are not finite: in arrays, tables, lists, tuples and values of dicts."""
+    """Yield the numbers in arrays, tables, lists, tuples and values of dicts that are not finite."""
     rows = rows_of(data)
     data = data if rows is None else rows
     if isinstance(data, float | np.floating):
@@ -620,5 +657,5 @@ def _not_adjacent(left: NDArray[Any], right: NDArray[Any], adjacency: Adjacency)
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two records are equal, NaN to itself."""
+    """Return whether two records are equal. NaN equals NaN."""
     return np.array_equal(one, other, equal_nan=True)

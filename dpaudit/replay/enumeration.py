@@ -1,19 +1,18 @@
-"""Evidence from small programs summed out: the exact distribution of what a view sees, on one input and its
-neighbour.
+"""Compute evidence from small programs by enumeration: the exact distribution of what a view sees.
 
     @evidence(rows, "winner", "my own", claim=PureDP(epsilon=1, domain=str(BITS)))
     def winner(run: Run) -> list[Evidence]:
         \"\"\"The noisy winner of three bits is ε-DP\"\"\"
         return enumerated(CLAIM, program, over=BITS)(run)
 
-with ``BITS = DataSets(records=3, values=(0, 1))``; in a ``PrivacyAudit``: ``more=enumerated(CLAIM, program,
+with ``BITS = DataSets(records=3, values=(0, 1))``. In a ``PrivacyAudit``: ``more=enumerated(CLAIM, program,
 over=BITS)``.
 
-Lower bounds are exact: the pair whose tables show most is a witness (``dpaudit.certify.witnesses.tables``).
-An upper
-bound is exact for the program on the data sets that were enumerated, and for no other data: there is one only
-where these are all that the claim speaks about, which its ``domain`` must say in the same words. It is
-accounted, since that the tables are the program's is an assumption (rule ``enumerated`` of the kernel).
+Lower bounds are exact: the pair with the largest bound is a witness (``dpaudit.certify.witnesses.tables``).
+An upper bound is exact for the program on the enumerated datasets, and for no other data. There is an upper
+bound only if these are all the datasets of the claim, which its ``domain`` must describe by the same text. It
+is accounted, because an assumption says that the tables are the program's (rule ``enumerated`` of the
+kernel).
 """
 
 from __future__ import annotations
@@ -50,20 +49,20 @@ from dpaudit.replay.input_order import DIFFERS, backwards, each_input
 
 __all__ = ["Enumeration", "Pairs", "enumerated", "tables_of"]
 
-#: What a suite's pairs are: as the ``neighbours`` of a ``PrivacyAudit``.
+#: A suite's pairs, as in the ``neighbours`` of a ``PrivacyAudit``.
 Pairs = Callable[[Run], Sequence[Neighbours]]
 
-#: Working precision of an enumeration: probabilities are written with fewer bits.
+#: Working precision of an enumeration. Probabilities are written with fewer bits.
 BITS = 192
-#: More outcomes than this are merged in a witness.
+#: Largest number of outcomes in a witness. More are merged.
 SHOWN = 200
-#: The order of a zCDP witness is the best of these.
+#: Orders of which the best becomes the order of a zCDP witness.
 ORDERS = tuple(Fraction(n, 4) for n in (5, 6, 8, 12, 16, 32, 64, 128, 256))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Enumeration:
-    """A program to be enumerated in a claim's view: called with a run it gives the evidence."""
+    """A program to enumerate in a claim's view. Calling it with a run returns the evidence."""
 
     claim: PrivacyClaim
     program: Program
@@ -78,10 +77,11 @@ class Enumeration:
             return [_worst(self.claim, pairs, _of_pairs(self.claim, self.program, pairs, self.tail))]
 
     def fingerprint(self, seed: int) -> str:
-        """Return a digest of all tables: for the ``fingerprint`` of a row.
+        """Return a digest of all tables, for the ``fingerprint`` of a row.
 
-        It must be the same in any process and for any order of the inputs. Each table is enumerated once:
-        whoever compares digests compares runs."""
+        It must be the same in every process and for every order of the inputs. Each table is enumerated once,
+        because comparing digests compares runs.
+        """
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
         with precision(BITS):
             if isinstance(self.over, DataSets):
@@ -101,23 +101,38 @@ class Enumeration:
 def enumerated(
     claim: PrivacyClaim, program: Program, *, over: DataSets | Pairs, tail: float = 0.0
 ) -> Enumeration:
-    """Evidence on ``claim`` from ``program`` enumerated in the claim's view: a function of the run.
+    """Return a function of the run that computes evidence on ``claim`` by enumerating ``program``.
 
-    ``over`` are pairs of neighbours, or all those of some data sets. A witness for the worst pair; and a
-    certificate where ``over`` is ``DataSets`` that are, in the same words, the claim's ``domain``, everybody
-    takes part, and the data are fixed in advance. Distributions with infinitely many outcomes need a
-    ``tail``, the mass that each may leave out: there is a witness only.
+    The evidence is a witness for the worst pair. There is also a certificate if ``over`` is a ``DataSets``
+    whose text is the claim's ``domain``, everybody takes part, and the data are fixed in advance. If there is
+    no certificate, the description of the witness says why.
 
-    Raises ``InvalidParameterError`` for a claim about a float program and where there is no pair, and, when
-    run, ``NotTractableError`` for distributions with densities and too many paths, ``MechanismError`` for a
-    program
-    that does something else when it is run again. Where there is no certificate, the description of the
-    witness says why.
+    Parameters
+    ----------
+    claim : PrivacyClaim
+        A claim about the ideal model. Its view is enumerated.
+    program : callable
+        ``program(coins, data)`` with few paths.
+    over : DataSets or callable
+        The datasets whose pairs are all enumerated, or a function of the run that returns pairs.
+    tail : float
+        The mass that each distribution may leave out (0). It is required for distributions with infinitely
+        many outcomes, and allows a witness only.
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim is about a float program, or there is no pair.
+    NotTractableError
+        When run: a distribution has a density, or there are too many paths.
+    MechanismError
+        When run: the program does something else when it is run again.
     """
     if claim.model is not Model.IDEAL:
         raise InvalidParameterError(
-            "an enumeration is about ideal distributions, the claim is about a float program; claim "
-            "model='ideal'."
+            "enumerated requires a claim about ideal distributions (model='ideal'), got one about a float "
+            "program.",
+            code="E-CLAIM-NOT-IDEAL",
         )
     return Enumeration(claim=claim, program=program, over=over, tail=tail)
 
@@ -125,8 +140,11 @@ def enumerated(
 def tables_of(
     program: Program, data: Any, claim: PrivacyClaim, *, view: View | None = None, tail: float = 0.0
 ) -> ViewDistribution:
-    """The distribution of what ``view`` (the claim's) sees on ``data``. Raises ``MechanismError`` for a
-    program that does not repeat itself: what it draws outside the coins is in no table."""
+    """Return the distribution of what ``view`` (default: the claim's) sees on ``data``.
+
+    Raises ``MechanismError`` for a program that does not repeat itself, because tables omit what it draws
+    outside the coins.
+    """
     seen = claim.view if view is None else view
     distribution, again = (enumerate_view(program, data, view=seen, tail=tail) for _ in range(2))
     same = distribution.probabilities.keys() == again.probabilities.keys() and all(
@@ -134,8 +152,9 @@ def tables_of(
     )
     if not same:
         raise MechanismError(
-            "a program must do the same when it is enumerated again, it showed something else; draw all "
-            "randomness from the coins, and keep nothing from run to run."
+            "the program gave another distribution when it was enumerated again. Draw all randomness from "
+            "the coins, and keep no state between runs.",
+            code="E-MECHANISM-STATE",
         )
     return distribution
 
@@ -143,7 +162,7 @@ def tables_of(
 def _of_pairs(
     claim: PrivacyClaim, program: Program, pairs: Sequence[Neighbours], tail: float
 ) -> list[tuple[ViewDistribution, ViewDistribution]]:
-    """Both distributions of each pair, in the view of that pair."""
+    """Return both distributions of each pair, in the view of that pair."""
 
     for pair in pairs:
         require_finite(pair)
@@ -158,8 +177,11 @@ def _of_pairs(
 def _agreed(
     claim: PrivacyClaim, program: Program, seen: Sequence[tuple[View, Any]], tail: float
 ) -> list[ViewDistribution]:
-    """The distribution of what each view sees on each input. Raises ``MechanismError`` if a copy of this
-    process finds others when it takes them in reverse order."""
+    """Return the distribution of what each view sees on each input.
+
+    Raises ``MechanismError`` if a copy of this process finds others when it takes the inputs in reverse
+    order.
+    """
 
     def again() -> str:
         return _digest(each_input(seen, lambda one: enumerate_view(program, one[1], view=one[0], tail=tail)))
@@ -168,12 +190,12 @@ def _agreed(
         distributions = [tables_of(program, data, claim, view=view, tail=tail) for view, data in seen]
         answers = copies.answers()
     if answers is not None and answers != [_digest(distributions)]:
-        raise MechanismError(DIFFERS)
+        raise MechanismError(DIFFERS, code="E-MECHANISM-STATE")
     return distributions
 
 
 def _digest(distributions: Sequence[ViewDistribution]) -> str:
-    """A digest of tables, in their order."""
+    """Return a digest of tables, in their order."""
     digest = hashlib.sha256()
     for distribution in distributions:
         table = {key: [str(end) for end in _interval(p)] for key, p in distribution.probabilities.items()}
@@ -182,7 +204,7 @@ def _digest(distributions: Sequence[ViewDistribution]) -> str:
 
 
 def _distinct(sides: Sequence[tuple[View, Any]]) -> tuple[list[tuple[View, Any]], list[int]]:
-    """The sides without repeats (pairs share inputs), and the place of each side among them."""
+    """Return the sides without repeats (pairs share inputs), and the index of each side among them."""
     found: list[tuple[View, Any]] = []
     places = []
     for view, data in sides:
@@ -199,19 +221,19 @@ def _sides(pair: Neighbours) -> tuple[Any, Any]:
 
 
 def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) -> list[Evidence]:
-    """The worst pair of all, and what all of them prove."""
+    """Return the witness of the worst pair, and the certificate of all pairs if there is one."""
     of = _changing(claim)
     places, pairs = over.neighbours(claim.adjacency, of=of), over.pairs(claim.adjacency, of=of)
     if CHANGED_USER in claim.view.principals:
         witness = _worst(claim, pairs, _of_pairs(claim, program, pairs, tail))
-        why_not = "each pair is seen in a view of its own; claim it for one user after the other"
+        why_not = "each pair has its own view; claim it for one user at a time"
         return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
     with noting_outside() as outside:
         distributions = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
     witness = _worst(claim, pairs, [(distributions[i], distributions[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
     if outside:
-        why_not = f"the program {', '.join([*outside][:3])}, where a later run may read what it left"
+        why_not = f"the program {', '.join([*outside][:3])}, and a later run may read what it left there"
     if not why_not:
         try:
             return [_certificate(claim, over, distributions, places), witness]
@@ -221,18 +243,18 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
 
 
 def _beyond(claim: PrivacyClaim, over: DataSets, tail: float) -> str:
-    """Why the claim speaks of more than what was enumerated; empty if it does not."""
+    """Return why the claim covers more than what was enumerated, or "" if it does not."""
     if claim.domain != str(over):
         return f"the claim's domain is not {str(over)!r}"
     if claim.adversary is not Adversary.OBLIVIOUS:
         return "the data of an adaptive adversary are not fixed in advance"
     if claim.participation != "everybody":
-        return "everybody takes part in what was enumerated"
-    return f"outcomes of mass {tail:g} may be left out at each distribution" if tail > 0 else ""
+        return "the enumeration assumes that everybody takes part"
+    return f"each distribution may omit outcomes of mass {tail:g}" if tail > 0 else ""
 
 
 def _changing(claim: PrivacyClaim) -> list[int] | None:
-    """The records that may differ: under joint privacy those of the users whom the view leaves out."""
+    """Return the records that may differ. Under joint privacy these are the records of the users left out."""
     names = [principal.name for principal in claim.view.principals]
     users = [int(name.removeprefix("user-")) for name in names if re.fullmatch(r"user-\d+", name)]
     return users if claim.view.complement and users else None
@@ -243,11 +265,13 @@ def _worst(
     pairs: Sequence[Neighbours],
     distributions: Sequence[tuple[ViewDistribution, ViewDistribution]],
 ) -> Witness:
-    """The witness of the pair that shows most."""
+    """Return the witness of the pair with the largest bound."""
     if not pairs:
-        raise InvalidParameterError("an enumeration must have a pair of neighbours, got none; give one.")
+        raise InvalidParameterError(
+            "an enumeration requires at least one pair of neighbours, got none.", code="E-NEIGHBOURS-MISSING"
+        )
     if not any(distribution.ended for sides in distributions for distribution in sides):
-        raise MechanismError("a program must return on some path, it raised an error on every one.")
+        raise MechanismError("the program raised an error on every path.", code="E-MECHANISM-RAISED")
     found = []
     for pair, sides in zip(pairs, distributions, strict=True):
         outcomes = _outcomes(claim, *sides)
@@ -267,7 +291,7 @@ def _worst(
 
 
 def _missing(distribution: ViewDistribution) -> Fraction:
-    """The mass that was not enumerated, from above; 0 for a complete distribution."""
+    """Return an upper bound on the mass that was not enumerated, which is 0 for a complete distribution."""
     if not distribution.left_out:
         return Fraction(0)
     return min(upper_exact(1 - sum(distribution.probabilities.values(), arb(0))), Fraction(1))
@@ -278,7 +302,7 @@ def _interval(p: arb) -> Interval:
 
 
 def _outcomes(claim: PrivacyClaim, left: ViewDistribution, right: ViewDistribution) -> list[Outcome]:
-    """One for each transcript; where there are too many, transcripts of nearly the same ratio as one."""
+    """Return one outcome per transcript. If there are too many, transcripts of similar ratios are merged."""
     keys = [*dict.fromkeys([*left.probabilities, *right.probabilities])]
     groups: dict[Any, list[str]] = {}
     cell = _cells(claim, {key: _log_ratio(left, right, key) for key in keys})
@@ -297,21 +321,24 @@ def _outcomes(claim: PrivacyClaim, left: ViewDistribution, right: ViewDistributi
 
 
 def _values(key: str, left: ViewDistribution, right: ViewDistribution, *, apart: bool) -> list[Any]:
-    """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written
-    values leave out: types, digits, that an error was raised. No value passes for that then."""
+    """Return the values that were seen, in a form that a file can hold.
+
+    With ``apart``, return one list, followed by what the written values leave out: types, digits, and whether
+    an error was raised. No value can be mistaken for that part.
+    """
     seen = (left if key in left.transcripts else right).transcripts[key]
     shown = [value if _is_read_back(value) else to_the_last_bit(value) for value in seen]
     return [shown, _beyond_of(key)] if apart else shown
 
 
 def _beyond_of(key: str) -> Any:
-    """What a key says beside the values; ``None`` for nothing."""
+    """Return what a key holds in addition to the values, or ``None``."""
     last = [None, *json.loads(key)][-1]
     return last.get("beyond") if isinstance(last, dict) else None
 
 
 def _is_read_back(value: Any) -> bool:
-    """Whether a file can hold the value: an array of texts, say, is written and not read."""
+    """Return whether a file can hold the value. An array of texts, say, can be written but not read."""
     with suppress(InvalidParameterError):
         decode_value(encode_value(value))
         return True
@@ -319,7 +346,7 @@ def _is_read_back(value: Any) -> bool:
 
 
 def _log_ratio(left: ViewDistribution, right: ViewDistribution, key: str) -> float:
-    """For an order only."""
+    """Return the approximate log-ratio of a transcript, used for ordering only."""
     p, q = (distribution.probabilities.get(key, arb(0)) for distribution in (left, right))
     if p > 0 and q > 0:
         return float((p / q).log().mid())
@@ -327,8 +354,11 @@ def _log_ratio(left: ViewDistribution, right: ViewDistribution, key: str) -> flo
 
 
 def _cells(claim: PrivacyClaim, ratios: dict[str, float]) -> Callable[[str], Any]:
-    """Which transcripts are merged: those in one cell of log-ratios. Both ends stay alone, and no cell
-    reaches over a claimed epsilon in either direction, so that delta and epsilon lose nothing."""
+    """Return a function that maps transcripts to the cell of log-ratios in which they are merged.
+
+    The transcripts at both ends stay alone, and no cell contains a claimed epsilon in its interior, in either
+    direction, so that delta and epsilon lose nothing.
+    """
     finite = [ratio for ratio in ratios.values() if math.isfinite(ratio)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     ends = {min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)}
@@ -352,8 +382,10 @@ def _certificate(
     distributions: Sequence[ViewDistribution],
     places: Sequence[tuple[int, int]],
 ) -> Certificate:
-    """What the tables prove on these data sets. Raises ``CertificateError`` for tables that are too large,
-    and for a notion that they do not bound."""
+    """Return what the tables prove on these datasets.
+
+    Raises ``CertificateError`` for tables that are too large, and for a notion that they do not bound.
+    """
     keys = [*dict.fromkeys(key for distribution in distributions for key in distribution.probabilities)]
     of = _changing(claim)
     whole = ["each record is all that one user contributes"] * (claim.unit is Unit.USER)
@@ -366,9 +398,9 @@ def _certificate(
         "records": "; ".join(whole),
     }
     weights = [distribution.weights for distribution in distributions if distribution.weights is not None]
-    if len(weights) == len(distributions):  # an epsilon that is rational is then that number
+    if len(weights) == len(distributions):  # a rational epsilon then stays exact
         exact_rows = [[one.get(key, ExpSum({})) for key in keys] for one in weights]
-        with suppress(CertificateError):  # too many of them, or too long: tables may do
+        with suppress(CertificateError):  # too many or too long: fall back to tables
             return certify(claim, enumerated_weights(exact_rows, **about))
     rows = [
         [_interval(distribution.probabilities.get(key, arb(0))) for key in keys]

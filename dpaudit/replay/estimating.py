@@ -1,17 +1,16 @@
-"""Delta of a whole program from its replayed losses: a lower bound at a stated confidence, for claims of any
-notion.
+"""Bound delta of a whole program from below with its replayed losses, at a stated confidence, for any notion.
 
 Record the program on one input, replay it on the neighbour, and let L be the loss of what the view sees up to
 the first random site that it does not see. With f = (1 - exp(e - L))_+, in [0, 1], E f is at most delta(e) of
-the pair: equal for the transcript up to there (``statistics.loss``), and what is seen after it only adds. A
-leak that the view sees is a loss of infinity; where a replay ends for another reason f counts as 0. So the
-mean of f, bounded from below by betting, is a lower bound on delta whatever later sites do, and for many
-releases it is the best one.
+the pair. It is equal for the transcript up to that site (``statistics.loss``), and later outputs can only
+increase delta. A leak that the view sees is a loss of infinity. If a replay ends for another reason, f counts
+as 0. So the mean of f, bounded from below by betting, is a lower bound on delta whatever later sites do, and
+for many releases it is the best one.
 
-A pilot picks pair, direction and e; the bound rests on later samples, so nothing was looked at twice. For
-other notions the bound on delta(e) is inverted:
+A pilot chooses the pair, the direction and e. The bound rests on later samples, so no sample is used twice.
+For other notions the bound on delta(e) is inverted:
 
-* mu: the mu whose Gaussian curve has that delta at e (Dong, Roth and Su 2022, Corollary 2.13);
+* mu: the mu whose Gaussian profile has that delta at e (Dong, Roth and Su 2022, Corollary 2.13);
 * Rényi divergence of order a: delta <= exp((a - 1)(D - e)) (a - 1)^(a-1) / a^a (Canonne, Kamath and Steinke
   2020, Proposition 12), solved for D; rho is at least that over a, for the best of several a.
 """
@@ -41,30 +40,30 @@ from dpaudit.replay.rounding import loss_in_modes
 
 __all__ = ["Source", "estimated", "inverted", "seen_loss"]
 
-#: Runs of the pilot for each pair and direction, and of the estimate; lines of the program to spend on both.
+#: Runs of the pilot for each pair and direction, runs of the estimate, and lines of the program for both.
 PILOT, MOST, LINES = 40, 4_000, 4_000_000
-#: Runs of the estimate in the quick profile, at most.
+#: Largest number of runs of the estimate in the quick profile.
 QUICK = 2_000
-#: Where the pilot's value is below this part of the claimed one, a quarter of the runs is taken: there they
-#: inform, and hardly refute.
+#: If the pilot's value is below this part of the claimed one, only a quarter of the runs is used, because a
+#: refutation is then unlikely.
 HOPEFUL = 0.1
-#: Pairs of the pilot, at most.
+#: Largest number of pairs of the pilot.
 PAIRS = 8
-#: Where a claim has no epsilon of its own, these are tried, in standard deviations of the pilot's losses
-#: around their mean.
+#: Values of epsilon to try if the claim has none, in standard deviations of the pilot's losses around their
+#: mean.
 SPREADS = np.linspace(-1.5, 1.5, 13)
 #: Orders tried for zCDP.
 ORDERS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
-#: Transcripts of a pair that are replayed in other rounding modes, and the share of a loss that these may
-#: take off: more than float32 data lose, and less than a statistical bound leaves open.
+#: Transcripts of a pair that are replayed in other rounding modes, and the share of a loss by which these may
+#: reduce it: more than float32 data lose, and less than the uncertainty of a statistical bound.
 TRIED_IN_MODES, MOST_ROUNDED = 8, 2.0**-10
-#: How much an inverted bound gives away to the rounding of floats.
+#: Margin for the rounding of floats in an inverted bound.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Chosen:
-    """What the pilot chose: a pair in one direction, and the epsilon at which delta is estimated."""
+    """The pilot's choice: a pair in one direction, and the epsilon at which delta is estimated."""
 
     pair: Neighbours
     epsilon: float
@@ -73,9 +72,11 @@ class _Chosen:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where losses come from: a program with the limits of a run, the claim, how a recording is replayed on
-    the neighbour (in the pair's view), and which leaks are real ones (``real`` says no to what may be the
-    rounding of floats)."""
+    """The source of losses: a program with the limits of a run, and the claim.
+
+    ``replayed`` replays a recording on the neighbour (in the pair's view). ``real`` returns false for leaks
+    that may be the rounding of floats.
+    """
 
     program: Program
     claim: PrivacyClaim
@@ -84,7 +85,7 @@ class Source:
     real: Callable[[Leak, Replay], bool]
 
     def losses(self, pair: Neighbours, rng: np.random.Generator, runs: int) -> NDArray[np.float64]:
-        """Losses of ``runs`` sampled transcripts of ``pair.left``, in order."""
+        """Return the losses of ``runs`` sampled transcripts of ``pair.left``, in order."""
         found = np.empty(runs)
         for number in range(runs):
             recording = record(self.program, pair.left, rng=rng, keep_errors=True, limits=self.limits)
@@ -93,8 +94,10 @@ class Source:
         return found
 
     def rounds(self, pair: Neighbours, rng: np.random.Generator) -> bool:
-        """Whether the rounding of the program makes losses larger than those of real numbers need be, by the
-        first few transcripts of a pair that a claim on real numbers would be estimated from."""
+        """Return whether rounding in the program may make losses larger than those over real numbers.
+
+        Tests the first few transcripts of a pair. Only claims on real numbers need this.
+        """
         if self.claim.model is not Model.IDEAL:
             return False
         for _ in range(TRIED_IN_MODES):
@@ -109,8 +112,10 @@ class Source:
 
 
 def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: int) -> Estimate | None:
-    """A lower bound on the claim's quantity at confidence 1 - ``run.alpha``; ``None`` where the pilot saw no
-    loss. ``lines`` is what one run of the program takes."""
+    """Return a lower bound on the claim's quantity at confidence 1 - ``run.alpha``.
+
+    Return ``None`` if the pilot saw no loss. ``lines`` is the number of lines of one run of the program.
+    """
     claim = source.claim
     whole = int(min(MOST, max(200, LINES / (lines + 100))))
     runs = min(whole, QUICK) if run.profile == "quick" else 4 * whole
@@ -129,13 +134,13 @@ def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: i
         confidence=1 - run.alpha,
         samples=runs,
         method=f"betting on (1 - exp(ε - L))_+ of exact losses L at ε = {chosen.epsilon:.6g}",
-        scope=f"the pair {chosen.pair.name!r}, which a pilot of {PILOT} runs for each one chose",
+        scope=f"the pair {chosen.pair.name!r}, chosen by a pilot of {PILOT} runs per pair and direction",
         seed=run.seed,
     )
 
 
 def _pilot(source: Source, pairs: Sequence[Neighbours], rng: np.random.Generator) -> _Chosen | None:
-    """The pair, direction and epsilon whose bound would be the largest if the pilot's mean were exact."""
+    """Return the pair, direction and epsilon whose bound would be largest if the pilot's mean were exact."""
     claim = source.claim
     found: list[_Chosen] = []
     for pair in both_directions(list(pairs)[:PAIRS]):
@@ -159,8 +164,10 @@ def _epsilons(claim: PrivacyClaim, losses: NDArray[np.float64]) -> list[float]:
 
 
 def seen_loss(result: Replay, view: View, real: Callable[[Leak, Replay], bool]) -> float:
-    """The loss of what ``view`` sees of a sampled transcript before the first random site that it does not
-    see; infinity for a ``real`` leak that it sees, minus infinity where the replay says nothing."""
+    """Return the loss of what ``view`` sees of a sampled transcript, up to its first hidden random site.
+
+    Return infinity for a ``real`` leak that it sees, and minus infinity if the replay gives no bound.
+    """
     end = result.witness_end(view)
     if any(real(leak, result) for leak in result.leaks_in(view)):
         return math.inf
@@ -171,7 +178,7 @@ def seen_loss(result: Replay, view: View, real: Callable[[Leak, Replay], bool]) 
 
 
 def inverted(claim: PrivacyClaim, delta: float, epsilon: float) -> float | None:
-    """The least value of the claim's quantity at which delta(epsilon) can be ``delta``."""
+    """Return the least value of the claim's quantity at which delta(epsilon) can be ``delta``."""
     if isinstance(claim, ApproxDP):
         return delta
     if not 0 < delta < 1:
@@ -186,15 +193,17 @@ def inverted(claim: PrivacyClaim, delta: float, epsilon: float) -> float | None:
 
 
 def _least_divergence(delta: float, epsilon: float, order: float) -> float:
-    """D with exp((a - 1)(D - e)) (a - 1)^(a-1) / a^a = delta; 0 where that is negative."""
+    """Return D with exp((a - 1)(D - e)) (a - 1)^(a-1) / a^a = delta, or 0 if that is negative."""
     a = order
     constant = (a - 1) * math.log(a - 1) - a * math.log(a)
     return max(0.0, epsilon + (math.log(delta) - constant) / (a - 1)) * (1 - ROUNDING)
 
 
 def _least_mu(delta: float, epsilon: float) -> float:
-    """The mu whose curve Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) is ``delta`` at ``epsilon``, rounded
-    down: the curve rises in mu."""
+    """Return the mu with Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) = ``delta`` at e = ``epsilon``.
+
+    The result is rounded down, which is sound because this delta increases with mu.
+    """
     low, high = 0.0, 1.0
     while _gaussian_curve(high, epsilon) < delta and high < 1e6:
         low, high = high, 2 * high

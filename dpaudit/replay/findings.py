@@ -1,8 +1,7 @@
-"""What the replays of one audit show, kept as they come: the largest losses with their witnesses, leaks, what
-one record cost, and where the program is not the mechanism of its certificate.
+"""Collect the results of all replays of one audit: losses, witnesses, leaks, costs and mismatches.
 
-A replay that would refute is repeated first, on its own input and on the neighbour's: a program with
-randomness of its own differs from itself, and then nothing that it shows is a finding about the data.
+Before a replay counts as a refutation, it is repeated on its own input and on the neighbour's. A program with
+randomness outside the coins differs from itself, and then nothing that it shows is a finding about the data.
 """
 
 from __future__ import annotations
@@ -56,42 +55,41 @@ from dpaudit.replay.witness_search import (
 
 __all__ = ["Findings", "Subject", "require_repeatable"]
 
-#: How often a replay that would refute is done again on either input.
+#: Number of times that a replay that would refute is repeated on either input.
 REPEATS = 12
-#: Releases behind outcomes with probabilities of which a witness is made, at most.
+#: Largest number of releases, after outcomes with probabilities, that get a witness.
 BRANCHES = 64
-#: What is said of a leak in a branch of unknown probability.
+#: The note on a leak in a branch of unknown probability.
 _UNBOUNDED = (
-    "a forced history showed what the neighbour does not, behind a hidden draw or a continuous outcome; the "
-    "probability of that branch could not be bounded"
+    "a forced history has an output that the neighbour cannot have, after a hidden draw or a continuous "
+    "outcome; the probability of that branch could not be bounded"
 )
-#: Histories of one kind that are followed behind hidden draws and outcomes with a density, at most.
+#: Largest number of histories of one kind that are followed after hidden draws and outcomes with a density.
 ALIKE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What the replays are held against: a program (as it runs, watched or not), a claim, the declared
-    sites and the proof."""
+    """A program (traced or not), its claim, the declared sites and the proof."""
 
     program: Program
     claim: PrivacyClaim
     sites: Sequence[Site]
     proof: Proof | None
-    #: The program when what it enters does not count as entered; ``program`` itself if there is no other.
+    #: The program without tracing, for runs whose lines do not count as run. Default: ``program`` itself.
     aside: Program | None = None
 
     @cached_property
     def pure_bound(self) -> Fraction | None:
-        """What one record may cost in all by the proof, where it says that."""
+        """Return the largest total cost of one record by the proof, or ``None`` if the proof bounds none."""
         return None if self.proof is None else pure_bound(self.proof, self.claim)
 
     def counted(self, site: str) -> bool:
-        """Whether the proof pays for a random site of this name, whether or not the view sees it."""
+        """Return whether the proof covers a random site of this name, whether or not the view sees it."""
         return bool(self.pattern(site))
 
     def pattern(self, site: str) -> str:
-        """The pattern of the declared site that a site of this name belongs to; empty for none."""
+        """Return the pattern of the declared site that a site of this name belongs to, or ""."""
         known = self._patterns.get(site)
         if known is None:
             owners = (item.pattern for item in self.sites if item.matches(site))
@@ -100,7 +98,7 @@ class Subject:
 
     @cached_property
     def _patterns(self) -> dict[str, str]:
-        """What ``pattern`` said before: every site of every replay is asked for several times."""
+        """Cache the results of ``pattern``, which is called several times for every site of every replay."""
         return {}
 
     def replay(
@@ -110,16 +108,17 @@ class Subject:
         hidden: Mapping[Key, Any] | None = None,
         released: Mapping[int, Key] | None = None,
     ) -> Replay:
-        """Replay a recording of ``pair.left`` on the neighbour, in the claim's view, with chosen ``hidden``
-        outcomes and reveals that are ``released``."""
+        """Replay a recording of ``pair.left`` on the neighbour in the claim's view.
+
+        ``hidden`` holds chosen hidden outcomes. ``released`` holds the reveals that count as releases.
+        """
         options: Any = {"view": view_of(pair, self.claim.view), "counted": self.counted}
         return replay(self.program, pair.right, recording, hidden=hidden, released=released, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstRelease:
-    """The first release of a replay: how far it moved (in squares), the pair and history in words, and the
-    pair's view."""
+    """The first release of a replay: its change (in squares), a description, and the pair's view."""
 
     size: Fraction
     words: str
@@ -130,7 +129,7 @@ class FirstRelease:
 
 @dataclass
 class Findings:
-    """What all replays of one audit showed."""
+    """The results of all replays of one audit."""
 
     subject: Subject
     best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
@@ -140,7 +139,7 @@ class Findings:
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
     unmet: list[str] = field(default_factory=list)
     unentered: list[str] = field(default_factory=list)
-    #: Why the replays say nothing about all the data of the claim, whatever the program is.
+    #: Why the replays do not cover all the data of the claim, whatever the program is.
     unsearched: list[str] = field(default_factory=list)
     attained: Fraction = Fraction(0)
     losses: list[float] = field(default_factory=list)
@@ -153,7 +152,7 @@ class Findings:
     histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
     additions: Additions = field(default_factory=Additions)
-    #: Which pairs of the declared domain were replayed, in words with counts.
+    #: Descriptions, with counts, of the generated pairs that were replayed.
     tried: list[str] = field(default_factory=list)
     places: str = ""
     numbers: str = ""
@@ -164,25 +163,24 @@ class Findings:
     branch: Witness | None = None
     branches: set[str] = field(default_factory=set)
     followed: dict[str, int] = field(default_factory=dict)
-    #: What was found of the leaks of the last replay, by position.
+    #: Whether each leak of the last replay is rounding, by position.
     _rounded: tuple[Replay | None, dict[int, bool]] = field(default_factory=lambda: (None, {}))
 
     @property
     def refuted(self) -> bool:
-        """Whether a leak refutes the claim in its own view: nothing can be added to that."""
+        """Return whether a leak refutes the claim in its own view, so that the search can stop."""
         if isinstance(self.subject.claim, ApproxDP):
             return self.certain is not None and self.certain.bound == 1
         return self.best.get(self.subject.claim.view, (0.0, None))[0] == float("inf")
 
     def replay(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
-        """Replay a recording of ``pair.left`` on the neighbour, and keep what that shows."""
+        """Replay a recording of ``pair.left`` on the neighbour, and keep the results."""
         result = self.subject.replay(pair, recording)
         self.note(pair, how, result)
         return result
 
     def note(self, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep what a replay shows; where hidden distributions moved, what replays at all of their outcomes
-        show."""
+        """Keep the results of a replay, or of one at each hidden outcome if hidden distributions differ."""
         self._note_end(pair, how, result.recording)
         if not result.choices:
             self._note(pair, how, result)
@@ -199,7 +197,7 @@ class Findings:
         observed = observe_accounting(result, subject.sites)
         self.attained = max(self.attained, observed.total)
         self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
-        if how.startswith("forced"):  # answers of a channel are drawn, in these histories from a fixed seed
+        if how.startswith("forced"):  # these histories draw the answers of a channel from a fixed seed
             self.touched |= observed.channels
         broken = observed.violations(subject.sites)
         if subject.proof is not None:
@@ -212,7 +210,7 @@ class Findings:
             if common_measure(subject.sites) == "loss":
                 broken += above_pure_bound(observed.total, subject.pure_bound)
         for violation in broken:
-            # One entry for each kind of violation, whatever its numbers: the first one stands for all.
+            # Keep the first violation of each kind, whatever its numbers.
             pattern = re.sub(r"[0-9.]+", "#", violation)
             self.violations.setdefault(pattern, f"{violation} ({pair.name}, {how})")
         for leak in result.leaks:
@@ -220,13 +218,14 @@ class Findings:
             if self.rounded(leak, result):
                 self.violations.setdefault(
                     f"rounding at {leak.site}",
-                    f"{leak} differs by rounding only, as far as {_type(result)} data and the rounding modes "
-                    "tell: a leak as run (model=AS_RUN), none of real numbers; nothing after it was compared",
+                    f"{leak} differs by rounding only, by a test with {_type(result)} data and the rounding "
+                    "modes: a leak as run (model=AS_RUN), but not over real numbers; nothing after it was "
+                    "compared",
                 )
             elif leak.what == "value" and result.follows_hidden(leak):
                 self.violations.setdefault(
                     f"hidden before {leak.site}",
-                    f"{leak}: it may depend on the data through a hidden draw alone; release it with "
+                    f"{leak}: it may depend on the data only through a hidden draw; release it with "
                     "coins.release, or sum the draw out (coins.sum_out)",
                 )
             elif key not in self.leaks:
@@ -240,8 +239,10 @@ class Findings:
                 self._keep_release(view, f"{pair.name}; {how} history", result)
 
     def _keep_release(self, claimed: View, words: str, result: Replay) -> None:
-        """Keep the first release that moved furthest, and the likeliest leak, in the view ``claimed``, which
-        for a claim of joint privacy is that of the pair."""
+        """Keep the first release with the largest change, and the likeliest leak, in the view ``claimed``.
+
+        For a claim of joint privacy, the view is that of the pair.
+        """
         view = result.view if claimed == self.subject.claim.view else claimed
         item = first_release(result, view)
         if item is not None and item.record.distribution is not None:
@@ -262,11 +263,13 @@ class Findings:
                     self.certain = in_the_claims_words(found, view, claimed)
 
     def _keep_branch(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
-        """Keep the release behind outcomes with probabilities whose event says most, of the first
-        ``BRANCHES`` that differ in those outcomes or in its distributions."""
+        """Keep the release, after outcomes with probabilities, whose event has the largest lower bound.
+
+        Only the first ``BRANCHES`` that differ in these outcomes or in their distributions are examined.
+        """
         inputs = (result.recording.data, result.data)
         if claim.model is Model.IDEAL and float_type(*inputs) != np.dtype(float):
-            return  # a move may be rounding
+            return  # the change may be rounding
         for item in later_releases(result, view):
             before = witness_sites(result, end=item.index, view=view, unmoved=True)
             key = repr(
@@ -282,8 +285,7 @@ class Findings:
                 self.branch = in_the_claims_words(found, view, claim.view)
 
     def _follow_branches(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
-        """Keep the leak, or the moved release, behind hidden draws and outcomes with a density whose event
-        says most."""
+        """Keep the leak or release, after hidden draws and densities, with the largest lower bound."""
         inputs = (result.recording.data, result.data)
         if (
             claim.model is not Model.IDEAL
@@ -315,7 +317,7 @@ class Findings:
                 self.branch = found
 
     def _is_new_branch(self, result: Replay, end: int, item: SiteLoss | None) -> bool:
-        """Whether few histories with the same sites, exact outcomes and noise were followed before."""
+        """Return whether few histories with the same sites, exact outcomes and noise were followed before."""
         sites = result.recording.sites[: end + 1]
         known = [
             (site.kind, site.site, None if _has_density(site.distribution) else encode_value(site.value))
@@ -329,8 +331,10 @@ class Findings:
     def _branch_in_modes(
         self, item: SiteLoss, result: Replay, claim: ApproxDP, *, view: View, words: str
     ) -> Witness | None:
-        """The witness of ``item`` that rounding leaves: from the distributions of it and of what came before
-        that differ least in the rounding modes."""
+        """Return the witness of ``item`` that does not depend on rounding.
+
+        It uses the distributions of ``item`` and of earlier sites that differ least over the rounding modes.
+        """
         least = {
             one.index: site_in_modes(self.subject.program, result, one) if one.moved else one
             for one in result.losses
@@ -345,9 +349,11 @@ class Findings:
         return prefix_release_witness(here, before, claim, view=view, inputs=inputs, words=words)
 
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
-        """The first release that moved furthest in ``view``: words, the pair's view, its distributions, and
-        the two
-        inputs. For a claim on real numbers with data narrower than double those of double precision."""
+        """Return the first release with the largest change in ``view``.
+
+        The tuple holds the description, the pair's view, the release's distributions and the two inputs. For
+        a claim on real numbers whose data are narrower than double, the inputs are in double precision.
+        """
         found = self.first_releases.get(view)
         if found is None:
             return None
@@ -363,8 +369,7 @@ class Findings:
         return f"{found.words}, in double precision", found.view, again[0], again[1:]
 
     def rounded(self, leak: Leak, result: Replay) -> bool:
-        """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
-        about."""
+        """Return whether a leak may be the rounding of a program that is correct over the real numbers."""
         if self.subject.claim.model is not Model.IDEAL or leak.what != "value":
             return False
         known, answers = self._rounded
@@ -379,11 +384,13 @@ class Findings:
         return answers[leak.index]
 
     def _excess_is_rounding(self, result: Replay, witness: Witness, view: View, end: int) -> bool:
-        """Whether a loss above the claim, or above what the proof declares, is not there in double
-        precision, or in other rounding modes."""
+        """Return whether a loss above the claim, or above the declared total, may come from rounding.
+
+        This holds if the loss is not above it in double precision, or in other rounding modes.
+        """
         subject, loss = self.subject, witness.bound
         bound = subject.claim.bound if view == result.view else total_of(subject.sites)
-        bound = bound if isinstance(subject.claim, PureDP) else None  # the loss is no other notion's quantity
+        bound = bound if isinstance(subject.claim, PureDP) else None  # other notions do not bound the loss
         if bound is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
@@ -393,18 +400,18 @@ class Findings:
         if loss is not None and double is not None and double <= most:
             self.violations.setdefault(
                 "rounding of a loss",
-                f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
-                f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or "
-                "as run (model=AS_RUN)",
+                f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding of "
+                f"{_type(result)} data only: the same numbers cost {float(double):.9g} in double precision; "
+                "audit the program there, or as run (model=AS_RUN)",
             )
             return True
         least = loss_in_modes(subject.program, result, view, end=end)
         if least is None or least > most:
             return False
-        told = "an infinite loss" if loss is None else f"a loss of {float(loss):.9g}"
+        excess = "an infinite loss" if loss is None else f"a loss of {float(loss):.9g}"
         self.violations.setdefault(
             "rounding of a loss in other modes",
-            f"{told} may come from rounding: in other rounding modes of the processor the same outcomes "
+            f"{excess} may come from rounding: in other rounding modes of the processor the same outcomes "
             f"cost {float(least):.9g}; audit the program with exact numbers, or as run (model=AS_RUN)",
         )
         return True
@@ -418,8 +425,10 @@ class Findings:
             self.ended += 1
 
     def _keep_best(self, claimed: View, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep the transcript with the largest loss that is a witness in the view ``claimed``; a leak that
-        refutes there is an infinite one. Everything means everything that the replay compared."""
+        """Keep the transcript with the largest loss that is a witness in the view ``claimed``.
+
+        A leak that refutes there is an infinite loss. EVERYTHING means everything that the replay compared.
+        """
         words = f"{pair.name}; {how} history"
         view = result.view if claimed == self.subject.claim.view else claimed
         before = self.best.get(claimed, (0.0, None))[0]
@@ -430,7 +439,7 @@ class Findings:
             return
         end = result.witness_end(view)
         loss = abs(float(result.loss(view, end=end)))
-        # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
+        # A witness needs ball arithmetic: build one only for a loss above the best by more than rounding.
         if loss > before * (1 + 1e-12) + 1e-15 and inside_supports(result, end=end, view=view):
             bound = self.subject.claim.bound if isinstance(self.subject.claim, PureDP) else None
             if bound is not None and loss > bound >= before:
@@ -454,7 +463,7 @@ def _type(result: Replay) -> str:
 
 
 def require_repeatable(program: Program, pair: Neighbours, recording: Recording) -> None:
-    """Replay a recording on its own input: nothing may move. Raises ``MechanismError`` otherwise."""
+    """Replay a recording on its own input, and raise ``MechanismError`` if any site or output differs."""
     result = replay(program, pair.left, recording)
     moved = [item.record.site for item in result.losses if item.moved]
     moved += [
@@ -467,13 +476,14 @@ def require_repeatable(program: Program, pair: Neighbours, recording: Recording)
 
 def _foreign(where: str, pair: Neighbours) -> MechanismError:
     return MechanismError(
-        "randomness outside coins: a replay on the same input must agree with its recording, it differs "
-        f"at {where!r} ({pair.name}); draw through the coins alone and keep nothing between calls."
+        "randomness outside coins: a replay on the same input must equal its recording, but it differs at "
+        f"{where!r} ({pair.name}). Draw only through the coins, and keep no state between calls.",
+        code="E-MECHANISM-RANDOMNESS",
     )
 
 
 def _require_the_same_leaks(subject: Subject, pair: Neighbours, result: Replay) -> None:
-    # a leak that refutes nothing (a run without an end is long) is looked at once more only
+    # a leak that refutes nothing (a run without an end is long) is repeated only once
     for _ in range(REPEATS if any(leak.refutes for leak in result.leaks) else 1):
         require_repeatable(subject.program, pair, result.recording)
         again = subject.replay(pair, result.recording, result.hidden, result.released)

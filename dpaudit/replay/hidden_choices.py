@@ -1,17 +1,19 @@
-"""Hidden choices of one history: which outcome on the neighbour stands against the recorded one.
+"""Choose the outcome of a hidden draw on the neighbour that is paired with the recorded outcome.
 
 A replay shows one pair (h, h') of hidden outcomes, and any pairing with the right two distributions gives a
-bound (``coins.replayer``). Two pairings need no more than replays:
+bound (``coins.replayer``). Two pairings need only replays:
 
-* *A release.* A program draws h and reveals f + h, with f from its data and from what came before. Let h' be
-  the outcome with which the neighbour shows the same: h' = h + f - f'. The shift is one to one and keeps
-  lengths, so the pairing costs log p(h) - log p'(h'), what releasing f with this noise would cost, and all
-  that follows is compared given h and h'. That f does not follow h is tested: at outcomes spread over the
-  distribution on either input, and over all histories that share what came before the draw (``Additions``).
-* *Every outcome.* Where a hidden distribution moved that has few outcomes, each is paired with the recorded
-  one.
+* *A release.* A program draws h and reveals f + h, with f computed from its data and earlier values. Let h'
+be
+  the outcome for which the neighbour reveals the same: h' = h + f - f'. The shift is one to one and keeps
+  lengths, so the pairing costs log p(h) - log p'(h'), the cost of releasing f with this noise. Everything
+  after it is compared given h and h'. The assumption that f does not depend on h is tested: at outcomes
+  spread over the distribution on either input, and over all histories that agree up to the draw
+  (``Additions``).
+* *Every outcome.* If an affected hidden distribution has few outcomes, each is paired with the recorded one.
 
-What is left is ``open``, or a value that follows a hidden draw in a way that is not seen here: no verdict.
+Everything else stays ``open``, or is a value that follows a hidden draw in a way not detected here: no
+verdict.
 """
 
 from __future__ import annotations
@@ -34,25 +36,29 @@ from dpaudit.distributions.base import BaseMeasure
 
 __all__ = ["Additions", "Again", "settled"]
 
-#: A hidden distribution with more outcomes is not replayed at all of them, nor a history with more replays.
+#: A hidden distribution with more outcomes, or a history with more replays, is not replayed at all outcomes.
 OUTCOMES, REPLAYS = 16, 64
-#: At most so many reveals of one history are taken as releases, each of one of the last few draws.
+#: Largest number of reveals of one history that are taken as releases, each of one of the last few draws.
 RELEASES, LAST = 64, 4
-#: How often an outcome is corrected by the rounding that it leaves.
+#: Number of times that an outcome is corrected for rounding.
 CORRECTIONS = 3
-#: Where it is tested that a program adds to its hidden draw; and how many reveals after a draw are looked at.
+#: Levels at which a program is tested for adding its hidden draw, and number of reveals examined after a
+#: draw.
 LEVELS, REVEALS = (1e-6, 0.1, 0.35, 0.6, 0.85, 1 - 1e-6), 8
 
 
 class Again(Protocol):
-    """Replays the same recording with chosen hidden outcomes, and some reveals as releases of one."""
+    """Replay the same recording with chosen hidden outcomes, and with some reveals as releases of a draw."""
 
     def __call__(self, hidden: Mapping[Key, Any], released: Mapping[int, Key]) -> Replay: ...
 
 
 def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
-    """``result``, or the replays that stand for it: with releases charged, and at every outcome of a hidden
-    distribution that moved and has few. ``again`` replays on the neighbour, ``own`` on the recorded input."""
+    """Return ``result``, or the replays that replace it.
+
+    These charge releases, and take every outcome of an affected hidden distribution that has few. ``again``
+    replays on the neighbour, ``own`` on the recorded input.
+    """
     found: list[Replay] = []
     waiting = [result]
     while waiting:
@@ -66,8 +72,7 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
             continue
         key, distribution = here.open[0].key, here.open[0].distribution
         values = outcomes_of(distribution, most=OUTCOMES)
-        # A distribution with many outcomes is tried at one of them: a draw that is revealed shows itself
-        # there.
+        # Try a distribution with many outcomes at one of them, which suffices to detect a revealed draw.
         some = values or [outcome_at(distribution, LEVELS[1])]
         tried = [again({**here.hidden, key: value}, here.released) for value in some if value is not None]
         releases = (_as_release(item, again, own, of=key) for item in tried)
@@ -82,8 +87,10 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
 
 
 def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = None) -> Replay | None:
-    """The replay in which the value that differs is a release of one of the last hidden choices (``of`` this
-    one), if it is."""
+    """Return the replay in which the differing value is a release of one of the last hidden draws, if any.
+
+    ``of`` restricts the search to one draw.
+    """
     leak = next((item for item in result.leaks if item.what == "value"), None)
     if leak is None or result.recording.replicates is not None or len(result.released) >= RELEASES:
         return None
@@ -105,7 +112,7 @@ def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = No
 
 
 def _corrected(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, again: Again) -> Any:
-    """``value``, moved by the rounding of a sum where the neighbour then shows the very same number."""
+    """Return ``value``, corrected for rounding if the neighbour then shows exactly the same number."""
     moved = value
     for _ in range(CORRECTIONS):
         there = _shown_at(again({**result.hidden, choice.key: moved}, result.released), leak.index)
@@ -116,8 +123,10 @@ def _corrected(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, aga
 
 
 def _is_added(choice: HiddenChoice, result: Replay, leak: Leak, again: Again, own: Again) -> bool:
-    """Whether on both inputs what is shown is the hidden outcome plus one and the same number, at outcomes
-    spread over its distribution."""
+    """Return whether on both inputs the output is the hidden outcome plus a constant.
+
+    The test uses outcomes spread over the distribution.
+    """
     record = choice.record
     if record is None or record.distribution is None:
         return False
@@ -141,7 +150,7 @@ def _is_added(choice: HiddenChoice, result: Replay, leak: Leak, again: Again, ow
 
 
 def _shown_at(result: Replay, index: int) -> Any:
-    """What the neighbour of a replay reveals at a position; ``None`` where it does not come there."""
+    """Return what the neighbour reveals at a position, or ``None`` if it does not get there."""
     if result.reached > index:
         return result.recording.sites[index].value
     return next(
@@ -150,8 +159,11 @@ def _shown_at(result: Replay, index: int) -> Any:
 
 
 def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
-    """The outcome with which the neighbour shows what was recorded, if it adds it to something else and the
-    distribution allows it."""
+    """Return the outcome for which the neighbour shows the recorded value.
+
+    This assumes that the neighbour adds the outcome to something else. Return ``None`` if the distribution
+    does not allow it.
+    """
     recorded, neighbour = leak.recorded, leak.neighbour
     kinds = [np.asarray(item).dtype.kind for item in (choice.value, recorded, neighbour)]
     shapes = {np.shape(item) for item in (choice.value, recorded, neighbour)}
@@ -174,15 +186,17 @@ def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
 
 @dataclass
 class Additions:
-    """What programs add their hidden draws to: after the same past it must be the same number, whether or not
-    the draw was charged as a release in that history."""
+    """The numbers to which programs add their hidden draws.
+
+    After the same past this must be the same number, whether or not the draw was charged as a release.
+    """
 
     added: dict[Any, Any] = field(default_factory=dict)
     varying: set[Any] = field(default_factory=set)
     taken: dict[Any, str] = field(default_factory=dict)
 
     def note(self, result: Replay, pair: str) -> None:
-        """Keep what the reveals of a replay add to the last hidden choices before them."""
+        """Keep what the reveals of a replay add to the last hidden draws before them."""
         sites = result.recording.sites
         places = {id(site): index for index, site in enumerate(sites)}
         for choice in result.choices[-LAST:]:
@@ -207,10 +221,12 @@ class Additions:
             self.varying.add(name[1:])
 
     def objections(self) -> list[str]:
-        """Reveals that were taken as releases and are none: after one and the same past another number is
-        added to another outcome."""
+        """Return the reveals that were wrongly taken as releases.
+
+        After the same past, they add different numbers to different outcomes.
+        """
         return [
-            f"site {site!r}: what is added to the hidden draw {name[1][0]!r} depends on it; release the "
+            f"site {site!r}: the number added to the hidden draw {name[1][0]!r} depends on it; release the "
             "value with coins.release"
             for name, site in self.taken.items()
             if name in self.varying

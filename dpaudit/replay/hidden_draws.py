@@ -1,9 +1,8 @@
-"""Programs with hidden draws, whose replays have no exact loss: the sites that one record moves, and events
-of what is shown, with the hidden draws summed out.
+"""Examine programs with hidden draws, whose replays have no exact loss.
 
-An event is a sequence of shown values, and its probability a sum over hidden ones: a ``mixture`` witness,
-which bounds it from below on one input and from above on the other. ``program_event`` takes the trees from
-the program itself: every path that shows the event.
+``objections`` checks which sites one record affects. A ``mixture`` witness bounds the probability of an event
+of the output, a sum over hidden draws, from below on one input and from above on the other.
+``program_event`` takes the trees from the program itself: every path with this output.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from dpaudit.kernel.ball import precision
 
 __all__ = ["HIDDEN", "mixture_witness", "objections", "program_event"]
 
-#: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
+#: Bits of a stated bound. The checker uses more, so that its enclosure is inside this one's.
 BITS = 128
-#: What stands for the names of sites that nobody sees.
+#: Replaces the names of sites that nobody sees.
 HIDDEN = "hidden draw"
-#: Forced histories draw what they do not choose from this seed, whatever the run's.
+#: Seed for the outcomes that a forced history does not choose, whatever the run's own seed is.
 FORCED = 0
 
 
 def mixture_witness(claim: PureDP, event: Event, *, description: str) -> Witness:
-    """The witness that ``event`` gives for ``claim``, in the claim's view, with the loss of its trees."""
+    """Return the witness that ``event`` gives for ``claim`` in its view, with the loss of its trees."""
     body = mixture_body([event], view=claim.view)
     with precision(BITS):
         bound = mixture_bound(body["events"], claim, claim.view)
@@ -51,28 +50,35 @@ def mixture_witness(claim: PureDP, event: Event, *, description: str) -> Witness
 
 
 def program_event(program: Program, left: Any, right: Any, seen: Sequence[Any], *, view: View) -> Event:
-    """The event that ``view`` sees ``seen`` (the return value last) when ``program`` runs, from all paths.
+    """Return the event that ``view`` sees ``seen`` (the return value last), from all paths of ``program``.
 
-    What is revealed is the same on every path that counts; only random values enter the event. Raises
-    ``NotTractableError`` where an input cannot show ``seen``, and for a view of everybody but some.
+    Revealed values are the same on every path that counts, so only random values enter the event. Raises
+    ``NotTractableError`` if an input cannot show ``seen``, and for a view of everybody but some.
     """
     if view.complement:
-        raise NotTractableError(f"the view must name who sees the event, got {view}; use View.of.")
+        raise NotTractableError(
+            f"the view must name who sees the event, got {view}. Use View.of.", code="E-VIEW-COMPLEMENT"
+        )
     sides = [sum_out(program, data, seen, view=view)[1] for data in (left, right)]
     if not all(sides):
-        raise NotTractableError(f"both inputs must be able to show {seen!r}; choose another transcript.")
+        raise NotTractableError(
+            f"both inputs must be able to show {seen!r}, one of them cannot.", code="E-EVENT-IMPOSSIBLE"
+        )
     values = [site.value for site in sides[0][0].sites if site.visible]
     recorded, neighbour = (_grown([path.sites for path in paths], view.principals) for paths in sides)
     return Event(values=values, recorded=recorded, neighbour=neighbour)
 
 
 def _grown(paths: Sequence[tuple[PathSite, ...]], to: Audience) -> Tree:
-    """The tree of a mixture from the sites of the paths that ``sum_out`` found; ``to`` sees the visible."""
+    """Return the tree of a mixture from the paths that ``sum_out`` found. ``to`` sees the visible sites."""
     if not paths[0]:
         return End(reached=True)
     first = paths[0][0]
     if first.distribution is None:
-        raise NotTractableError(f"site {first.site!r} has no distribution of its own; a mixture needs one.")
+        raise NotTractableError(
+            f"a mixture requires sites with their own distribution, site {first.site!r} has none.",
+            code="E-MIXTURE-NO-DISTRIBUTION",
+        )
     if first.visible:
         return See(
             site=first.site,
@@ -91,8 +97,7 @@ def _grown(paths: Sequence[tuple[PathSite, ...]], to: Audience) -> Tree:
 
 
 def _moved_sites(result: Replay) -> Counter[str]:
-    """How many sites of each name have another distribution on the neighbour; those that nobody sees are
-    together ``HIDDEN``."""
+    """Count the affected sites of each name. Sites that nobody sees are counted together as ``HIDDEN``."""
     moved = Counter(item.record.site for item in result.losses if item.moved)
     moved[HIDDEN] += sum(HIDDEN in text for text in result.unmet)
     moved["something else"] += sum(HIDDEN not in text for text in result.unmet)
@@ -107,11 +112,11 @@ def objections(
     sites: Sequence[str],
     rng: np.random.Generator,
 ) -> list[str]:
-    """Why ``program`` may not be one in which a record touches one site of each name in ``sites`` (``HIDDEN``
-    for a draw that nobody sees) and nothing else.
+    """Return why ``program`` may not affect exactly one site of each name in ``sites`` with one record.
 
-    Looked at are each pair, both directions, along the forced ``histories`` (``None``: sampled). Nothing may
-    leak; on its own input nothing may move; every kind of site must have moved on a forced history.
+    ``HIDDEN`` in ``sites`` is a draw that nobody sees. Each pair is examined in both directions, along the
+    forced ``histories`` (``None``: sampled). Nothing may leak, nothing may change on the program's own input,
+    and every kind of site must be affected on a forced history.
     """
     found: dict[str, None] = {}
     touched: set[str] = set()
@@ -128,9 +133,10 @@ def objections(
             moved = _moved_sites(other)
             found |= {f"leak: {leak} {where}": None for leak in other.leaks}
             found |= {
-                f"one record moved {count} sites {site!r} {where}": None
+                f"one record affected {count} sites {site!r} {where}": None
                 for site, count in moved.items()
                 if site not in sites or count > 1
             }
             touched |= set(moved) if choice is not None else set()
-    return [*found, *(f"no forced history moved a site {site!r}" for site in sites if site not in touched)]
+    missing = (f"no forced history affected a site {site!r}" for site in sites if site not in touched)
+    return [*found, *missing]

@@ -1,9 +1,9 @@
-"""Histories: drive a pair of neighbours to the outcomes where their privacy loss is largest.
+"""Force a pair of neighbours to the outcomes where their privacy loss is largest.
 
-A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the
-search forces it: run, replay on the neighbour, push the outcome of every site that moved into the direction
-where the two distributions differ most, run again. The loss of the transcript that comes out is exact
-whatever the search did.
+A sampled transcript shows a typical loss. The worst case lies in the tails and on rare branches, so the
+search forces it: run, replay on the neighbour, push the outcome of every affected site in the direction where
+the two distributions differ most, and run again. The loss of the resulting transcript is exact whatever the
+search did.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ from dpaudit.replay.shifts import moved_message
 __all__ = ["far_out", "push_to_the_tail", "worst_history"]
 
 
-#: Standard deviations: beyond any threshold that a program would compare noisy values with.
+#: Standard deviations beyond any threshold that a program would compare noisy values with.
 FAR = 2.0**30
-#: At most so many answers of a channel are chosen by the ratio of joint distributions, which take time.
+#: Largest number of answers of a channel that are chosen by the ratio of joint distributions, which is slow.
 ANSWERS = 32
 
 
 def far_out(direction: int) -> Choice:
-    """The history in which every additive noise is huge, upwards (1) or downwards (-1), where it can be:
-    branches behind a threshold on noisy values are entered, however rare they are."""
+    """Return the history in which every additive noise is huge, upwards (1) or downwards (-1) if possible.
+
+    It enters branches behind a threshold on noisy values, however rare they are.
+    """
 
     def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         noise, offset = (
@@ -59,7 +61,7 @@ def far_out(direction: int) -> Choice:
         if distribution.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
         if not np.isfinite(distribution.logp(value)).all():
-            return None  # one-sided noise, say
+            return None  # for example, one-sided noise
         return value.item() if value.ndim == 0 else value
 
     return choose
@@ -77,12 +79,12 @@ def worst_history(
     limits: Limits | None = None,
     replayed: Callable[[Recording], Replay] | None = None,
 ) -> list[Replay]:
-    """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
-    moved sites pushed into their tails.
+    """Return replays of ``pair`` along histories of growing loss.
 
+    The first follows ``choice`` alone (or is sampled). The others push affected sites into their tails.
     ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
-    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``. ``replayed``
-    replays a recording on the neighbour; without it everything that anybody sees is compared.
+    ends the search, with the replays found so far. ``keep_errors`` and ``limits`` are as in ``force``.
+    ``replayed`` replays a recording on the neighbour. Without it, everything that anybody sees is compared.
     """
     forced: dict[tuple[str, int], Any] = {}
     found: list[Replay] = []
@@ -93,7 +95,7 @@ def worst_history(
             )
         except InvalidParameterError as error:
             if keep_errors and not isinstance(error, ImpossibleHistoryError):
-                raise  # what the program shows is refused
+                raise  # an output of the program is refused
             break
         result = replay(program, pair.right, recording) if replayed is None else replayed(recording)
         found.append(result)
@@ -114,8 +116,10 @@ def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choi
 
 
 def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
-    """For every moved site the outcome, keyed by site name and occurrence, at which its two distributions
-    differ about as much as they can."""
+    """Return for every affected site an outcome at which its two distributions differ nearly the most.
+
+    The keys are site name and occurrence.
+    """
     occurrence: dict[str, int] = {}
     position: dict[int, tuple[str, int]] = {}
     for index, record in enumerate(result.recording.sites):
@@ -134,8 +138,11 @@ def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
 
 
 def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
-    """Answers of a channel at which its two joint distributions differ much: the nodes of a tree far out, and
-    of answers that are finitely many the one with the larger ratio, given those before."""
+    """Return answers of a channel at which its two joint distributions differ much.
+
+    The nodes of a tree are far out. Of finitely many answers, take the one with the largest ratio given those
+    before.
+    """
     kernels = (session.kernel, session.kernel_neighbour)
     found: list[Any] = []
     states = [kernel.open() for kernel in kernels]
@@ -164,8 +171,7 @@ def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
 
 
 def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
-    """The next answer with the largest log-ratio of the joint distributions, among those that can be
-    given."""
+    """Return the possible next answer with the largest log-ratio of the joint distributions."""
     end = len(before) + 1
     losses = {}
     for answer in session.kernel.answers:
@@ -185,8 +191,8 @@ def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
 def _extreme_outcome(distribution: Distribution | None, other: Distribution, push: float) -> Any:
     if isinstance(distribution, Shifted) and isinstance(other, Shifted) and distribution.base == other.base:
         here, there = np.asarray(distribution.offset, dtype=float), np.asarray(other.offset, dtype=float)
-        # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for
-        # log-concave noise.
+        # Beyond both centres, on the side of the recorded input: for log-concave noise log p - log p' is
+        # largest there.
         away = push * np.sqrt(distribution.base.variance())
         value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
         if distribution.base_measure is BaseMeasure.COUNTING:
@@ -206,8 +212,10 @@ def _extreme_outcome(distribution: Distribution | None, other: Distribution, pus
 
 
 def _extreme_list(distribution: ShuffledMultiset, other: Distribution, push: float) -> Any:
-    """Shuffled messages around points: the one that moved far out, and all others beside it, where no other
-    message is likelier to be hers."""
+    """Push the changed one of shuffled messages far out, with all others close to it.
+
+    No other message is then more likely to be the changed one.
+    """
     moved = moved_message(distribution, other)
     if moved is None or distribution.batch_shape:
         return None
@@ -219,7 +227,7 @@ def _extreme_list(distribution: ShuffledMultiset, other: Distribution, push: flo
 
 
 def _likeliest_ratio(distribution: Distribution, other: Distribution) -> Any:
-    """The atom with the largest likelihood ratio, for distributions with finitely many."""
+    """Return the atom with the largest likelihood ratio, for distributions with finitely many atoms."""
     try:
         atoms = [(value, p) for value, p in distribution.atoms() if p > 0]
         if isinstance(distribution, CountVector) and isinstance(
@@ -240,5 +248,5 @@ def _likeliest_ratio(distribution: Distribution, other: Distribution) -> Any:
 
 
 def _log_ratio(p: arb, q: arb | None) -> float:
-    """How much likelier an atom is, infinitely where the other distribution has none."""
+    """Return the log-ratio of an atom's probabilities, infinite if the other distribution has none."""
     return math.inf if q is None else float((p / q).log())

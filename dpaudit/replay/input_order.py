@@ -1,8 +1,8 @@
 """Run the inputs of a fingerprint in reverse order, to find state that one input leaves for the next.
 
-A program that keeps its first data set (a default argument, ``setdefault``, a cache, a running maximum) does
-the same in every process that runs the same input first. So one of the fresh processes runs the inputs
-backwards: the fingerprint lists each input at its own place, and differs if an earlier run matters.
+A program that keeps its first dataset (a default argument, ``setdefault``, a cache, a running maximum) does
+the same in every process that runs the same input first. So one of the fresh processes runs the inputs in
+reverse order. The fingerprint lists each input at its own place, and differs if an earlier run matters.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dpaudit.blackbox.fork_test import FreshCopies
 
 __all__ = ["DIFFERS", "backwards", "each_input", "reversed_inputs"]
 
-#: Why a program whose runs depend on earlier inputs is not audited.
+#: The error for a program whose runs depend on earlier inputs.
 DIFFERS = (
-    "randomness outside coins, or state between runs: the program must do the same on the same input and "
-    "coins, a copy of this process that runs the inputs in reverse order gives other results; draw through "
-    "the coins alone and keep nothing from run to run."
+    "randomness outside coins, or state between runs: a copy of this process that ran the inputs in reverse "
+    "order gave other results for the same input and coins. Draw only through the coins, and keep no state "
+    "between runs."
 )
 
 _REVERSED = ContextVar("reversed inputs", default=False)
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 @contextmanager
 def reversed_inputs(on: bool = True) -> Iterator[None]:
-    """Within this context ``each_input`` begins with the last item, if ``on``."""
+    """Within this context, let ``each_input`` begin with the last item, if ``on``."""
     token = _REVERSED.set(on)
     try:
         yield
@@ -51,7 +51,7 @@ def each_input(items: Sequence[Item], function: Callable[[Item], Result]) -> lis
 
 @contextmanager
 def backwards(answer: Callable[[], Any]) -> Iterator[FreshCopies]:
-    """A copy of this process as it is now, which computes ``answer`` with the inputs in reverse order."""
+    """Start a copy of this process that computes ``answer`` with the inputs in reverse order."""
 
     def reversed_answer(number: int) -> Any:
         with reversed_inputs():

@@ -1,9 +1,9 @@
-"""When a site that moved is the mechanism of a leaf: one rule for each kind of mechanism.
+"""Decide whether an affected site is the mechanism of a leaf, with one rule for each kind of mechanism.
 
-The noise must be the same on both inputs, of the leaf's family and of at least its scale, and moved by no
-more than the leaf's sensitivity. More noise of a family whose larger scales are smaller ones plus something
-independent is the leaf's outcome and something more. What no rule here can compare is an objection too:
-nothing says then that the program is the certificate's mechanism.
+The noise must be the same on both inputs, of the leaf's family and at least of its scale, and shifted by no
+more than the leaf's sensitivity. More noise is allowed in families whose larger scales are smaller ones plus
+something independent, because the output is then the leaf's with independent noise added. A site that no rule
+here can compare is an objection too: nothing then shows that the program is the certificate's mechanism.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
 
 
 def match(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    """How a site with ``distribution`` on one input and ``other`` on the neighbour fits ``leaf``.
+    """Return how a site with ``distribution`` on one input and ``other`` on the neighbour fits ``leaf``.
 
-    Shuffled messages of which one moved fit a leaf that is about no shuffler as that message does.
+    Shuffled messages of which one changed fit a leaf without a shuffler as that message does.
     """
     rule = _RULES.get(leaf.rule)
     message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(distribution, other)
@@ -75,8 +75,11 @@ def match(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency
 
 
 def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared: bool = False) -> Any:
-    """The rule of additive noise: ``noise`` gives the scale (or variance) of a distribution over the leaf's,
-    ``None`` for another family. Costs add up in |move| / scale, or ``squared``."""
+    """Return the rule of additive noise.
+
+    ``noise`` returns the scale (or variance) of a distribution over the leaf's, or ``None`` for another
+    family. Costs add up in |change| / scale, or in its square if ``squared``.
+    """
 
     def rule(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
         moves = moves_of(distribution, other)
@@ -98,11 +101,11 @@ def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared
             most, moved, together = _sensitivity(leaf, adjacency), sum(moves, Fraction(0)), leaf.events
         if moved > most * together * (1 + ROUNDING):
             unit = " squared" if squared else ""
-            return objection(f"it moved by {float(moved):.6g}{unit}, more than {most * together}")
+            return objection(f"it changed by {float(moved):.6g}{unit}, more than {most * together}")
         if not most:
             return Match(share=Fraction(0))
         reach = moved / most
-        times = reach / (1 + ROUNDING)  # of one event's move, or of its square
+        times = reach / (1 + ROUNDING)  # in units of one event's change, or of its square
         events = 1 + math.isqrt(math.ceil(times) - 1) if squared else math.ceil(times)
         return Match(share=reach / ratio, events=max(events, 1), reach=reach)
 
@@ -118,7 +121,7 @@ def _gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
 
 
 def _discrete_laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    """Of shares too: shape 1 is the distribution itself, more shape is more noise."""
+    """Return the ratio for shares too: shape 1 is the distribution itself, and more shape is more noise."""
     if isinstance(noise, DiscreteLaplace):
         return exact(noise.scale) / leaf.number("scale")
     if isinstance(noise, PolyaDifference):
@@ -131,7 +134,7 @@ def _discrete_laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
 def _discrete_gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
     if not isinstance(noise, DiscreteGaussian) or int(leaf.parameters.get("count", 1)) != 1:
         return None
-    # More of it is not less of it plus something: only the same noise is the leaf's.
+    # A larger variance is not this noise plus something independent: only the same noise is the leaf's.
     return Fraction(int(noise.sigma2 == leaf.number("variance")))
 
 
@@ -147,10 +150,10 @@ def _integer(leaf: Leaf, noise: Distribution) -> Fraction | None:
 def _integer_noise(
     leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
 ) -> Match:
-    """Of one number: the bound is for one shift."""
+    """Match noise of a single number, because the bound is for one shift."""
     moves = moves_of(distribution, other)
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
-        return objection("more than one of its numbers moved")
+        return objection("more than one of its numbers changed")
     found: Match = _additive(_integer)(leaf, distribution, other, adjacency)
     return replace(found, share=Fraction(found.events)) if not found.objection else found
 
@@ -174,13 +177,15 @@ def _binomial_vectors(
 
 
 def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
-    """The whole move counts, coins of a rounding included: a replay cannot tell them from a move that is
-    there always, which no rounding averages out."""
+    """Match a vector by its whole change, including coins of a rounding.
+
+    A replay cannot tell these coins from a change that is always there, which no rounding averages out.
+    """
     if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
-        return objection("it has more coordinates, or one of them moved further, than the leaf says")
+        return objection("it has more coordinates than the leaf, or one of them changed by more")
     moved, most = sum((gap**2 for gap in moves), Fraction(0)), leaf.number("l2_squared")
     if moved > most:
-        return objection(f"it moved by {float(moved):.6g} squared")
+        return objection(f"it changed by {float(moved):.6g} squared")
     return Match(reach=_part(moved, most))
 
 
@@ -192,7 +197,7 @@ _SCALED: dict[str, type[Distribution]] = {"laplace": Laplace, "gumbel": Gumbel, 
 
 
 def _has_noise(leaf: Leaf, distribution: Distribution | None, name: str) -> bool:
-    """Whether ``distribution`` is the leaf's noise, of scale ``name`` or more."""
+    """Return whether ``distribution`` is the leaf's noise, of scale ``name`` or more."""
     family = leaf.parameters.get("noise", "laplace")
     if family == "gaussian":
         return isinstance(distribution, Gaussian) and distribution.sigma2 >= leaf.number("variance")
@@ -224,9 +229,9 @@ def _noisy_max(leaf: Leaf, distribution: Distribution, other: Distribution, adja
     ]
     furthest, most = max(map(abs, moved)), _sensitivity(leaf, adjacency)
     if furthest > most * (1 + ROUNDING):
-        return objection(f"a score moved by {float(furthest):.6g}")
+        return objection(f"a score changed by {float(furthest):.6g}")
     if not _fits_range(moved, str(leaf.parameters["range"])):
-        return objection(f"its scores moved in another way than {leaf.parameters['range']}")
+        return objection(f"its scores do not change as {leaf.parameters['range']} requires")
     if int(leaf.parameters.get("candidates", distribution.count)) != distribution.count:
         return objection(f"it has {distribution.count} candidates")
     return Match(reach=_part(furthest, most))
@@ -251,12 +256,12 @@ def _finite(leaf: Leaf, distribution: Distribution, other: Distribution, adjacen
     rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
     for one in (distribution, other):
         if not isinstance(one, Categorical) or _chances(one) not in rows:
-            return objection(f"its distribution {one!r} is no row of the table")
+            return objection(f"its distribution {one!r} is not a row of the table")
     return Match()
 
 
 def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution) -> Match:
-    """Both distributions are rows of the table, with equal chances outcome by outcome."""
+    """Require that both distributions are rows of the table, with equal probabilities for each outcome."""
     rows = [
         [ExpSum({exact(a): exact(c) for c, a in weight}) for weight in row]
         for row in leaf.parameters["weights"]
@@ -264,7 +269,7 @@ def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution) -> Ma
     for one in (distribution, other):
         weights = exact_weights(one)
         if weights is None or not any(same_chances(weights, row) for row in rows):
-            return objection(f"its distribution {one!r} is no row of the table")
+            return objection(f"its distribution {one!r} is not a row of the table")
     return Match()
 
 
@@ -273,8 +278,10 @@ def _chances(distribution: Categorical) -> tuple[Fraction, ...]:
 
 
 def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    """The users' distributions before the shuffler: at least so many, of which one differs. Both of the
-    distributions that this user may have are held against everybody's."""
+    """Match the users' distributions before the shuffler: at least the leaf's number, of which one differs.
+
+    Both distributions that this user may have are compared with everybody's.
+    """
     users = changed_message(leaf, distribution, other)
     if isinstance(users, Match):
         return users
@@ -294,7 +301,7 @@ def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjac
 
 
 def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    """The same records on both sides but one, which is missing or null on one of them."""
+    """Require the same records on both sides except one, which is missing or null on one side."""
     if not (isinstance(distribution, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
         return objection(
             f"its distribution is {distribution!r} and {other!r}: release the sum as one "
@@ -316,10 +323,10 @@ def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adj
     here, there = Counter(distribution.records), Counter(other.records)
     changed = [*((here - there) + (there - here)).elements()]
     if len(changed) != 1:
-        return objection(f"{len(changed)} of its records differ, where one may be there on one side only")
+        return objection(f"{len(changed)} of its records differ, but only one may be on one side only")
     squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
     if squared > most**2 * (1 + ROUNDING):
-        return objection(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
+        return objection(f"a record has norm {float(squared) ** 0.5:.6g}, more than {most}")
     return Match(reach=_part(squared, most**2))
 
 
@@ -347,29 +354,31 @@ _RULES: dict[str, Callable[[Leaf, Distribution, Distribution, Adjacency], Match]
 
 
 def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Match:
-    """How a channel that moved fits ``leaf``."""
+    """Return how an affected channel fits ``leaf``."""
     kernel, gaps = session.kernel, query_moves(session)
     if kernel != session.kernel_neighbour:
         return objection("its channel is not the same on both inputs")
     if gaps is None:
-        return objection("its queries are not as many, or have other shapes, on the neighbour")
+        return objection("its queries differ in number or shape on the neighbour")
     if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
         return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
     if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
         return _tree(leaf, leaf.premise, kernel, gaps, adjacency)
-    return objection(f"it is the channel {kernel!r}, and the leaf a {leaf.rule} mechanism")
+    return objection(f"it is the channel {kernel!r}, but the leaf is a {leaf.rule} mechanism")
 
 
 def _tree(
     leaf: Leaf, node: Proof, kernel: BinaryTree, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency
 ) -> Match:
-    """Every level's noise is the node's mechanism for the change of one leaf, of any shape: entries add up in
-    the norm of the node."""
+    """Require that every level's noise is the node's mechanism for the change of one leaf, of any shape.
+
+    Entries add up in the norm of the node.
+    """
     moved = [gap for gap in gaps if any(gap)]
     if kernel.leaves > int(leaf.parameters["leaves"]):
         return objection(f"it is a tree of {kernel.leaves} leaves")
     if len(moved) != 1:
-        return objection(f"{len(moved)} of its leaves moved")
+        return objection(f"{len(moved)} of its leaves changed")
     leaves, _ = leaves_of(node)
     if len(leaves) != 1:
         return objection("a node of the leaf's tree is more than one mechanism")
@@ -393,8 +402,8 @@ def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], ad
         return objection("it draws the threshold's noise again")
     furthest, most = max(map(abs, moved), default=Fraction(0)), _sensitivity(leaf, adjacency)
     if furthest > most * (1 + ROUNDING):
-        return objection(f"a query moved by {float(furthest):.6g}")
+        return objection(f"a query changed by {float(furthest):.6g}")
     kind = str(leaf.parameters["range"])
     if not _fits_range(moved, kind):
-        return objection(f"its queries moved in another way than {kind}")
+        return objection(f"its queries do not change as {kind} requires")
     return Match(reach=_part(furthest, most))

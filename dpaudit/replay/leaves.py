@@ -1,4 +1,4 @@
-"""The leaves of a certificate's tree: the mechanisms that it adds up, each with how often it is paid for."""
+"""List the leaves of a certificate's tree: the mechanisms that it adds up, with their multiplicities."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from dpaudit.core.exact import exact
 
 __all__ = ["ROUNDING", "Leaf", "Match", "leaves_of", "objection", "payments"]
 
-#: The share that rounding may add: a tenth is no dyadic number, and costs of finite distributions are upper
-#: ends.
+#: The share that rounding may add: 1/10 is not dyadic, and costs of finite distributions are upper ends.
 ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
 class Match:
-    """How a moved site fits a leaf: ``share`` of the leaf's cost, in the unit in which costs add up, and
-    the least number of ``events`` that move it so far; or why it does not fit (``objection``). ``reach`` is
-    the share of the leaf's sensitivity that the site moved by, whatever its noise; 1 for a leaf without a
-    sensitivity."""
+    """How an affected site fits a leaf, or why it does not (``objection``).
+
+    ``share`` is the share of the leaf's cost, in the unit in which costs add up. ``events`` is the least
+    number of events that change the site this much. ``reach`` is the share of the leaf's sensitivity by which
+    the site changed, whatever its noise. It is 1 for a leaf without a sensitivity.
+    """
 
     share: Fraction = Fraction(1)
     events: int = 1
@@ -33,15 +34,18 @@ class Match:
 
 
 def objection(text: str) -> Match:
-    """That a site does not fit, and why."""
+    """Return a ``Match`` that says why a site does not fit."""
     return Match(objection=text)
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One mechanism of a tree: its rule and parameters, the patterns of the sites that it may be (all of
-    them must match), how often one record may touch it, and how many ``events`` of one user may move one
-    touch of it together (the node of group privacy above it)."""
+    """One mechanism of a tree: its rule and parameters.
+
+    ``sites`` are patterns that a site of this mechanism must all match. ``most`` is the number of times that
+    one record may affect it. ``events`` is the number of events of one user that may change it at once (from
+    the group privacy node above it).
+    """
 
     rule: str
     parameters: Mapping[str, Any]
@@ -67,7 +71,7 @@ _FACTORS: dict[str, str] = {"group": "events", "tree": "levels"}
 
 
 def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
-    """The leaves of a tree, and how many touches of any of them it pays for in all."""
+    """Return the leaves of a tree, and how many affected sites it covers in all."""
     if proof.rule == "tree" and "leaves" in proof.parameters:
         # A tree of known size may be a channel, whose answers have one joint distribution, or as many
         # releases.
@@ -93,7 +97,7 @@ def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
 
 
 def _factor(proof: Proof) -> int:
-    """How often a node that is no sum pays for its premise, or for one of its branches."""
+    """Return how often a node other than a sum covers its premise, or one of its branches."""
     if proof.rule == "parallel":
         return 2 if proof.parameters["moves"] == "yes" else 1
     return int(proof.parameters[_FACTORS[proof.rule]]) if proof.rule in _FACTORS else 1
@@ -109,12 +113,11 @@ def _times(leaves: Sequence[Leaf], factor: int) -> list[Leaf]:
 
 
 def payments(proof: Proof, spent: Mapping[int, Fraction], *, whole: bool) -> Fraction:
-    """How often the tree must be paid for in all to pay for ``spent``: how much of each leaf, by its place in
-    ``leaves_of``. At most 1 means that the tree covers it.
+    """Return how many copies of the tree cover ``spent``, the use of each leaf by its index in ``leaves_of``.
 
-    A parallel node pays for one of its branches at a time, whatever its other branches hold. ``whole`` says
-    that a branch cannot be paid for in part; otherwise costs add up, and half of two branches cost no more
-    than the dearer one.
+    At most 1 means that the tree covers it. A parallel node covers one of its branches at a time, whatever
+    its other branches hold. ``whole`` means that a branch is covered entirely or not at all. Otherwise costs
+    add up, and half of two branches costs no more than the more expensive one.
     """
     places = iter(range(len(leaves_of(proof)[0])))
     return _payments(proof, spent, places, whole)

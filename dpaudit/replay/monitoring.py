@@ -1,8 +1,8 @@
-"""What a program executes, seen by ``sys.monitoring``: where Python has it, faster than a tracer.
+"""Record what a program executes with ``sys.monitoring``, which is faster than a tracer if Python has it.
 
-The interpreter reports each line, conditional branch and jump of the functions that are looked at, and of the
-others only, once, that they were called. A jump back counts as a step: a loop on one line starts no new line.
-Whoever else monitors or traces, such as a debugger, is not disturbed.
+The interpreter reports each line, conditional branch and jump of the traced functions. It reports other
+functions only once, when they are first called. A jump back counts as a step, because a loop on one line
+starts no new line. Other tools that monitor or trace, such as a debugger, are not disturbed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from dpaudit.replay.tracing import Listener, Purpose, traced
 __all__ = ["AVAILABLE", "monitored"]
 
 _MONITORING: Any = getattr(sys, "monitoring", None)
-#: From Python 3.14 on the events of branches are others, with which this has never been run.
+#: Python 3.14 has other branch events, with which this code has never been run.
 AVAILABLE = _MONITORING is not None and not hasattr(_MONITORING.events, "BRANCH_LEFT")
 
-#: Numbers that Python reserves for no kind of tool.
+#: Tool numbers that Python does not reserve.
 _FREE = (3, 4)
 
 
 @contextmanager
 def monitored(listener: Listener | None, purpose: Purpose = "enter") -> Iterator[None]:
-    """Tell ``listener`` what is executed, in any thread; nobody for ``None``. A run inside of another is all
-    that is looked at until it ends. Where no tool's number is free, a tracer looks."""
+    """Report to ``listener`` what is executed in any thread, or report nothing for ``None``.
+
+    A nested run is the only one that is reported until it ends. If no tool number is free, use a tracer.
+    """
     if not _MONITOR.available():
         with traced(listener, purpose):
             yield
@@ -49,19 +51,19 @@ def monitored(listener: Listener | None, purpose: Purpose = "enter") -> Iterator
 
 
 class _Monitor:
-    """The one user of a tool's number in this process."""
+    """The owner of a tool number in this process."""
 
     def __init__(self) -> None:
         self.looking: tuple[Listener, Purpose] | None = None
         self._tool: int | None = None
         self._last: Listener | None = None
-        # by the identity of code, which ``_own`` keeps: two equal ones are looked at, each by itself
+        # Keyed by the identity of code, which ``_own`` keeps alive: equal code objects are traced separately.
         self._own: dict[int, tuple[CodeType, bool]] = {}
         self._followed: dict[Purpose, set[int]] = {}
         self._now: set[int] = set()
 
     def available(self) -> bool:
-        """Whether a tool's number is ours; the first free one is taken at the first call."""
+        """Return whether this process has a tool number. The first call takes the first free one."""
         if self._tool is None:
             self._tool = next((tool for tool in _FREE if _MONITORING.get_tool(tool) is None), None)
             if self._tool is not None:
@@ -69,7 +71,7 @@ class _Monitor:
         return self._tool is not None
 
     def look(self, looking: tuple[Listener, Purpose] | None) -> None:
-        """Look for somebody, or for nobody."""
+        """Set the listener and the purpose of reports, or ``None`` for no reports."""
         self.looking = looking
         if looking is None:
             self._now = set()
@@ -80,11 +82,11 @@ class _Monitor:
                 if own:
                     _MONITORING.set_local_events(self._tool, code, 0)
             self._last, self._own, self._followed = listener, {}, {}
-            _MONITORING.restart_events()  # what is of no interest to one may be to the other
+            _MONITORING.restart_events()  # code without interest for one listener may matter to another
         self._now = self._followed.setdefault(purpose, set())
 
     def switch(self, *, on: bool) -> None:
-        """Let the interpreter report, or stop it."""
+        """Start or stop the interpreter's reports."""
         events = _MONITORING.events
         reported = {
             events.PY_START: self._start,
@@ -97,7 +99,7 @@ class _Monitor:
         _MONITORING.set_events(self._tool, events.PY_START if on else 0)
 
     def _start(self, code: CodeType, offset: int) -> Any:
-        """A function is called. One that is not the program's is not reported again."""
+        """Handle a function call. A function outside the program is not reported again."""
         if self.looking is None or identity(code) in self._now:
             return None
         listener, purpose = self.looking
@@ -111,7 +113,7 @@ class _Monitor:
         if not known[1]:
             if identity(code) in listener.foreign("count"):
                 return _MONITORING.DISABLE
-            del self._own[identity(code)]  # it is asked about again at its next call
+            del self._own[identity(code)]  # check it again at its next call
             return None
         if listener.follows(code, names, purpose):
             self._now.add(identity(code))
@@ -133,7 +135,7 @@ class _Monitor:
                 self.looking[0].way(code, (jump.condition, jump.taken if taken else jump.passed))
 
     def _jump(self, code: CodeType, offset: int, destination: int) -> None:
-        """A jump back within a line is a step: no event tells of the line again."""
+        """Count a jump back within a line as a step, because no event reports the line again."""
         if (
             self.looking is not None
             and identity(code) in self._now
@@ -147,7 +149,7 @@ _MONITOR = _Monitor()
 
 @lru_cache(maxsize=4096)
 def _within_a_line(code: CodeType, offset: int, destination: int) -> bool:
-    """Whether a jump goes back and stays on its line."""
+    """Return whether a jump goes back and stays on its line."""
     lines = [
         number
         for place in (offset, destination)

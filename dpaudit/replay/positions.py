@@ -1,6 +1,6 @@
-"""Every record in its turn: the author's own change, made at the positions that no pair moves.
+"""Apply the author's own change to every record that no pair changes.
 
-A program may treat a record otherwise because of where it stands (a batch that begins one record too early, a
+A program may treat a record differently because of its position (a batch that begins one record too early, a
 weight, a record that is published). Pairs that change the first and the last record never show that.
 """
 
@@ -18,15 +18,15 @@ from dpaudit.replay.domains import Domain, Records, as_array, changed_pair
 
 __all__ = ["Everywhere", "everywhere", "range_in_words"]
 
-#: At most so many positions of the data of one size; of longer data as many, evenly spread.
+#: Largest number of positions for data of one size, evenly spread over longer data.
 MOST = 64
-#: At most so many sizes of data.
+#: Largest number of data sizes.
 SIZES = 3
 
 
 @dataclass(frozen=True)
 class Everywhere:
-    """Pairs for positions that no pair moved; how many of all ``positions`` are ``moved`` with them."""
+    """Pairs for positions that no other pair changes. ``moved`` of all ``positions`` are then covered."""
 
     pairs: tuple[Neighbours, ...]
     moved: int
@@ -37,11 +37,11 @@ class Everywhere:
 
 
 def everywhere(pairs: Sequence[Neighbours], adjacency: Adjacency, domain: Domain | None) -> Everywhere:
-    """For each size of data in ``pairs``, one pair for every position that none of them moves, up to
-    ``MOST``.
+    """Return one pair for every position that no pair changes, for each data size, up to ``MOST``.
 
-    The record changes as in the first pair of that size that changes one record; with a domain from its one
-    end to its other, among records at that one. Data that are no numbers by record have no positions.
+    The record changes as in the first pair of that size that changes one record. With a domain, it changes
+    from one end to the other, among records at that other end. Data that are not numbers by record have no
+    positions.
     """
     found: list[Neighbours] = []
     moved = positions = 0
@@ -68,7 +68,7 @@ def _longer(pair: Neighbours) -> NDArray[np.generic] | None:
 
 
 def _places(pair: Neighbours) -> list[int]:
-    """Which positions a pair moves: those that differ, or the one that is on one side only."""
+    """Return the positions that a pair changes: those that differ, or the one on one side only."""
     left, right = as_array(pair.left), as_array(pair.right)
     if left is None or right is None:
         return []
@@ -79,7 +79,7 @@ def _places(pair: Neighbours) -> list[int]:
 
 
 def _differ(left: NDArray[np.generic], right: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Which records differ, shape (n,), of two arrays of n records; all, where records have other shapes."""
+    """Return which of n records differ, with shape (n,). All differ if the records have other shapes."""
     if left.shape != right.shape:
         return np.ones(len(left), dtype=bool)
     unequal: NDArray[np.bool_] = left != right
@@ -89,7 +89,7 @@ def _differ(left: NDArray[np.generic], right: NDArray[np.generic]) -> NDArray[np
 def _at(
     pairs: Sequence[Neighbours], place: int, adjacency: Adjacency, domain: Domain | None
 ) -> list[Neighbours]:
-    """The pair that moves ``place``, if one of ``pairs`` shows how a record changes."""
+    """Return the pair that changes ``place``, if one of ``pairs`` shows how a record changes."""
     for pair in pairs:
         left, right, where = as_array(pair.left), as_array(pair.right), _places(pair)
         if left is None or right is None or len(where) != 1:
@@ -102,14 +102,14 @@ def _at(
         if isinstance(domain, Records):
             before, after = domain.corners(left.shape[1:])[:2]
             before = np.zeros_like(before) if adjacency is Adjacency.ZERO_OUT else before
-            # So that products of records move, too: an end that is not null.
+            # Use an end that is not null, so that products of records change too.
             left = np.broadcast_to(after if np.any(after) else before, left.shape)
         return [changed_pair(name, left.astype(float), place, before, after, adjacency, pair)]
     return []
 
 
 def range_in_words(pairs: Sequence[Neighbours]) -> str:
-    """From where to where the numbers of the data go that were looked at; empty if there are none."""
+    """Describe the range of all numbers in the data, or return "" if there are none."""
     arrays = [as_array(side) for pair in pairs for side in (pair.left, pair.right)]
     numbers = [side for side in arrays if side is not None and side.size]
     if not numbers:

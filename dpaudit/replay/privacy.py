@@ -1,15 +1,15 @@
-"""The audit of one program against one privacy claim: the claim in its view, and under it the proof's own
-accounting, from one set of replays.
+"""Audit one program against one privacy claim in its view, and the proof's own accounting with it.
 
 For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
-every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
-exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
-accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
-mechanism is one of its assumptions, so that ``consistent`` is the most that a program gets from it. It is
-granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
-forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
-the pairs are strong enough, and a black-box check finds nothing (docs/design.md, rule 10). A bound that is
-above what the search reached is consistent all the same, and a note says how far.
+every site), record the program on one input and replay it on the other. The replays give the largest exact
+loss in the claim's view and in the finest view, each with its witness, leaks, and the observed accounting.
+
+The suite's certificate is about a mechanism. One of its assumptions is that the program is this mechanism, so
+``consistent`` is the strongest verdict that a certificate gives a program. It requires that every affected
+site is a mechanism of the certificate, every declared site was affected on a forced history, every line and
+branch of the program ran, nothing undeclared was affected, no leak was seen, the pairs are strong enough, and
+a black-box check finds nothing (docs/design.md, rule 10). A bound above what the search reached is consistent
+all the same, and a note says by how much.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dpaudit.core.views import EVERYTHING, View
 from dpaudit.kernel.kernel_t0 import Setting
 from dpaudit.replay.accounting import common_measure
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.changed_users import in_the_claims_words, view_of
 from dpaudit.replay.coverage import Watch
 from dpaudit.replay.domains import ListedPairs, require_neighbours
@@ -54,48 +54,52 @@ __all__ = ["ACCOUNTING", "LEAK", "digest_of", "privacy_outcome", "short_outcome"
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
 
-#: How an unmet condition begins that tells of an outcome which a neighbour cannot have.
+#: The prefix of an unmet condition about an outcome that a neighbour cannot have.
 LEAK = "leak: "
 
 #: Some tested pair must move each declared site by this share of the certificate's sensitivity, if the audit
 #: declares no data or its listed pairs alone (docs/design.md, rule 10 c).
 REACHED = Fraction(99, 100)
-#: How often a digest runs each input.
+#: Number of times that a digest runs each input.
 ROUNDS = 3
 
 
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
-    """The certificate, with what ties the program to it: an assumption, which replays test and never
-    prove."""
+    """Return the certificate, with the assumption that the program is its mechanism.
+
+    Replays test this assumption and never prove it.
+    """
     if audit.whole is None:
         return []
-    seen = f"{findings.histories} histories on {findings.pairs} pairs"
-    words = f"the program is this mechanism, as far as {seen} show"
+    shown = f"{findings.histories} histories on {findings.pairs} pairs"
+    words = f"the program is this mechanism, as tested by {shown}"
     if findings.tried:
-        words += f", {' and '.join(findings.tried)} among them"
+        words += f", including {' and '.join(findings.tried)}"
     if findings.places:
-        words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
+        words += f"; {findings.places} were changed, with numbers from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
-        words += "; each pair is taken to change what one user contributes"
+        words += "; each pair is assumed to change what one user contributes"
     mechanism = audit.whole
     if mechanism.rule == "billboard" and not isinstance(claim, PrivacyClaim):
-        mechanism = mechanism.premises[0]  # an accounting is of the statistics, which everybody sees
+        mechanism = mechanism.premises[0]  # an accounting is about the statistics, which everybody sees
     whole = accounted([Site("*", mechanism=mechanism, total=audit.declared)], declared=words)
     return [certify(claim, whole)]
 
 
 def _mismatches(findings: Findings) -> list[str]:
-    """What replays saw and the certificate does not cover: the program is not shown to be its mechanism, so
-    that its bound says nothing about the program."""
+    """Return what replays found and the certificate does not cover.
+
+    If there is anything, the program is not its mechanism, and the certificate does not bound the program.
+    """
     leaks = [f"{LEAK}{leak}" for leak in findings.leaks.values()]
     return [*findings.violations.values(), *leaks, *findings.unmet]
 
 
 def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
-    """What the replays did not look at."""
-    found = [] if audit.sites else ["no site is declared: nothing says what one record can touch"]
+    """Return what the replays did not examine."""
+    found = [] if audit.sites else ["no site is declared, so nothing limits what one record can affect"]
     found += [
-        f"no forced history touched the declared site {site.pattern!r}"
+        f"the declared site {site.pattern!r} was not affected in any forced history"
         for site in audit.sites
         if site.pattern not in findings.touched
     ]
@@ -103,8 +107,8 @@ def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
     if audit.domain is None or isinstance(audit.domain, ListedPairs):
         # Weak pairs hide a program whose true sensitivity is larger; corners of a domain do not.
         found += [
-            f"site {pattern!r} moved by at most {100 * float(reach):.3g} % of the certificate's sensitivity: "
-            "add a pair that moves it further, declare the domain, or state a smaller sensitivity"
+            f"site {pattern!r} changed by at most {100 * float(reach):.3g}% of the certificate's "
+            "sensitivity: add a pair that changes it more, declare the domain, or state a smaller sensitivity"
             for pattern, reach in findings.reach.items()
             if pattern and reach < REACHED
         ]
@@ -112,45 +116,45 @@ def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
 
 
 def _of(audit: PrivacyAudit) -> str:
-    """In which measure replays are held against the declaration, where that is not the claim's own unit."""
+    """Name the measure that replays are compared in, if it is not the claim's own unit."""
     if common_measure(audit.sites) == "loss":
         return ""
     return f" of {float(audit.allowed):g} in squares (change² over variance)"
 
 
 def _too_tight(audit: PrivacyAudit) -> list[str]:
-    """The proof must not pay for less than the accounting that the replays were held against."""
+    """Return an unmet condition if the proof covers less than the accounting used for the replays."""
     measure = common_measure(audit.sites)
     if audit.whole is None or measure == "count" or any(site.measure != measure for site in audit.sites):
         return []
     try:
         paid = allowance_of(audit.whole, Setting.of(audit.claim.to_json()), measure)
     except CertificateError:
-        return []  # said where the certificate is made
+        return []  # reported where the certificate is made
     if paid is None or paid >= audit.allowed * (1 - RELATIVE_MARGIN):
         return []
     return [
-        f"the proof pays for {float(paid):g}, less than the declared total {float(audit.allowed):g}"
+        f"the proof covers {float(paid):g}, less than the declared total {float(audit.allowed):g}"
         f"{'' if measure == 'loss' else ' in squares (change² over variance)'}"
     ]
 
 
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     share = findings.attained / audit.allowed if audit.allowed else Fraction(1)
-    slack = f"slack: the search reached {100 * float(share):.3g} % of the declared total"
+    slack = f"slack: the search reached {100 * float(share):.3g}% of the declared total"
     return [
         *findings.notes,
         *([slack] if share < REACHED else []),
-        f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
-        f"releases{_of(audit)}, declared {float(audit.declared):.6g}",
+        f"{findings.replays} replays; the largest cost of one record in all releases is "
+        f"{float(findings.attained):.6g}{_of(audit)}, declared {float(audit.declared):.6g}",
     ]
 
 
 def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
-    """Evidence on the claim in its own view; with ``accounting`` (its expected verdict) a cell on the proof's
-    accounting stands under it, from the same replays.
+    """Return the evidence on the claim in its own view.
 
-    There everything that anybody sees counts, whether or not the decisions hide it.
+    ``accounting`` is the expected verdict of a cell on the proof's accounting, from the same replays. That
+    cell counts everything that anybody sees, whether or not the decisions hide it.
     """
     findings = gather(audit, run)
     mismatches = _mismatches(findings)
@@ -168,25 +172,25 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     evidence = _standing(evidence, mismatches, gaps, notes)
     verdict = judge(audit.claim, evidence, unmet=unmet, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
-        notes.append("no second look as a black box: some runs of the program have no end")
+        notes.append("no black-box cross-check: some runs of the program do not end")
     elif verdict in (VerdictKind.VERIFIED, VerdictKind.CONSISTENT):
-        notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
+        notes.append(crosscheck(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, notes, unmet, plots, findings.replays, cells=cells)
 
 
 def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
-    """Evidence from one sampled history of every pair in either direction, where that refutes the claim;
-    ``None`` where it does not, which says nothing. For programs that are thought to be broken.
+    """Return evidence from one sampled history of every pair in either direction, if it refutes the claim.
 
+    Otherwise return ``None``, which means nothing. Use this for programs that are expected to be broken.
     Raises as ``privacy_outcome`` does.
     """
-    claim, program = audit.claim, Watch(audit.program).counted  # a run without an end is cut
+    claim, program = audit.claim, Watch(audit.program).counted  # cuts a run that does not end
     findings = Findings(Subject(program=program, claim=claim, sites=audit.sites, proof=audit.whole))
     pairs, rng = list(audit.neighbours(run)), run.rng("replays")
     for pair in pairs:
         require_neighbours(pair, claim.adjacency, claim.unit, audit.domain)
-        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
+        view_of(pair, claim.view)  # raises if a user in the view changes
     for pair in both_directions(pairs):
         recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
         require_repeatable(program, pair, recording)
@@ -198,18 +202,20 @@ def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
 
 
 def _refutes(evidence: Sequence[Evidence], claim: PrivacyClaim) -> bool:
-    """Whether a witness is above the claim already: no estimate says more."""
+    """Return whether a witness is above the claim already, so that no estimate is needed."""
     most = None if claim.bound is None else claim.bound * (1 + RELATIVE_MARGIN)
     bounds = [item.bound for item in evidence if isinstance(item, Witness)]
     return most is not None and any(bound is None or bound > most for bound in bounds)
 
 
 def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bool) -> list[Evidence]:
-    """The suite's own evidence, and for a claim that no single transcript refutes a bound from sampled
-    losses; the two share the row's error level."""
+    """Return the suite's own evidence and, if no single transcript refutes the claim, a bound from samples.
+
+    The bound uses sampled losses. The two share the row's significance level.
+    """
     exactly = isinstance(audit.claim, PureDP) or findings.refuted or refuted or not findings.losses
     if any("lines" in why for why in findings.cut):
-        exactly = True  # some run of the program has no end
+        exactly = True  # some run of the program does not end
     share = run if exactly or audit.more is None else replace(run, alpha=run.alpha / 2)
     found = [] if audit.more is None else list(audit.more(share))
     if exactly:
@@ -234,15 +240,15 @@ def _accounting_cells(
     *,
     expect: str,
 ) -> list[Cell]:
-    """The proof's own accounting as a cell, if it is wanted and the sites have one in the claim's notion."""
+    """Return the proof's accounting as a cell, if it is requested and the sites have one in this notion."""
     if not expect:
         return []
     claim = audit.accounting
     if claim is None:
         notes.append(
-            "no accounting: not every site has an epsilon or a rho; delta alone is composed"
+            "no accounting: a site has neither an epsilon nor a rho, so only delta is composed"
             if audit.declared
-            else "no accounting: no site is declared that costs anything"
+            else "no accounting: no declared site has a cost"
         )
         return []
     return [_accounting_cell(audit, claim, findings, mismatches, gaps, expect=expect)]
@@ -257,7 +263,7 @@ def _accounting_cell(
     *,
     expect: str,
 ) -> Cell:
-    """The proof's own accounting: what all releases together cost at their worst outcomes."""
+    """Return a cell on the proof's own accounting: the total cost of all releases at their worst outcomes."""
     evidence = _certificate(audit, claim, findings)
     notes: list[str] = []
     evidence += _from_below(audit, findings, claim, EVERYTHING)
@@ -274,8 +280,11 @@ def _accounting_cell(
 
 
 def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: View) -> list[Evidence]:
-    """Witnesses against ``claim`` in ``view``: for a pure one the transcript of largest loss; for another
-    notion a leak (of (epsilon, delta) with its probability), and the first release."""
+    """Return witnesses against ``claim`` in ``view``.
+
+    For a pure claim this is the transcript of largest loss. For another notion it is a leak (for (epsilon,
+    delta) with its probability) and the first release.
+    """
     best = findings.best.get(view)
     if isinstance(claim, PureDP | Accounting):
         return [] if best is None else [best[1]]
@@ -296,9 +305,11 @@ def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: Vie
 def _standing(
     evidence: Sequence[Evidence], mismatches: Sequence[str], gaps: Sequence[str], notes: list[str]
 ) -> list[Evidence]:
-    """The evidence without certificates that are about another mechanism: all of them where there is a
-    mismatch, otherwise those that a witness is above. Raises ``BrokenHarnessError`` where a witness is above
-    a certificate and there is neither a mismatch nor a gap."""
+    """Remove certificates that are about another mechanism from the evidence.
+
+    These are all certificates if there is a mismatch, and otherwise those below a witness. Raises
+    ``BrokenHarnessError`` if a witness is above a certificate and there is neither a mismatch nor a gap.
+    """
     if mismatches:
         return without_certificates(evidence, mismatches[0], notes)
     witnesses = [item for item in evidence if isinstance(item, Witness)]
@@ -312,8 +323,9 @@ def _standing(
             below = f"a witness at {'infinity' if infinite else f'{float(worst):.9g}'}"
             if not gaps:
                 raise BrokenHarnessError(
-                    f"the harness contradicts itself: {below} is above a certificate at "
-                    f"{float(item.bound):.9g}, and nothing says that the program is another mechanism."
+                    f"contradiction: {below} is above a certificate at {float(item.bound):.9g}, although no "
+                    "unmet condition separates the program from its mechanism. Please report it as a bug.",
+                    code="E-CONTRADICTION",
                 )
             notes.append(_other_mechanism(item, gaps[0]))
         else:
@@ -322,8 +334,10 @@ def _standing(
 
 
 def without_certificates(evidence: Sequence[Evidence], mismatch: str, notes: list[str]) -> list[Evidence]:
-    """The evidence without certificates, which are about another mechanism because of ``mismatch``; ``notes``
-    say so. A proof of the program itself stays."""
+    """Remove the certificates, which are about another mechanism because of ``mismatch``, and add notes.
+
+    A proof of the program itself stays.
+    """
     notes += [_other_mechanism(item, mismatch) for item in evidence if isinstance(item, Certificate)]
     return [item for item in evidence if not isinstance(item, Certificate)]
 
@@ -334,7 +348,7 @@ def _other_mechanism(item: Certificate, reason: str) -> str:
 
 def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
     return histogram_of_losses(
-        title="Privacy loss of sampled transcripts, everything shown",
+        title="Privacy loss of sampled transcripts, in the view of everything",
         losses=findings.losses,
         claimed=exact(audit.claim.epsilon) if isinstance(audit.claim, PureDP | ApproxDP) else None,
     )
@@ -343,8 +357,8 @@ def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
 def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
     """Return a digest of the program on all inputs of the quick profile.
 
-    It must be the same in any process, and for any order of the inputs (``input_order``). Each input is run
-    ``ROUNDS`` times, since some programs keep a later data set than the first.
+    It must be the same in every process and for every order of the inputs (``input_order``). Each input runs
+    ``ROUNDS`` times, because some programs keep a dataset later than the first.
     """
     run = Run(profile="quick", alpha=0.05, seed=seed, row_id=row_id)
     watch = Watch(audit.program)

@@ -1,15 +1,15 @@
-"""Histories at the quantiles of every site, moved or not, then between those that behave differently.
+"""Force every site to quantiles of its distribution, and bisect between quantiles that behave differently.
 
-Sampled histories are typical ones, and the far tails say nothing of what lies between. Here one site at a
-time comes out at levels of its inverse distribution function, spread over (0, 1) and into both tails, while
-all others come out as in one fixed run; a hidden draw gets the level as its uniform, the noise inside a
-channel the level as its quantile. Where two neighbouring levels behave differently (other branches, other
-sites, another kind of value shown, an error), the levels between are bisected: a threshold is then known to
-the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
-thresholds, however rare it is. What takes several outcomes is looked for before that (``together``).
+Sampled histories are typical, and the far tails show nothing of what lies between. Here one site at a time
+takes levels of its inverse distribution function, spread over (0, 1) and into both tails, while all others
+have the outcomes of one fixed run. A hidden draw uses the level as its uniform, the noise inside a channel
+uses it as its quantile. If two adjacent levels behave differently (other branches, other sites, another kind
+of output, an error), the levels between them are bisected. This locates a threshold to the last digit, so the
+replay shows whatever depends on raw data there. It also finds a narrow window between two thresholds, however
+rare it is. Behaviour that requires several outcomes is searched for first (``combined_histories``).
 
-Nothing here is random: the same program gives the same histories for any seed. Levels of a distribution with
-atoms often give one and the same outcome; the run is the same then, and is made once.
+Nothing here is random: the same program has the same histories for any seed. Levels of a distribution with
+atoms often give the same outcome. That run is the same, and is made once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dpaudit.replay.coverage import Watch
 
 __all__ = ["Forced", "quantile_histories"]
 
-#: The seed of the fixed run that a quantile history departs from.
+#: The seed of the fixed run that a quantile history changes.
 SEED = 20
 #: Levels in the tails, on either side.
 TAILS = (1e-2, 1e-3, 1e-5, 1e-8, 1e-12)
-#: Where an answer that is one of two lies: below and above the middle.
+#: Levels below and above the middle, for an answer that is one of two.
 BOTH = (0.25, 0.75)
 #: Bisections of one bracket: floats have no more bits between two levels.
 HALVINGS = 44
@@ -45,9 +45,11 @@ HALVINGS = 44
 
 @dataclass(frozen=True)
 class Target:
-    """What a history chooses: the outcome of one site (one ``entry`` of it), a hidden draw, an answer of a
-    channel, or all of the noise in it. ``site`` is ``None`` for all sites at once, ``levels`` are the levels
-    where not all are of use."""
+    """The choice of a history: the outcome of one site (or one ``entry`` of it), a hidden draw, or a channel.
+
+    Of a channel it is one answer, or all of its noise. ``site`` is ``None`` for all sites at once. ``levels``
+    are the useful levels, if not all are.
+    """
 
     kind: str
     site: str | None
@@ -65,22 +67,25 @@ class Target:
 
 @dataclass(frozen=True)
 class Forced:
-    """A recording along a chosen history, and where it came from, in words."""
+    """A recording along a chosen history, with a description of the history."""
 
     recording: Recording
     words: str
 
 
-#: A site, a level and how the program behaves there, a higher level and how it behaves there.
+#: A site, a level and the program's behaviour there, a higher level and the behaviour there.
 Bracket = tuple["_Runs", float, Hashable, float, Hashable]
 
 
 def quantile_histories(
     watch: Watch, pair: Neighbours, *, values: int, halvings: int, limits: Limits
 ) -> Iterator[Forced]:
-    """Recordings of ``pair.left``: some that steer several sites at once (``together``), about ``values`` at
-    quantiles, and at most ``halvings`` between those that behave differently. The program is run as
-    ``watch.program``, whose branches tell how it behaves."""
+    """Yield recordings of ``pair.left`` along forced histories.
+
+    Some force several sites at once (``combined_histories``), about ``values`` are at quantiles, and at most
+    ``halvings`` lie between quantiles that behave differently. The program runs as ``watch.program``, whose
+    branches show how it behaves.
+    """
     base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
     patterns = patterns_of(base)[: max(6, values // 4)]
     for words, choice in [*patterns, *combinations_of(base, most=max(4, values // 4))]:
@@ -109,8 +114,7 @@ def quantile_histories(
 
 
 def _bisected(brackets: list[Bracket], left: int) -> Iterator[Forced]:
-    """At most ``left`` recordings at levels between two that behave differently, nearer to where that
-    changes."""
+    """Yield at most ``left`` recordings at levels between two that behave differently, by bisection."""
     while brackets and left > 0:
         runs, low, at_low, high, at_high = brackets.pop(0)
         for _ in range(HALVINGS):
@@ -141,7 +145,7 @@ def _levels(count: int) -> list[float]:
 
 
 def _between(low: float, high: float) -> float:
-    """The middle of two levels; in a tail, on the scale of its logarithm."""
+    """Return the middle of two levels, in a tail on the scale of its logarithm."""
     if high < 1e-3 and low > 0:
         return math.sqrt(low * high)
     if low > 1 - 1e-3 and high < 1:
@@ -149,11 +153,11 @@ def _between(low: float, high: float) -> float:
     return (low + high) / 2
 
 
-# What there is to choose
+# The choices
 
 
 def _targets(base: Recording, *, most: int) -> list[Target]:
-    """The sites of the fixed run, at most ``most``: one of each name first, then evenly through the run."""
+    """Return at most ``most`` sites of the fixed run: one of each name first, then evenly spread."""
     occurrence: dict[tuple[str, str], int] = {}
     found: list[Target] = []
     for site in base.sites:
@@ -186,14 +190,16 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
     heads = [*first.values()][:most]
     rest = [target for target in found if target not in heads] if len(heads) < most else []
     step = max(1, -(-len(rest) // max(1, most - len(heads))))
-    together = [Target("shown", None)] if len(found) > 1 else []
-    return [*heads, *rest[::step][: most - len(heads)], *together]
+    every = [Target("shown", None)] if len(found) > 1 else []
+    return [*heads, *rest[::step][: most - len(heads)], *every]
 
 
 @dataclass
 class _Known:
-    """An earlier run: what it chose from which distributions, in order, and how the program behaved;
-    ``possible`` where there is such a run."""
+    """An earlier run: its outcomes and their distributions, in order, and the program's behaviour.
+
+    ``possible`` is false if there is no such run.
+    """
 
     chosen: list[tuple[Any, Hashable]]
     behaviour: Hashable = None
@@ -201,19 +207,24 @@ class _Known:
 
 
 class _Runs:
-    """Runs of ``pair.left`` in which ``target`` comes out at a level. All before the first choice is the same
-    in each of them, so two that choose the same are the same."""
+    """Runs of ``pair.left`` in which ``target`` takes the outcome at a level.
+
+    Everything before the first choice is the same in each run, so two runs with the same choices are the
+    same.
+    """
 
     def __init__(self, watch: Watch, pair: Neighbours, target: Target, limits: Limits) -> None:
         self._watch, self._pair, self._limits = watch, pair, limits
         self.target = target
         self._known: dict[Hashable, list[_Known]] = {}
-        self._first: list[Any] = []  # the distribution that the first choice is from
-        self._ready: list[tuple[Any, Any]] = []  # that distribution, and what it gives at the level asked for
+        self._first: list[Any] = []  # the distribution of the first choice
+        self._ready: list[tuple[Any, Any]] = []  # that distribution, and its outcome at the current level
 
     def at(self, level: float) -> tuple[Recording | None, Hashable] | None:
-        """The recording, ``None`` for one that there was before, and how the program behaved; ``None`` where
-        there is no such outcome."""
+        """Return the recording (``None`` for a repeated run) and the program's behaviour.
+
+        Return ``None`` if there is no such outcome.
+        """
         known = self._before(level)
         if known is not None:
             return (None, known.behaviour) if known.possible else None
@@ -227,8 +238,10 @@ class _Runs:
         return found
 
     def _before(self, level: float) -> _Known | None:
-        """The earlier run that chooses the same at this level; of those with the same first choice the
-        distributions of the second are the same, and so on."""
+        """Return the earlier run with the same choices at this level, if any.
+
+        Runs with the same first choice have the same distribution of the second, and so on.
+        """
         if not self._first:
             return None
         value = _outcome(self.target, level, self._first[0])
@@ -247,14 +260,14 @@ class _Runs:
         )
 
     def _run(self, level: float, chosen: list[tuple[Any, Hashable]]) -> tuple[Recording, Hashable] | None:
-        """The run itself; ``chosen`` gets what it chooses."""
+        """Run the program, and append its choices to ``chosen``."""
         target = self.target
         hidden: dict[tuple[str, int], float] = {}
         levels: dict[str, list[float]] = {}
         if target.kind == "draw":
             hidden[str(target.site), target.occurrence] = level
         elif target.kind == "channel":
-            # the first noise (a threshold's) in the middle, or against all the others
+            # the first noise (a threshold's) in the middle, or opposite to all the others
             levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
         choice = _choice(target, level, chosen, self._ready)
         return _steered(self._watch, self._pair, choice, self._limits, hidden=hidden, levels=levels)
@@ -263,7 +276,7 @@ class _Runs:
 def _steered(
     watch: Watch, pair: Neighbours, choice: Choice, limits: Limits, **drawn: Any
 ) -> tuple[Recording, Hashable] | None:
-    """The recording along ``choice``, and how the program behaved; ``None`` where it is impossible."""
+    """Return the recording along ``choice`` and the program's behaviour, or ``None`` if it is impossible."""
     watch.tracking = True
     try:
         recording = force(
@@ -286,10 +299,11 @@ def _steered(
 def _choice(
     target: Target, level: float, chosen: list[tuple[Any, Hashable]], ready: list[tuple[Any, Any]]
 ) -> Callable[[str, int, Distribution], Any]:
-    """Chooses ``target`` at ``level``; ``chosen`` gets each distribution that it chose from, and what.
-    ``ready`` may
-    hold the first distribution and its outcome, which is taken from there: the program may change an
-    array."""
+    """Return a function that chooses ``target`` at ``level``.
+
+    It appends each distribution that it chose from, and the outcome, to ``chosen``. ``ready`` may hold the
+    first distribution and its outcome, which is taken from there, because the program may change an array.
+    """
 
     def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
         if target.kind not in ("shown", "answer") or target.site not in (None, site):
@@ -306,7 +320,7 @@ def _choice(
 
 
 def _outcome(target: Target, level: float, distribution: Any) -> Any:
-    """The outcome that ``target`` has under ``distribution`` at ``level``; ``None`` where there is none."""
+    """Return the outcome of ``target`` under ``distribution`` at ``level``, or ``None`` if there is none."""
     if not isinstance(distribution, Distribution):
         answers = getattr(distribution, "answers", None)  # a channel without distributions of single answers
         return None if target.site is None or not answers else answers[int(level * len(answers))]
@@ -321,18 +335,17 @@ def _outcome(target: Target, level: float, distribution: Any) -> Any:
 
 
 def _exactly(value: Any) -> Hashable:
-    """A value to compare by: equal only for the same type and the same bits."""
+    """Return a key that is equal only for values of the same type and the same bits."""
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value.dtype.str, value.shape, value.tobytes()
     return type(value), repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
-# How a run behaved
+# The behaviour of a run
 
 
 def _behaviour(recording: Recording, watch: Watch) -> Hashable:
-    """The ways that the program went, the sites that it had, and what it showed as far as that is no
-    number that follows the noise."""
+    """Return the outcomes of conditions, the sites, and the outputs except numbers that follow the noise."""
     sites = tuple(
         (
             site.kind,
@@ -345,7 +358,7 @@ def _behaviour(recording: Recording, watch: Watch) -> Hashable:
 
 
 def _extent(value: Any) -> Hashable:
-    """The shape of an array; of other outcomes, which may be ragged, how many numbers they hold."""
+    """Return the shape of an array, or how many numbers another outcome, which may be ragged, holds."""
     return value.shape if isinstance(value, np.ndarray) else count_of(value)
 
 

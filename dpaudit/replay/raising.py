@@ -1,9 +1,9 @@
-"""Which lines of a program only raise, and what in the program may catch them.
+"""Find which lines of a program only raise, and what in the program may catch them.
 
-A line that raises ends the run, as an error, unless something catches it: an exception handler that does not
-raise in turn, ``contextlib.suppress``, an ``__exit__`` that returns something, a ``finally`` that leaves by
+A line that raises ends the run with an error, unless something catches it: an exception handler that does not
+raise again, ``contextlib.suppress``, an ``__exit__`` that returns a true value, a ``finally`` that leaves by
 ``return``, ``break`` or ``continue``. Then the line is a branch like any other. Types are looked up by name
-in the module that names them; what is not found there is taken for any exception.
+in the module that names them. A name that is not found there counts as any exception.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 __all__ = ["Catcher", "catchers_in", "raising_lines", "raising_spans"]
 
-#: A class, or any exception at all.
+#: An exception class, or ``None`` for any exception.
 Catcher = type[BaseException] | None
 
 
 def catchers_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[Catcher]:
-    """The types that ``code`` may catch and go on; ``names`` are the globals of its module."""
+    """Yield the types that ``code`` may catch without raising. ``names`` are the globals of its module."""
     lines = _all_lines(code)
     for line, types in _index(code.co_filename)[1]:
         if line in lines:
@@ -30,7 +30,7 @@ def catchers_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[Catcher]:
 
 
 def raising_lines(code: CodeType, names: Mapping[str, Any], catchers: Iterable[Catcher]) -> set[int]:
-    """The lines of ``code`` that only raise what none of ``catchers`` catches."""
+    """Return the lines of ``code`` that only raise errors that none of ``catchers`` catches."""
     lines = _all_lines(code)
     found: set[int] = set()
     for span, types in _index(code.co_filename)[0]:
@@ -43,13 +43,13 @@ def raising_lines(code: CodeType, names: Mapping[str, Any], catchers: Iterable[C
 
 @lru_cache(maxsize=4096)
 def raising_spans(code: CodeType) -> tuple[range, ...]:
-    """The lines of each statement of ``code`` that only raises, whether or not anything catches it."""
+    """Return the lines of each statement of ``code`` that only raises, whether or not anything catches it."""
     lines = _all_lines(code)
     return tuple(span for span, _ in _index(code.co_filename)[0] if not lines.isdisjoint(span))
 
 
 def _meet(raised: Catcher, caught: Catcher) -> bool:
-    """Whether an exception of one type may be of the other as well."""
+    """Return whether an exception of one type may be of the other as well."""
     if raised is None or caught is None:
         return True
     return issubclass(raised, caught) or issubclass(caught, raised)
@@ -70,7 +70,7 @@ def _resolved(types: tuple[ast.expr, ...] | None, names: Mapping[str, Any]) -> I
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """What a dotted name stands for, ``None`` where that is not found or ``node`` is something else."""
+    """Return the value of a dotted name, or ``None`` if it is not found or ``node`` is something else."""
     if isinstance(node, ast.Name):
         builtin = names.get("__builtins__", {})
         known = builtin if isinstance(builtin, dict) else vars(builtin)
@@ -84,7 +84,7 @@ _Index = tuple[list[tuple[range, _Types]], list[tuple[int, _Types]]]
 
 @lru_cache(maxsize=256)
 def _index(filename: str) -> _Index:
-    """(spans of lines that only raise, lines that catch) of a file, each with its types, ``None`` for any."""
+    """Return spans of lines that only raise, and lines that catch, with their types (``None``: any)."""
     try:
         tree = ast.parse(Path(filename).read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -114,7 +114,7 @@ def _span(node: ast.stmt | ast.ExceptHandler) -> range:
 
 
 def _raised(node: ast.Raise) -> _Types:
-    """The type in ``raise Type(...)`` or ``raise Type``, ``None`` for another expression."""
+    """Return the type in ``raise Type(...)`` or ``raise Type``, or ``None`` for another expression."""
     if node.exc is None:
         return None
     return (node.exc.func if isinstance(node.exc, ast.Call) else node.exc,)
@@ -131,7 +131,7 @@ def _ends_in_raise(body: list[ast.stmt]) -> bool:
 
 
 def _leaving(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that leave ``body`` other than by raising; those of functions inside count too."""
+    """Yield statements that leave ``body`` other than by raising. Those of nested functions count too."""
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Return | ast.Break | ast.Continue):
@@ -139,7 +139,7 @@ def _leaving(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _suppressing(node: ast.expr) -> Iterator[tuple[int, _Types]]:
-    """``suppress(...)`` by its name, and an ``ExitStack``, which may hold one."""
+    """Yield ``suppress(...)``, recognised by its name, and an ``ExitStack``, which may hold one."""
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name == "suppress":
@@ -149,7 +149,7 @@ def _suppressing(node: ast.expr) -> Iterator[tuple[int, _Types]]:
 
 
 def _answers(function: ast.FunctionDef) -> Iterator[ast.Return]:
-    """Its ``return`` statements of anything but ``None`` or ``False``."""
+    """Yield the ``return`` statements of anything except ``None`` or ``False``."""
     for node in ast.walk(function):
         if isinstance(node, ast.Return) and node.value is not None and not _is_no(node.value):
             yield node

@@ -1,9 +1,8 @@
-"""What follows a hidden draw, or an outcome with a density, as an event with exact bounds, for an (epsilon,
-delta) claim.
+"""Bound the probability of an event after a hidden draw or a density, for an (epsilon, delta) claim.
 
-A forced history enters a branch however rare it is. How likely what it shows is there takes all hidden
-outcomes, and all numbers in an interval of the outcomes with a density (``coins.regions``). The
-probabilities on both inputs then are a table: what the history showed last, or the cells of its last
+A forced history enters a branch however rare it is. The probability of its output there sums over all hidden
+outcomes, and over all numbers in an interval of the outcomes with a density (``coins.regions``). The
+probabilities on both inputs then form a table: the last output of the history, or the cells of its last
 release, and everything else.
 """
 
@@ -33,15 +32,15 @@ from dpaudit.replay.rounding import by_rounding
 
 __all__ = ["branch_witness", "hangs_on_more"]
 
-#: Working precision of the masses; probabilities are written with fewer bits.
+#: Working precision of the masses. Probabilities are written with fewer bits.
 BITS = 192
 
-#: The bounds on each outcome, and the mass of which it is not known which outcome it is.
+#: The bounds on each outcome, and the mass whose outcome is unknown.
 _Masses = tuple[list[Interval], Fraction]
 
 
 def hangs_on_more(result: Replay, end: int, view: View) -> bool:
-    """Whether a hidden draw or an outcome with a density comes before position ``end``."""
+    """Return whether a hidden draw or an outcome with a density comes before position ``end``."""
     return any(
         site.random
         and (
@@ -55,9 +54,11 @@ def hangs_on_more(result: Replay, end: int, view: View) -> bool:
 def branch_witness(
     program: Program, result: Replay, claim: ApproxDP, *, end: int, item: SiteLoss | None, words: str
 ) -> Witness | None:
-    """The event that what came out at position ``end`` of a recording, or any cell of the release ``item``
-    there, follows what was shown before it. ``None`` where a program cannot be followed far enough to say
-    anything."""
+    """Return a witness for the event at position ``end`` of a recording, after the outputs before it.
+
+    The event is the recorded output there, or any cell of the release ``item``. Return ``None`` if the
+    program cannot be followed far enough for a bound.
+    """
     inputs, view = (result.recording.data, result.data), claim.view
     recording, released = result.recording, item is not None
     if end >= len(recording.sites):
@@ -92,7 +93,7 @@ def branch_witness(
 
 
 def _masses(found: Sequence[Way], part: dict[str, Any] | None) -> _Masses:
-    """Bounds on the probabilities of the event, or of each cell of its release, on one input."""
+    """Return bounds on the probabilities of the event, or of each cell of its release, on one input."""
     width = 1 if part is None else _width(part)
     totals, left_out = [arb(0)] * width, arb(0)
     for way in found:
@@ -118,7 +119,7 @@ def _width(part: dict[str, Any]) -> int:
 
 
 def _cells(way: Way, part: dict[str, Any] | None) -> list[arb] | None:
-    """The probabilities of the cells under the distribution of a way's release; 1 for a value."""
+    """Return the probabilities of the cells under the distribution of a path's release, or 1 for a value."""
     if part is None:
         return [arb(1)]
     distribution = way.distribution
@@ -134,7 +135,7 @@ def _cells(way: Way, part: dict[str, Any] | None) -> list[arb] | None:
 
 
 def _spanning(tables: Sequence[Sequence[_Masses]]) -> list[_Masses]:
-    """The bounds that hold in every rounding mode."""
+    """Return the bounds that hold in every rounding mode."""
     found = []
     for sides in zip(*tables, strict=True):
         rows = zip(*(bounds for bounds, _ in sides), strict=True)
@@ -180,13 +181,13 @@ def _rest(side: _Masses) -> Interval:
 
 
 def _in_words(beginning: Beginning) -> str:
-    told = []
+    words = []
     for kind, value in beginning.items:
         if kind == "interval":
             low, high = (None if end is None else exact_str(end) for end in value)
-            told.append(f"a number between {low or '-infinity'} and {high or 'infinity'}")
+            words.append(f"a number between {low or '-infinity'} and {high or 'infinity'}")
         else:
-            told.append(repr(value)[:60])
-    return f"the event that shows {', then '.join(told) or 'nothing'}" + (
+            words.append(repr(value)[:60])
+    return f"the event that shows {', then '.join(words) or 'nothing'}" + (
         ", then the last release in a set of cells" if beginning.released else ""
     )

@@ -1,8 +1,7 @@
-"""The first release of a program as a witness: which pieces of its two distributions to compare, for a claim
-of any notion.
+"""Make a witness from the first release of a program: choose which pieces of its distributions to compare.
 
-Only a site with nothing random before it has unconditional distributions; what a program does afterwards
-cannot undo what that site showed (``witnesses.release``).
+It supports claims of any notion. Only a site with nothing random before it has unconditional distributions.
+Whatever a program does afterwards cannot undo what that site showed (``witnesses.release``).
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from dpaudit.replay.shifts import moves_of
 
 __all__ = ["first_release", "later_releases", "prefix_release_witness", "release_part", "release_witness"]
 
-#: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
+#: Bits of a stated bound. The checker uses more, so that its enclosure is inside this one's.
 BITS = 128
-#: Integers, or cells of the line, that one coordinate is cut into, and the tail that is left out.
+#: Number of integers, or of cells of the line, that one coordinate is cut into, and the tail that is left
+#: out.
 POINTS, CUTS, TAIL = 4_000, 64, 2.0**-60
-#: Orders tried for a zCDP claim, whose bound holds at any order.
+#: Orders tried for a zCDP claim, whose bound holds at every order.
 ORDERS = tuple(Fraction(text) for text in ("11/10", "3/2", "2", "4", "8", "16", "64"))
 
 
 def first_release(result: Replay, view: View) -> SiteLoss | None:
-    """The first random site of a replay, on either input, if its distribution moved and ``view`` sees it;
-    ``None`` otherwise."""
+    """Return the first random site of a replay, on either input, if it is affected and ``view`` sees it."""
     sites = result.recording.sites
     place = next((index for index, site in enumerate(sites) if site.random), None)
     if place is None or (result.hidden_from is not None and result.hidden_from <= place):
@@ -57,7 +56,7 @@ def first_release(result: Replay, view: View) -> SiteLoss | None:
 
 
 def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
-    """The moved sites that have random ones before them, all with probabilities and seen in ``view``."""
+    """Yield affected sites after random ones, if all have probabilities and ``view`` sees them."""
     if result.recording.replicates is not None:
         return
     losses, later = {item.index: item for item in result.losses}, False
@@ -70,12 +69,12 @@ def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
         if item.moved and later:
             yield item
         if site.distribution.base_measure is BaseMeasure.LEBESGUE:
-            return  # one outcome of it has probability 0
+            return  # one outcome of a density has probability 0
         later = True
 
 
 def release_part(item: SiteLoss) -> dict[str, Any] | None:
-    """The pieces into which a release of one number is cut; ``None`` where its distributions cannot be."""
+    """Return the pieces into which a release of one number is cut, or ``None`` if that is impossible."""
     distribution, other = item.record.distribution, item.distribution_neighbour
     if (
         distribution is None
@@ -90,8 +89,10 @@ def release_part(item: SiteLoss) -> dict[str, Any] | None:
 def prefix_release_witness(
     item: SiteLoss, before: list[Any], claim: ApproxDP, *, view: View, inputs: tuple[Any, Any], words: str
 ) -> Witness | None:
-    """The better of both directions of ``item`` after the sites ``before``, which came out as recorded, as a
-    witness against ``claim``; ``None`` where it gives no bound above 0."""
+    """Return the better direction of ``item``, after the recorded sites ``before``, as a witness.
+
+    Return ``None`` if it gives no bound above 0 on the quantity of ``claim``.
+    """
     distribution, other = item.record.distribution, item.distribution_neighbour
     if (
         distribution is None
@@ -136,8 +137,10 @@ def prefix_release_witness(
 def release_witness(
     item: SiteLoss, claim: Claim, *, view: View, inputs: tuple[Any, Any], words: str
 ) -> Witness | None:
-    """The better of both directions of ``item``, the first release on the two ``inputs``, as a witness
-    against ``claim``; ``None`` where its distributions give no bound above 0."""
+    """Return the better direction of ``item``, the first release on the two ``inputs``, as a witness.
+
+    Return ``None`` if its distributions give no bound above 0 on the quantity of ``claim``.
+    """
     distribution, other = item.record.distribution, item.distribution_neighbour
     if (
         distribution is None
@@ -171,9 +174,9 @@ def release_witness(
 def _best_body(
     distribution: Distribution, other: Distribution, claim: Claim
 ) -> tuple[Fraction | None, dict[str, Any]] | None:
-    """The largest bound, with the pieces and the order that give it."""
+    """Return the largest bound, with its pieces and its order."""
     texts = (json.dumps(distribution.to_json()), json.dumps(other.to_json()))
-    return copy.deepcopy(_cached_body(*texts, claim))  # a caller may change what it gets
+    return copy.deepcopy(_cached_body(*texts, claim))  # a caller may change the result
 
 
 @functools.lru_cache(maxsize=512)
@@ -214,8 +217,7 @@ def _orders(claim: Claim) -> tuple[Fraction | None, ...]:
 
 
 def _parts(distribution: Distribution, other: Distribution) -> list[dict[str, Any]] | None:
-    """The coordinates that moved most, each with its pieces; ``None`` where the distributions cannot be
-    cut."""
+    """Return the coordinates that changed most, each with its pieces, or ``None`` if they cannot be cut."""
     if not distribution.batch_shape:
         part = _part(distribution, other, None)
         return None if part is None else [part]
@@ -251,7 +253,7 @@ def _part(distribution: Distribution, other: Distribution, coordinate: int | Non
 
 
 def _counts_of_two(distribution: CountVector, other: CountVector) -> dict[str, Any] | None:
-    """All counts of the second of two symbols."""
+    """Return all counts of the second of two symbols."""
     if (
         distribution.outcomes != 2
         or other.outcomes != 2
@@ -267,8 +269,10 @@ def _written(coordinate: int | None, **pieces: Any) -> dict[str, Any]:
 
 
 def _integer_range(distribution: Distribution, other: Distribution) -> tuple[int, int] | None:
-    """The integers that hold all but a tail of both distributions; the middle ones where there are too
-    many."""
+    """Return the range of integers that holds all but a tail of both distributions.
+
+    If there are too many, return the middle ones.
+    """
     ends = []
     for one in (distribution, other):
         try:
@@ -290,7 +294,7 @@ def _integer_range(distribution: Distribution, other: Distribution) -> tuple[int
 
 
 def _cuts(distribution: Distribution, other: Distribution) -> list[Fraction]:
-    """Places between which the pieces lie: quantiles of both distributions, short dyadic numbers."""
+    """Return the cuts between pieces: quantiles of both distributions, as short dyadic numbers."""
     levels = [2.0**-k for k in (40, 30, 20, 14, 10, 7, 5)]
     levels = [*levels, *(i / CUTS for i in range(3, CUTS - 2)), *(1 - level for level in reversed(levels))]
     places: set[Fraction] = set()

@@ -1,8 +1,8 @@
-"""All replays of one audit: which pairs, along which histories, and what stands against a verdict.
+"""Run all replays of one audit: choose pairs and histories, and collect unmet conditions.
 
-Pairs are the suite's own and others that nobody picked (``domains``), in both directions. Histories are
-sampled, pushed to where the distributions of what moved differ most, forced by name, far out, and at
-quantiles of every site (``quantiles``). Only the sampled ones depend on the run's seed.
+Pairs are the suite's own and generated ones (``domains``), in both directions. Histories are sampled, forced
+to where the distributions of affected sites differ most, forced by name, far out, and at quantiles of every
+site (``quantiles``). Only the sampled ones depend on the run's seed.
 """
 
 from __future__ import annotations
@@ -32,41 +32,44 @@ from dpaudit.replay.search import neighbouring_arrays, search_pairs
 
 __all__ = ["gather"]
 
-#: Forced histories draw what they do not choose from this seed, whatever the run's own is.
+#: Seed for the outcomes that a forced history does not choose, whatever the run's own seed is.
 FORCED = 10
-#: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
+#: Largest number of generated pairs of one kind: corners of the domain, and random ones.
 BESIDE = 8
-#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
-#: quick profile the first pair has as many, the other pairs half, of bisections too.
+#: Quantile histories: the number for a program of few steps, the least number, and a budget of steps. In the
+#: quick profile the first pair has as many, and the other pairs half as many, bisections included.
 MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
-#: Histories that a pair takes at least, whatever its share: patterns of several sites, and tails. Where all
-#: pairs together would take far more than there are for, the quick profile steers only some of them, in both
-#: directions, but never fewer than LEAST_PAIRS; the others have their sampled and forced histories.
+#: The least number of histories of one pair, whatever its share: patterns of several sites, and tails. If all
+#: pairs need far more histories than the budget allows, the quick profile forces quantiles on only some of
+#: them, in both directions, but never on fewer than LEAST_PAIRS. The others keep their sampled and forced
+#: histories.
 PER_PAIR, LEAST_PAIRS = 25, 4
-#: Memory that a history far out may ask for, beside what the process has.
+#: Memory that a history far out may use in addition to what the process has.
 MEGABYTES = 1024
 
 
 def gather(audit: PrivacyAudit, run: Run) -> Findings:
     """Record and replay every pair, direction and history.
 
-    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input (it draws
-    outside the coins, or keeps something between calls, and then no replay says anything) or that ends by an
-    error whatever it is given, and ``InvalidParameterError`` for pairs that are no neighbours.
+    Raises ``MechanismError`` if the program does not repeat itself on the same input (it draws outside the
+    coins or keeps state between calls, so no replay means anything), or if every run ends with an error.
+    Raises ``InvalidParameterError`` for pairs that are not neighbours.
     """
     pairs = list(audit.neighbours(run))
     if not pairs:
-        raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
+        raise InvalidParameterError(
+            "neighbours must return at least one pair, got none.", code="E-NEIGHBOURS-MISSING"
+        )
     for pair in pairs:
         if not isinstance(pair, Neighbours):
             raise InvalidParameterError(
-                f"neighbours must give pairs as Neighbours(name, left, right), got {type(pair).__name__}; "
-                "import it from dpaudit."
+                f"neighbours must return pairs as Neighbours(name, left, right), got {type(pair).__name__}.",
+                code="E-PAIR-TYPE",
             )
     claim = audit.claim
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     for pair in pairs:
-        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
+        view_of(pair, claim.view)  # raises if a user in the view changes
     inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
     first, outside = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
@@ -117,12 +120,13 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    watch.limit = longest  # a run without an end must be cut where the first one was
+    watch.limit = longest  # a run that does not end must be cut where the first one was
     for (name, data), before in zip(inputs, first, strict=True):
         if _print(watch, data, run) != before:
             raise MechanismError(
-                "state between calls: the program must do the same on the same input and coins, its last run "
-                f"on {name!r} differs from its first; keep nothing outside the program's own variables."
+                "the program keeps state between calls: with the same input and coins, its last run on "
+                f"{name!r} differs from its first. Use local variables only.",
+                code="E-MECHANISM-STATE",
             )
     return findings
 
@@ -130,8 +134,10 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
 def _first_prints(
     audit: PrivacyAudit, inputs: Sequence[Any], run: Run
 ) -> tuple[list[str], Mapping[str, None]]:
-    """The program's runs on the inputs, before any other run here, and what they did outside of the process.
-    Raises ``MechanismError`` if they differ where the inputs come in reverse order."""
+    """Return fingerprints of the program's first runs, and what these runs did outside the process.
+
+    Raises ``MechanismError`` if the fingerprints differ when the inputs come in reverse order.
+    """
     unused = Watch(audit.program)
 
     def prints() -> list[str]:
@@ -140,7 +146,7 @@ def _first_prints(
     with backwards(prints) as copies:
         found, answers = prints(), copies.answers()
     if answers is not None and answers != [found]:
-        raise MechanismError(DIFFERS)
+        raise MechanismError(DIFFERS, code="E-MECHANISM-STATE")
     return found, unused.outside
 
 
@@ -156,20 +162,23 @@ def _look(
     rng: np.random.Generator,
     watch: Watch,
 ) -> tuple[Limits, int]:
-    """The histories of every pair: sampled, in the tails of what moved, forced by name, far out. Returns the
-    limits of a run, which follow from the sampled ones, and the lines that the longest of these executed."""
+    """Follow the histories of every pair: sampled, in the tails of affected sites, forced by name, far out.
+
+    Returns the limits of a run, which follow from the sampled histories, and the number of lines that the
+    longest of these executed.
+    """
     program = watch.program
     sites = values = steps = 0
     for pair in both_directions(pairs):
         for _ in range(audit.samples):
             recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
-            if not recording.cut:  # a run that was cut says nothing about how long one is
+            if not recording.cut:  # a run that was cut does not show how long a run is
                 sites = max(sites, len(recording.sites))
                 values = max(values, sum(count_of(site.value) for site in recording.sites))
                 steps = max(steps, watch.steps)
             require_repeatable(program, pair, recording)
             findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
-            if watch.stopped:  # no other run without an end needs to take as long
+            if watch.stopped:  # no other endless run needs to take as long
                 watch.limit = min(watch.limit, _lines_allowed(steps))
     limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
     watch.limit = _lines_allowed(steps)
@@ -186,18 +195,19 @@ def _look(
     if not findings.ended:
         got = findings.errors[0].rstrip(".") if findings.errors else "no end"
         raise MechanismError(
-            f"a program must run on its data, got {got} in every history; fix it or the data."
+            f"the program did not finish on any history: {got}. Fix the program or its data.",
+            code="E-MECHANISM-NO-END",
         ) from _own_error(program, pairs[0].left, rng)
     return limits, steps
 
 
 def _lines_allowed(steps: int) -> int:
-    """How many lines a run may execute if the longest one that ended executed ``steps``."""
+    """Return how many lines a run may execute if the longest one that ended executed ``steps``."""
     return 20 * steps + 20_000
 
 
 def _own_error(program: Program, data: Any, rng: np.random.Generator) -> BaseException | None:
-    """The error of a program that raises, which says where it did."""
+    """Return the error of a program that raises, for its traceback."""
     try:
         record(program, data, rng=rng, limits=Limits())
     except (MechanismError, InvalidParameterError) as error:
@@ -208,7 +218,7 @@ def _own_error(program: Program, data: Any, rng: np.random.Generator) -> BaseExc
 def _follow(
     findings: Findings, program: Program, pair: Neighbours, how: str, limits: Limits, **options: Any
 ) -> None:
-    """One worst history, which is the same whatever the run's seed is."""
+    """Force one history towards the largest loss. It does not depend on the run's seed."""
     rng = np.random.default_rng(FORCED)
     options["replayed"] = lambda recording: findings.subject.replay(pair, recording)
     for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
@@ -218,8 +228,10 @@ def _follow(
 def _glance(
     findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
 ) -> bool:
-    """A pair that the audit does not list, in both directions: one sampled history and the tails of what
-    moved in it. Returns whether it was tried: not after a refutation."""
+    """Replay a pair that the audit does not list, in both directions: one sampled history and its tails.
+
+    Returns whether the pair was tried. After a refutation it is not.
+    """
     if findings.refuted:
         return False
     program = findings.subject.program
@@ -232,7 +244,7 @@ def _glance(
 
 
 def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
-    """Which pairs of the domain were replayed, beside those that the audit lists."""
+    """Describe the generated pairs of the domain that were replayed."""
     corners, random, rest = map(len, looked)
     if isinstance(domain, Records):
         return [f"{corners} corner pairs and {random} random pairs of {domain}"]
@@ -240,20 +252,23 @@ def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighb
 
 
 def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
-    """Why the pairs of the domain show nothing, if they do not; empty otherwise."""
+    """Return why no pair of the domain was replayed, or "" if one was or none was needed."""
     if domain is None:
         return ""
     if not made.made:
-        return f"no pair of {domain} could be made from data like those of the listed pairs"
+        return f"no pair of {domain} could be generated with the types and shapes of the listed pairs"
     if made.pairs and not any(looked):
-        return f"no pair of {domain} could be replayed: the listed pairs do not tell whose data a record is"
+        return (
+            f"no pair of {domain} could be replayed: the listed pairs do not show which user a record "
+            "belongs to"
+        )
     return ""
 
 
 def _touch(
     findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
 ) -> None:
-    """A position that no other pair moves: one sampled history, held against the accounting."""
+    """Compare one sampled history of a pair that changes another position with the accounting."""
     if findings.refuted:
         return
     recording = record(findings.subject.program, pair.left, rng=rng, keep_errors=True, limits=limits)
@@ -269,9 +284,11 @@ def _at_quantiles(
     *,
     share: float,
 ) -> None:
-    """Quantiles of every site, spread over pairs and directions, and bisections between them. A program of
-    many ``steps`` gets fewer; where ``share`` is below 1, all pairs but the first have that share of them,
-    and of many pairs some are taken."""
+    """Force quantiles of every site, spread over pairs and directions, and bisections between them.
+
+    A program of many ``steps`` gets fewer. If ``share`` is below 1, all pairs but the first get that share,
+    and only some of many pairs are used.
+    """
     whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
     directed = both_directions(pairs)
     beside = int(share * whole)
@@ -279,7 +296,7 @@ def _at_quantiles(
     stride = max(1, len(directed) * each // max(beside, each))
     if share < 1:
         stride = max(stride, len(directed) // max(LEAST_PAIRS, beside // PER_PAIR))
-        stride += 1 - stride % 2  # odd: both directions are among those taken
+        stride += 1 - stride % 2  # odd, so that both directions are used
     chosen = directed[::stride]
     for number, pair in enumerate(chosen):
         values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
@@ -291,38 +308,46 @@ def _at_quantiles(
 
 
 def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """What stands against a verdict besides leaks and broken accounting."""
+    """Collect the unmet conditions other than leaks and broken accounting, and the notes."""
     _note_unentered(findings, audit, watch)
     findings.histories = findings.replays
     findings.unmet += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
-        findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")
+        findings.notes.append(
+            f"site {names} differs between the inputs but is outside the adversary's view, so it was not "
+            "compared"
+            if len(findings.unseen) == 1
+            else f"sites {names} differ between the inputs but are outside the adversary's view, so they "
+            "were not compared"
+        )
     for why, where in findings.cut.items():
-        findings.notes.append(f"a history was cut, its program came to {why} ({where})")
+        findings.notes.append(f"a history was cut short: the program reached {why} ({where})")
     if findings.errors:
-        findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
+        count = len(findings.errors)
+        findings.notes.append(f"{count} runs ended with an error, such as {findings.errors[0]}")
     beyond = list(aside.violations.values())
     beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
     beyond += aside.unmet
     findings.unmet += [
-        f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
+        f"{text}: found on a pair that the suite does not list; list it, or declare the domain"
         for text in beyond
         if text not in findings.unmet
     ]
-    findings.notes += findings.tried
+    if findings.tried:
+        findings.notes.append(f"input pairs: the suite's own, and {' and '.join(findings.tried)}")
     if audit.domain is None:
         findings.notes.append(
-            f"the pairs are the suite's own, no domain is declared; {aside.replays} replays elsewhere"
+            "input pairs: the suite's own, because no domain is declared; "
+            f"{aside.replays} replays changed records at other positions"
         )
 
 
 def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Lines and branches that no replay entered: unmet conditions, unless the audit gives a reason for their
-    function."""
+    """Collect lines and branches that no replay ran, as unmet conditions unless the audit gives a reason."""
     if not watch.functions:
         findings.unentered.append(
-            "no function of the program could be watched line by line: write it as a Python function"
+            "no function of the program could be traced line by line: write it as a Python function"
         )
     excused: set[str] = set()
     unwatched = []
@@ -335,16 +360,16 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     if unwatched:
         more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
         findings.unentered.append(
-            f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
+            f"not traced: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
             "not counted; write it in the suite, or audit the function itself"
         )
     if watch.outside:
         findings.unentered.append(
-            f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
-            "may read what an earlier one left there"
+            f"state outside the process: the program {', '.join([*watch.outside][:3])}, and a later run may "
+            "read what an earlier one left there"
         )
     findings.notes += [
-        f"watched in an installed package: {Path(file).name}, SHA-256 {digest}"
+        f"traced in an installed package: {Path(file).name}, SHA-256 {digest}"
         for file, digest in watch.sources().items()
     ]
     lines = []
@@ -356,19 +381,17 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             lines.append(f"{line} in {function}")
     if lines:
         more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.unentered.append(
-            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
-        )
+        findings.unentered.append(f"no replay ran {', '.join(lines[:5])}{more}: force a history that does")
     reasons: dict[str, list[str]] = {}
     for name in sorted(excused):
         reasons.setdefault(audit.unentered[name], []).append(name)
     findings.notes += [
-        f"not every line of {', '.join(names)} was entered: {reason}" for reason, names in reasons.items()
+        f"not every line of {', '.join(names)} was run: {reason}" for reason, names in reasons.items()
     ]
 
 
 def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, findings: Findings) -> Neighbours | None:
-    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
+    """Return the smallest pair found that costs more than the declared total if everything is visible."""
     if audit.searched is None or audit.domain is None:
         return None
     tried = 0

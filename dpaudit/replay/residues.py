@@ -1,8 +1,8 @@
-"""The worst residue: where one integer distribution, reduced modulo m, differs most from itself shifted.
+"""Find the worst residue: where an integer distribution modulo m differs most from itself shifted.
 
-What a server sees of a secure sum is (X + offset) mod m. Only the difference d of two offsets matters, for
-turning the circle maps the pair (offset, offset + d) onto (0, d). The search goes over all residues, in
-floats; the log-ratio at the residue found is then evaluated in balls, so that it is attained there.
+A server sees (X + offset) mod m of a secure sum. Only the difference d of two offsets matters, because a
+rotation maps the pair (offset, offset + d) to (0, d). The search covers all residues, in floats. The
+log-ratio at the residue found is then evaluated in balls, so that it is attained there.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from dpaudit.kernel.ball import precision, upper_exact
 
 __all__ = ["extreme_residues", "wrapped_loss"]
 
-#: Largest modulus that is searched, residue by residue, and the working precision at the residue found.
+#: Largest modulus whose residues are all searched, and the working precision at the residue found.
 _LARGEST, _BITS = 2**16, 128
 
 
 def extreme_residues(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
-    """For each entry the residue with the largest log p - log p'; the likeliest one where the entry did not
-    move. Shape of the distributions' offsets; ``None`` where the two cannot be compared this way.
+    """Return for each entry the residue with the largest log p - log p', in the shape of the offsets.
+
+    For an entry that did not change, return the likeliest residue. Return ``None`` if the two distributions
+    cannot be compared this way.
     """
     shifts = _shifts(distribution, other)
     if shifts is None:
@@ -43,10 +45,10 @@ def extreme_residues(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.
 
 
 def wrapped_loss(distribution: WrappedMod, other: WrappedMod) -> Fraction | None:
-    """The sum over entries of the largest |log p - log p'|, or ``None`` where the two cannot be compared.
+    """Return the sum over entries of the largest |log p - log p'|, or ``None`` if it cannot be compared here.
 
-    Discrete Laplace noise never costs more than the distance on the circle over its scale: every term of the
-    wrapped sum has its partner within that ratio. Rounding upwards stays below it.
+    Discrete Laplace noise never costs more than the distance modulo m over its scale, because every term of
+    the wrapped sum has a partner within that ratio. Rounding upwards stays below it.
     """
     shifts = _shifts(distribution, other)
     if shifts is None:
@@ -67,7 +69,7 @@ def wrapped_loss(distribution: WrappedMod, other: WrappedMod) -> Fraction | None
 
 
 def _shifts(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | None:
-    """other.offset - distribution.offset in 0..m-1, where everything else agrees."""
+    """Return other.offset - distribution.offset in 0..m-1 if everything else agrees, or ``None``."""
     alike = (
         distribution.base == other.base
         and distribution.modulus == other.modulus
@@ -78,7 +80,7 @@ def _shifts(distribution: WrappedMod, other: WrappedMod) -> NDArray[np.int64] | 
 
 @lru_cache(maxsize=4096)
 def _worst(base: Distribution, modulus: int, shift: int) -> tuple[int, Fraction] | None:
-    """The residue with the largest log p(y) - log p(y - shift), and that number, rounded upwards."""
+    """Return the residue with the largest log p(y) - log p(y - shift), and that number, rounded upwards."""
     if modulus > _LARGEST:
         return None
     here, there = WrappedMod(base, modulus=modulus), WrappedMod(base, modulus=modulus, offset=shift)
@@ -88,7 +90,7 @@ def _worst(base: Distribution, modulus: int, shift: int) -> tuple[int, Fraction]
         if shift == 0:
             return int(np.argmax(logs)), Fraction(0)
         if not np.isfinite(logs).all():
-            return None  # a residue that only one side reaches: no largest ratio
+            return None  # a residue with probability on one side only: there is no largest ratio
         place = int(np.argmax(logs - logs[(residues - shift) % modulus]))
         with precision(_BITS):
             return place, upper_exact(here.logp_ball(place) - there.logp_ball(place))

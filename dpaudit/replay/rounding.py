@@ -1,19 +1,19 @@
-"""What is only the rounding of the data's floats, where a claim is about real numbers.
+"""Recognise differences that are only rounding of floats, for claims about real numbers.
 
-A program that is private over the reals may round: a constant comes out as two neighbouring floats, a sum of
-float32 numbers changes by a little more than its record. As run this is a leak, or a loss above the claim,
-and a claim with ``model=AS_RUN`` is refuted by it. A claim about real numbers is not: what may be rounding
-decides nothing, so the row is inconclusive and says so.
+A program that is private over the reals may round: a constant comes out as two neighbouring floats, or a sum
+of float32 numbers changes by a little more than its record. As run this is a leak, or a loss above the claim,
+and it refutes a claim with ``model=AS_RUN``. It does not refute a claim about real numbers: what may be
+rounding decides nothing, so the row is inconclusive and says so.
 
-* A shown value: the two differ by no more than a few roundings of the data's own float type on numbers of
-  that size (``by_rounding``). A real difference that small is not told from rounding.
-* A loss, where the data are narrower than double: the same numbers, the same outcomes and the same program in
+* An output: the two values differ by at most a few roundings of the data's own float type on numbers of that
+  size (``by_rounding``). A real difference of that size cannot be distinguished from rounding.
+* A loss, if the data are narrower than double: the same numbers, the same outcomes and the same program in
   double precision stay within the bound (``loss_in_double``).
-* The first release, where the data are narrower than double: its distributions in double precision count
+* The first release, if the data are narrower than double: its distributions in double precision count
   (``site_in_double``).
 * Any of these, whatever the data are: the program runs on both inputs in the other rounding modes of the
-  processor (``dpaudit/core/rounding_modes.py``). What the modes give spans what the real number may be, and
-  the least difference in it counts (``met_in_modes``, ``loss_in_modes``, ``site_in_modes``).
+  processor (``dpaudit/core/rounding_modes.py``). The results of the modes span the possible real numbers, and
+  the least difference between them counts (``met_in_modes``, ``loss_in_modes``, ``site_in_modes``).
 """
 
 from __future__ import annotations
@@ -54,15 +54,17 @@ __all__ = [
 
 
 def float_type(*data: Any) -> np.dtype[Any]:
-    """The narrowest type of the floats in ``data``, double if there are none."""
+    """Return the narrowest type of the floats in ``data``, or double if there are none."""
     types = [item.dtype for item in _parts(list(data)) if item.dtype.kind == "f"]
     return min([*types, np.dtype(float)], key=lambda dtype: np.finfo(dtype).nmant)
 
 
 def by_rounding(left: Any, right: Any, *, data: Any) -> bool:
-    """Whether two shown values are of one make and differ in floats alone, by no more than roundings of
-    ``data`` can: a few, and one for each number, on numbers as large as the largest; never by more than half
-    of the digits. Another sign of zero or NaN is no rounding."""
+    """Return whether two outputs have the same structure and differ only by rounding of floats.
+
+    The limit is a few roundings of ``data`` and one for each number, on numbers as large as the largest, and
+    never more than half of the digits. A different sign of zero or NaN is not rounding.
+    """
     if type(left) is not type(right):
         return False
     if isinstance(left, list | tuple):
@@ -87,7 +89,7 @@ def by_rounding(left: Any, right: Any, *, data: Any) -> bool:
 
 
 def in_double(data: Any) -> Any:
-    """``data`` with the same numbers, none of them narrower than double."""
+    """Return ``data`` with the same numbers, none of them narrower than double."""
     if isinstance(data, list | tuple):
         return type(data)(map(in_double, data)) if type(data) in (list, tuple) else data
     if type(data) is dict:
@@ -98,9 +100,10 @@ def in_double(data: Any) -> Any:
 
 
 def loss_in_double(program: Program, result: Replay, view: View, *, end: int) -> Fraction | None:
-    """The size of the loss of a replay's outcomes if its program is given the same two inputs in double
-    precision, rounded up. ``None`` where they are in double precision already, or where one of them does not
-    get to ``end``."""
+    """Return the size of the loss of a replay's outcomes with both inputs in double precision, rounded up.
+
+    Return ``None`` if the inputs are in double precision already, or if one of them does not get to ``end``.
+    """
     recording = result.recording
     if float_type(recording.data, result.data) == np.dtype(float):
         return None
@@ -119,8 +122,10 @@ def loss_in_double(program: Program, result: Replay, view: View, *, end: int) ->
 
 
 def site_in_double(program: Program, result: Replay, index: int) -> tuple[SiteLoss, Any, Any] | None:
-    """The random site at ``index`` with its distributions on the same two inputs in double precision, and
-    these two inputs; ``None`` where one of them does not get there."""
+    """Return the random site at ``index`` with its distributions on both inputs in double precision.
+
+    The tuple also holds these two inputs. Return ``None`` if one of them does not get there.
+    """
     inputs = [in_double(data) for data in (result.recording.data, result.data)]
     distributions = []
     for data in inputs:
@@ -140,8 +145,10 @@ def site_in_double(program: Program, result: Replay, index: int) -> tuple[SiteLo
 
 
 def loss_in_modes(program: Program, result: Replay, view: View, *, end: int) -> Fraction | None:
-    """The least size of the loss of a replay's outcomes that the program's rounding leaves possible, rounded
-    up; 0 where rounding decides whether a side gets to ``end``, ``None`` where the loss is infinite."""
+    """Return the least size of the loss of a replay's outcomes that rounding allows, rounded up.
+
+    Return 0 if rounding decides whether a side gets to ``end``, and ``None`` if the loss is infinite.
+    """
     sides: list[list[Fraction]] = []
     for data in (result.recording.data, result.data):
         totals = []
@@ -162,8 +169,10 @@ def loss_in_modes(program: Program, result: Replay, view: View, *, end: int) -> 
 
 
 def site_in_modes(program: Program, result: Replay, item: SiteLoss) -> SiteLoss | None:
-    """The random site ``item`` with the two distributions that differ least among those of all modes;
-    ``None`` where rounding decides whether a side gets there."""
+    """Return the random site ``item`` with the two distributions that differ least over all modes.
+
+    Return ``None`` if rounding decides whether a side gets there.
+    """
     sides: list[list[Distribution]] = []
     for data in (result.recording.data, result.data):
         runs = _in_modes(program, result, data)
@@ -192,16 +201,16 @@ def site_in_modes(program: Program, result: Replay, item: SiteLoss) -> SiteLoss 
 
 
 def met_in_modes(program: Program, result: Replay, leak: Leak) -> bool:
-    """Whether two shown values may be one real number: what the rounding modes show on either input meets."""
+    """Return whether two outputs may be one real number: the ranges of both inputs over all modes meet."""
     sides = []
     for data in (result.recording.data, result.data):
-        shown = [_Shown.at(program, result, data, leak.index, mode) for mode in MODES]
-        sides.append([value for values in shown for value in values])
+        found = [_Outputs.at(program, result, data, leak.index, mode) for mode in MODES]
+        sides.append([value for values in found for value in values])
     return _meet([leak.recorded, *sides[0]], [leak.neighbour, *sides[1]])
 
 
 def _in_modes(program: Program, result: Replay, data: Any) -> list[Replay]:
-    """The recording on ``data``, one of the replay's two inputs, in each mode, the usual one first."""
+    """Replay the recording on ``data``, one of the two inputs, in each mode, the default mode first."""
     options: dict[str, Any] = {"compare": False, "view": result.view, "counted": result.counted}
     options |= {"hidden": result.hidden, "released": result.released}
     runs = [replay(program, data, result.recording, **options)]
@@ -211,8 +220,8 @@ def _in_modes(program: Program, result: Replay, data: Any) -> list[Replay]:
     return runs
 
 
-class _Shown(Replayer):
-    """A replay that compares nothing that is shown, and keeps it."""
+class _Outputs(Replayer):
+    """A replay that keeps the outputs without comparing them."""
 
     @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
@@ -221,7 +230,7 @@ class _Shown(Replayer):
 
     @classmethod
     def at(cls, program: Program, result: Replay, data: Any, index: int, mode: int) -> list[Any]:
-        """What is shown at ``index``, if anything."""
+        """Return the output at ``index`` in a list, which is empty if there is none."""
         options: dict[str, Any] = {"view": result.view, "counted": result.counted}
         options |= {"hidden": result.hidden, "released": result.released}
         coins = cls(result.recording, compare=False, **options)
@@ -235,8 +244,11 @@ class _Shown(Replayer):
 
 
 def _meet(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    """Whether values of one make on either side may be equal: numbers whose ranges meet, and all else as it
-    is. The first of each side is what the usual rounding shows, whose sign of zero counts."""
+    """Return whether values of the same structure on both sides may be equal.
+
+    Numbers may be equal if their ranges meet. Everything else must be equal. The first value of each side is
+    the one of the default rounding mode, whose sign of zero counts.
+    """
     one, other, values = left[0], right[0], [*left, *right]
     if any(type(value) is not type(one) for value in values):
         return False
@@ -264,7 +276,7 @@ def _meet(left: Sequence[Any], right: Sequence[Any]) -> bool:
 
 
 def _parts(data: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays and numbers in ``data``, as arrays."""
+    """Yield the arrays and numbers in ``data``, as arrays."""
     if isinstance(data, dict):
         data = [*data.values()]
     if isinstance(data, list | tuple):

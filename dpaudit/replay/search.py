@@ -1,12 +1,12 @@
-"""Finding the bad inputs: corners first, then Hypothesis with the loss as its target, then shrinking.
+"""Find inputs with a large loss: corners first, then Hypothesis with the loss as its target, then shrinking.
 
-Most privacy bugs sit in corners: all records 0 or 1, two coordinates that move in opposite directions, the
+Most privacy bugs show at corners: all records 0 or 1, two coordinates that change in opposite directions, the
 first and the last record, the record that completes a batch, a record that changes its role (it helps another
-arm, falls into another phase). ``corners`` lists them. ``search_pairs`` then explores at random, guided by
-the loss itself, and shrinks what exceeds the claim to the smallest counterexample it can.
+arm, or falls into another phase). ``corners`` lists them. ``search_pairs`` then explores at random, guided by
+the loss itself, and shrinks a pair that exceeds the claim to the smallest counterexample it can find.
 
-Data are dyadic where their domain allows it (multiples of 1/2 in [0, 1]), so that sums of records are exact
-in floats.
+Data are dyadic if their domain allows it (multiples of 1/2 in [0, 1]), so that sums of records are exact in
+floats.
 """
 
 from __future__ import annotations
@@ -28,28 +28,31 @@ from dpaudit.core.neighbours import Neighbours
 
 __all__ = ["Score", "corners", "neighbouring_arrays", "search_pairs"]
 
-#: The loss of a pair, the larger the worse: what the search maximises.
+#: The loss of a pair, which the search maximises.
 Score = Callable[[Neighbours], float]
 
 LEVELS = (0.0, 1.0, 0.5)
 
 
 def corners(*, records: int, width: int | None = None, batch_ends: Sequence[int] = ()) -> list[Neighbours]:
-    """Replace-one neighbours of ``records`` numbers, or vectors of ``width`` numbers, in [0, 1].
+    """Return replace-one neighbours of ``records`` numbers, or vectors of ``width`` numbers, in [0, 1].
 
-    On backgrounds of 0, 1/2, 1 and (for vectors) one coordinate ahead of the others, the first record, the
-    last one and those that complete a batch (``batch_ends``, positions from 0) are replaced: all up; one
-    coordinate up; two coordinates in opposite directions (the role swap: the record now speaks for another
-    arm). Raises ``InvalidParameterError`` for empty data or a position outside.
+    The backgrounds are 0, 1/2, 1 and (for vectors) one coordinate ahead of the others. The replaced records
+    are the first, the last and those that complete a batch (``batch_ends``, positions from 0). The changes
+    are all coordinates up, one coordinate up, and two coordinates in opposite directions (the role swap: the
+    record now counts for another arm). Raises ``InvalidParameterError`` for empty data or a position outside
+    them.
     """
     if records < 1 or (width is not None and width < 1):
         raise InvalidParameterError(
-            f"data must have at least one record and coordinate, got {records} and {width}; enlarge them."
+            f"data must have at least one record and one coordinate, got {records} and {width}.",
+            code="E-RECORDS-RANGE",
         )
     positions = sorted({0, records - 1, *batch_ends})
     if positions[0] < 0 or positions[-1] >= records:
         raise InvalidParameterError(
-            f"batch_ends must be positions from 0 to {records - 1}, got {tuple(batch_ends)}; drop the others."
+            f"batch_ends must be positions from 0 to {records - 1}, got {tuple(batch_ends)}.",
+            code="E-BATCH-ENDS-RANGE",
         )
     found = []
     for name, background in _backgrounds(records, width).items():
@@ -77,7 +80,7 @@ def _changes(width: int | None) -> list[tuple[str, NDArray[np.float64], NDArray[
     units = np.eye(width)
     found = [("all 0 to all 1", np.zeros(width), np.ones(width))]
     found += [(f"coordinate {j} from 0 to 1", np.zeros(width), units[j]) for j in range(min(width, 2))]
-    # Opposite directions, for the first two coordinates: the same up to the names of the others.
+    # Opposite directions, for the first two coordinates only: others are the same up to their names.
     found += [
         (f"from coordinate {i} to coordinate {j}", units[i], units[j])
         for i, j in permutations(range(min(width, 2)), 2)
@@ -92,8 +95,10 @@ def neighbouring_arrays(
     levels: Sequence[float] = LEVELS,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> st.SearchStrategy[Neighbours]:
-    """Hypothesis strategy for neighbours of at most ``records`` numbers, or vectors of ``width``, each number
-    one of ``levels``. The null record of ``zero-out`` is 0."""
+    """Return a Hypothesis strategy for neighbours of at most ``records`` numbers, or vectors of ``width``.
+
+    Each number is one of ``levels``. The null record of ``zero-out`` is 0.
+    """
     level = st.sampled_from(tuple(levels))
     record = level if width is None else st.lists(level, min_size=width, max_size=width)
 
@@ -118,11 +123,10 @@ def neighbouring_arrays(
 def search_pairs(
     strategy: st.SearchStrategy[Neighbours], score: Score, *, threshold: float, examples: int, seed: int
 ) -> Neighbours | None:
-    """The smallest pair (in Hypothesis' order) found with ``score`` above ``threshold``, or ``None`` after
-    ``examples`` tries.
+    """Return the smallest pair (in Hypothesis' order) with ``score`` above ``threshold``, if one is found.
 
-    Deterministic in ``seed``. The score guides the search (``hypothesis.target``); a pair on which it is NaN
-    counts as harmless.
+    Return ``None`` after ``examples`` tries. The result is deterministic in ``seed``. The score guides the
+    search (``hypothesis.target``). A pair whose score is NaN counts as harmless.
     """
 
     def exceeds(pair: Neighbours) -> bool:
@@ -139,7 +143,7 @@ def search_pairs(
         suppress_health_check=list(HealthCheck),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HypothesisWarning)  # it warns of settings that are meant here
+        warnings.simplefilter("ignore", HypothesisWarning)  # it warns about settings that are intended here
         try:
             return find(strategy, exceeds, settings=profile, random=random.Random(seed))
         except NoSuchExample:

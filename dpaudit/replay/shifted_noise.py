@@ -1,8 +1,8 @@
-"""What of a program's noise stands between two neighbours, where its aggregates have no closed form: the
-shares of the sums that one record moves, as the program adds them, and the divergence of their sum from
-itself shifted.
+"""Bound the divergence between neighbours by the noise of the sums that one record changes.
 
-Where one record enters several sums, their sum modulo m is looked at, a function of what is seen.
+This is for aggregates without a closed form. It uses the shares of these sums as the program adds them, and
+the divergence of the shares' sum from itself shifted. If one record enters several sums, it uses their sum
+modulo m, which is a function of the output.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dpaudit.distributions import DiscreteGaussian, Distribution, Shifted, Skell
 __all__ = ["ShiftedNoise", "shifted_noise"]
 
 
-class _Watched(Sampler):
-    """Samples, and keeps what enters every modular sum."""
+class _SumRecorder(Sampler):
+    """A sampler that keeps the inputs of every modular sum."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -52,11 +52,11 @@ class ShiftedNoise:
 
     @property
     def signal(self) -> float:
-        """Shift squared over variance: what a divergence grows with."""
+        """Return the shift squared over the variance. Divergences grow with it."""
         return self.shift**2 / sum(distribution.variance() for distribution in self.shares)
 
     def witness(self, claim: RenyiDP | ZeroConcentratedDP) -> Witness:
-        """The divergence of the sum at the claim's order, or at order 2, from below."""
+        """Return a lower bound on the divergence of the sum at the claim's order, or at order 2."""
         family, noise = _family(self.shares)
         return divergence_witness(
             claim,
@@ -70,15 +70,16 @@ class ShiftedNoise:
 
 
 def shifted_noise(program: Program, pair: Neighbours, *, seed: int) -> ShiftedNoise | None:
-    """What of the first batch's noise stands between the pair's inputs; ``None`` if no aggregate moves, or
-    where the two inputs get different noise or numbers of aggregates: then a shift is not all that happens.
+    """Return the noise of the first batch that hides the change between the pair's inputs.
 
-    Only aggregates with the first one's modulus count: they come before any decision on their outcomes.
-    Where several move their sum modulo m is taken, with all their shares and the sum of their shifts.
+    Return ``None`` if no aggregate changes, or if the two inputs have different noise or numbers of
+    aggregates, because then they differ by more than a shift. Only aggregates with the first one's modulus
+    count, because they come before any decision on their outcomes. If several change, their sum modulo m is
+    used, with all their shares and the sum of their shifts.
     """
     sides = []
     for data in (pair.left, pair.right):
-        coins = _Watched(np.random.default_rng(seed))
+        coins = _SumRecorder(np.random.default_rng(seed))
         program(coins, data)
         sides.append([distributions for distributions, modulus in coins.sums if modulus == coins.sums[0][1]])
     modulus, shift = next((modulus for _, modulus in coins.sums), 1), 0
@@ -94,7 +95,7 @@ def shifted_noise(program: Program, pair: Neighbours, *, seed: int) -> ShiftedNo
         shares += noise if gap else []
     if not shift:
         return None
-    words = f"{pair.name}: {len(shares)} shares, together shifted by {abs(shift)}, modulo {modulus}"
+    words = f"{pair.name}: {len(shares)} shares, shifted by {abs(shift)} in total, modulo {modulus}"
     return ShiftedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
 
 
@@ -107,13 +108,12 @@ def _offset(distribution: Distribution) -> int:
 
 
 def _family(shares: Sequence[Distribution]) -> tuple[Any, dict[str, Any]]:
-    """The noise of a sum of shares as ``divergence_witness`` names it."""
+    """Return the noise of a sum of shares, in the terms of ``divergence_witness``."""
     skellams = [distribution for distribution in shares if isinstance(distribution, Skellam)]
     if len(skellams) == len(shares):
         return "skellam", {
             "variance": sum(exact(distribution.parameters()["variance"]) for distribution in skellams)
         }
-    (only,) = {
-        distribution for distribution in shares if isinstance(distribution, DiscreteGaussian)
-    }  # all users add the same share
+    # all users add the same share
+    (only,) = {distribution for distribution in shares if isinstance(distribution, DiscreteGaussian)}
     return "discrete-gaussian-sum", {"variance": only.parameters()["sigma2"], "count": len(shares)}

@@ -1,5 +1,4 @@
-"""By how much the noise of a site moved between two inputs: its distribution, and the change of each
-entry."""
+"""Measure the shift of a site's noise between two inputs: its distribution, and the change of each entry."""
 
 from __future__ import annotations
 
@@ -24,13 +23,15 @@ __all__ = ["base_of", "moved_message", "moves_of", "spread_of"]
 
 
 def base_of(distribution: Distribution) -> Distribution:
-    """The noise without its offset."""
+    """Return the noise without its offset."""
     return distribution.base if isinstance(distribution, Shifted | WrappedMod) else distribution
 
 
 def moves_of(distribution: Distribution, other: Distribution) -> list[Fraction] | None:
-    """By how much each entry of additive noise moved, modulo m the short way round; ``None`` if the two are
-    not the same noise of one shape."""
+    """Return the change of each entry of additive noise, the short distance modulo m.
+
+    Return ``None`` if the two are not the same noise of one shape.
+    """
     if type(distribution) is not type(other) and not {type(distribution), type(other)} <= {
         Shifted,
         type(base_of(distribution)),
@@ -41,7 +42,7 @@ def moves_of(distribution: Distribution, other: Distribution) -> list[Fraction] 
     here, there = _offsets(distribution), _offsets(other)
     if len(here) != len(there):
         return None
-    # Most entries have not moved: fractions are made for the others alone.
+    # Most entries are unchanged, so make fractions only for the others.
     gaps = [Fraction(0) if a == b else abs(dyadic(a) - dyadic(b)) for a, b in zip(here, there, strict=True)]
     if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
         if distribution.modulus != other.modulus:
@@ -53,11 +54,10 @@ def moves_of(distribution: Distribution, other: Distribution) -> list[Fraction] 
 def moved_message(
     distribution: Distribution, other: Distribution
 ) -> tuple[Distribution, Distribution] | None:
-    """The distributions of the one message that moved, where both distributions are of shuffled messages that
-    agree in all others; ``None`` otherwise.
+    """Return the two distributions of the one changed message, if all other shuffled messages agree.
 
-    The shuffled messages are a function of all messages in order, of which one moved: whatever bounds the
-    loss of that one alone bounds the loss of the shuffled ones.
+    Return ``None`` otherwise. The shuffled messages are a function of all messages in order, of which one
+    changed. So any bound on the loss of that one alone bounds the loss of the shuffled ones.
     """
     if type(distribution) is not type(other) or not isinstance(distribution, ShuffledMultiset | CountVector):
         return None
@@ -67,8 +67,10 @@ def moved_message(
 
 
 def spread_of(noise: Distribution) -> Fraction | None:
-    """The variance (of a discrete Gaussian its parameter) of noise with Gaussian tails; ``None`` for other
-    noise, whose worst loss counts."""
+    """Return the variance (for a discrete Gaussian its parameter) of noise with Gaussian tails.
+
+    Return ``None`` for other noise, whose worst loss counts.
+    """
     if isinstance(noise, Gaussian | DiscreteGaussian):
         return noise.sigma2
     if isinstance(noise, Skellam):

@@ -1,4 +1,4 @@
-"""Shuffled messages against a leaf: how many there are, which of them moved, and what noise they carry."""
+"""Match shuffled messages with a leaf: their number, which of them changed, and their noise."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ __all__ = ["answers_a_bit", "changed_message", "shuffled_gaussian"]
 def changed_message(
     leaf: Leaf, distribution: Distribution, other: Distribution
 ) -> Match | tuple[list[Distribution], list[Distribution]]:
-    """All distributions of shuffled messages on the two inputs, and the two of the one message that moved; an
-    objection where fewer than the leaf's users send, or not one of their distributions differs."""
+    """Return the distributions of shuffled messages on the two inputs, and the two of the changed message.
+
+    Return an objection if fewer than the leaf's users send, or if not exactly one distribution differs.
+    """
     if not (
         isinstance(distribution, ShuffledMultiset | CountVector) and isinstance(other, type(distribution))
     ):
@@ -37,15 +39,16 @@ def changed_message(
 def shuffled_gaussian(
     leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
 ) -> Match:
-    """Messages with one Gaussian noise, of the leaf's variance or more: more of it is added noise, the same
-    to every message. All points of the two inputs are within the sensitivity of each other."""
+    """Match messages that have one Gaussian noise, with at least the leaf's variance.
+
+    More of it is independent noise, the same for every message. All points of the two inputs must be within
+    the sensitivity of each other.
+    """
     users = changed_message(leaf, distribution, other)
     if isinstance(users, Match):
         return users
     everybody, _ = users
-    if (
-        distribution.batch_shape
-    ):  # each coordinate of such messages is shuffled for itself, which no leaf speaks of
+    if distribution.batch_shape:  # each coordinate is shuffled separately, which no leaf covers
         return objection(f"it is {distribution.batch_shape} shuffled lists, not one")
     noise = base_of(everybody[0])
     if not isinstance(noise, Gaussian) or any(base_of(one) != noise for one in everybody):
@@ -62,8 +65,10 @@ def shuffled_gaussian(
 
 
 def answers_a_bit(distribution: Distribution, epsilon: Fraction) -> bool:
-    """Whether a user's distribution is randomised response of one bit, of ``epsilon`` or less: the noise of
-    all users hides the one that changed."""
+    """Return whether a user's distribution is randomised response of one bit, at ``epsilon`` or less.
+
+    The noise of all users then hides the one that changed.
+    """
     if not isinstance(distribution, RandomisedResponse) or distribution.symbols != 2:
         return False
     strength = (

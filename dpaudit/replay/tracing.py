@@ -1,8 +1,9 @@
-"""What a program executes, seen by ``sys.settrace``: each line, and the way that each condition goes.
+"""Record what a program executes with ``sys.settrace``: each line, and the outcome of each condition.
 
-A tracer is told of lines; of single operations only where it asks, and these cost most. It asks on lines with
-a condition that may still come out another way: where a jump goes shows in the operation after it. Primitives
-of the coins are hidden from it where nothing of the program's runs in them (``dpaudit.coins.unwatched``).
+A tracer receives lines. It receives single operations only on request, and these are slow. It requests them
+on lines with a condition that may still have another outcome: the operation after a jump shows where it went.
+Primitives of the coins are hidden from the tracer if no code of the program runs in them
+(``dpaudit.coins.unwatched``).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from dpaudit.replay.branches import Condition, has_open_loop, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]
 
-#: A condition with one of its outcomes, in words.
+#: A condition with a description of one of its outcomes.
 Way = tuple[Condition, str]
-#: What a run is looked at for: what it enters, or only how long it is, where a loop may have no end or
+#: What a run records: the lines and outcomes it has, or only its length, in loops that may not end or
 #: everywhere.
 Purpose = Literal["enter", "count loops", "count"]
 
@@ -30,43 +31,45 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Listener(Protocol):
-    """Who is told what the program does. ``steps`` are the lines so far, which a tracer may count itself."""
+    """The receiver of reports. ``steps`` counts the lines so far, and a tracer may increase it itself."""
 
     steps: int
     limit: int
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
-        """Whether to look at calls of ``code``, whose globals are ``names``."""
+        """Return whether to trace calls of ``code``, whose globals are ``names``."""
 
     def step(self) -> None:
-        """One more line; raises at the limit."""
+        """Count one line. Raises at the limit."""
 
     def stop(self) -> None:
-        """More lines than the limit: raises."""
+        """Raise because there were more lines than the limit."""
 
     def line(self, code: CodeType, number: int) -> None:
-        """A line is about to be executed: a step, too."""
+        """Record that a line is about to run, and count it."""
 
     def way(self, code: CodeType, way: Way) -> None:
-        """A condition came out."""
+        """Record the outcome of a condition."""
 
     def asked(self, code: CodeType) -> set[int]:
-        """The lines on which conditions are of interest; one that no longer is leaves the set."""
+        """Return the lines whose conditions still need tracing. Other lines leave the set."""
 
     def finished(self, code: CodeType) -> bool:
-        """Whether nothing that a call of ``code`` still does is of interest."""
+        """Return whether the rest of a call of ``code`` can add nothing new."""
 
     def entered(self, code: CodeType) -> bool:
-        """Whether nothing of it is but the number of its lines."""
+        """Return whether only the number of its lines can be new."""
 
     def foreign(self, purpose: Purpose) -> Mapping[int, CodeType]:
-        """Code that is never followed, by its identity."""
+        """Return code that is never traced, by identity."""
 
 
 @contextmanager
 def traced(listener: Listener | None, purpose: Purpose = "enter") -> Iterator[None]:
-    """Tell ``listener`` what is executed in this thread and in those that it starts; nobody for ``None``.
-    Another tracer, such as a debugger's, is set aside."""
+    """Report to ``listener`` what runs in this thread and in those it starts, or nothing for ``None``.
+
+    Another tracer, such as a debugger's, is suspended.
+    """
     tracer = None if listener is None else _tracer(listener, purpose)
     before, before_in_threads = sys.gettrace(), threading.gettrace()
     threading.settrace(tracer)
@@ -80,12 +83,12 @@ def traced(listener: Listener | None, purpose: Purpose = "enter") -> Iterator[No
 
 def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
     foreign = listener.foreign(purpose)
-    # by the identity of code, which is kept beside: its hash is that of its constants, and costs more
+    # Keyed by identity, because hashing code hashes its constants. The entry keeps the code alive.
     followed: dict[int, _Followed] = {}
     limit = listener.limit
 
     def counting(frame: FrameType, event: str, argument: Any) -> Any:
-        listener.steps += 1  # a call would take as long as all the rest
+        listener.steps += 1  # inline, because a call would take as long as all the rest
         if listener.steps > limit:
             listener.stop()
         return counting
@@ -110,7 +113,7 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
         if purpose != "enter":
             return counting
         if not known.asked and listener.entered(code):
-            frame.f_trace_opcodes = False  # a generator's frame may have been told otherwise before
+            frame.f_trace_opcodes = False  # a generator's frame may have kept an earlier setting
             return counting_lines if known.endless else None
         return _line_by_line(listener, known)
 
@@ -119,7 +122,7 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
 
 
 class _Followed:
-    """What one run knows of a function that is looked at."""
+    """The state of one run for a traced function."""
 
     def __init__(self, code: CodeType, purpose: Purpose, listener: Listener) -> None:
         self.code = code
@@ -127,11 +130,13 @@ class _Followed:
         self.jumps = dict(jumps_of(code)) if purpose == "enter" else {}
         self.gone: dict[int, bool] = {}
         self.entered: set[int] = set()
-        self.endless = has_open_loop(code)  # its lines are counted to the end
+        self.endless = has_open_loop(code)  # count its lines to the end
 
     def went(self, at: int, to: int) -> Way | None:
-        """The way that the jump at one offset went, to another; ``None`` for one that the run went before. A
-        jump that went both ways is not looked for any more. Any thread may ask at any time."""
+        """Return the outcome of the jump from offset ``at`` to ``to``, or ``None`` if the run had it before.
+
+        A jump with both outcomes is no longer traced. Any thread may call this at any time.
+        """
         jump, before = self.jumps.get(at), self.gone.get(at)
         if jump is None or before is (taken := to == jump.target):
             return None
@@ -142,11 +147,11 @@ class _Followed:
 
 
 def _line_by_line(listener: Listener, known: _Followed) -> Tracer:
-    """The tracer of one call of a function."""
+    """Return the tracer of one call of a function."""
     code, jumps, asked, entered, endless = known.code, known.jumps, known.asked, known.entered, known.endless
     went, limit = known.went, listener.limit
-    pending: int | None = None  # where a jump is that comes out with the next operation
-    asks: bool | None = None  # what the frame was told; a generator's may keep it from an earlier call
+    pending: int | None = None  # the offset of a jump whose outcome shows in the next operation
+    asks: bool | None = None  # the frame's setting, which a generator's frame may keep from an earlier call
 
     def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal pending, asks

@@ -1,5 +1,4 @@
-"""From a replay to a witness: the exact loss in balls, the sites that it is the sum of, and the direction
-that refutes."""
+"""Turn a replay into a witness: the exact loss in balls, its sites, and the direction that refutes."""
 
 from __future__ import annotations
 
@@ -23,20 +22,19 @@ from dpaudit.kernel.ball import arb, lower_short, precision
 
 __all__ = ["certain_leak", "inside_supports", "leak_witness", "loss_witness", "witness_sites"]
 
-#: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any
-#: margin.
+#: Bits for losses. Offsets are dyadic and scales short rationals, so the enclosure is far below any margin.
 BITS = 256
 
-#: How a leak's kind is written in a witness file: a distribution in the place of a value shows another value,
-#: a crash shows nothing.
+#: How a witness file writes a leak's kind. A distribution in the place of a value shows another value, and a
+#: crash shows nothing.
 _WITNESS_FORMS = {"kind": "value", "raised": "missing"}
 
 
 def loss_witness(result: Replay, *, end: int, view: View, description: str) -> Witness:
-    """The witness that the replay's sites before ``end`` give in ``view``.
+    """Return the witness that the replay's sites before ``end`` give in ``view``.
 
-    Adjacency is symmetric and both worlds give the transcript positive density: where log p' - log p is the
-    positive one, the roles are swapped.
+    Adjacency is symmetric and both inputs give the transcript positive density. If log p' - log p is the
+    positive difference, the roles are swapped.
     """
     sites = witness_sites(result, end=end, view=view)
     with precision(BITS):
@@ -60,17 +58,19 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
 
 
 def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
-    """A leak as an infinite loss: what precedes it, and what the two inputs show. If an outcome before it is
-    impossible on the neighbour, the transcript up to there is the witness: a leak must follow a prefix that
-    both inputs can give."""
+    """Return a leak as an infinite loss: the sites before it, and the outputs of the two inputs.
+
+    If an outcome before it is impossible on the neighbour, the transcript up to there is the witness, because
+    a leak must follow a prefix that both inputs can give.
+    """
     impossible = _end_of_possible(result, end=leak.index, view=view)
     if impossible is not None:
         return loss_witness(result, end=impossible, view=view, description=description)
     sites = witness_sites(result, end=leak.index, view=view)
     recorded, neighbour = leak.recorded, leak.neighbour
     if leak.what == "value" and same_written(encode_value(recorded), encode_value(neighbour)):
-        # what differs (a type, a payload of NaN, the order of keys) has no place in the file: it is said in
-        # words
+        # The difference (a type, a payload of NaN, the order of keys) cannot be written in the file, so
+        # describe it.
         recorded, neighbour = to_the_last_bit(recorded), to_the_last_bit(neighbour)
     return Witness(
         quantity="epsilon",
@@ -92,12 +92,14 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
 
 
 def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) -> Witness | None:
-    """A leak as an event of known probability, for an (epsilon, delta) claim: all random sites before it are
-    listed, whether they moved or not; ``None`` where one of them has a density, or came out as it cannot on
-    the neighbour."""
+    """Return a leak as an event of known probability, for an (epsilon, delta) claim.
+
+    All random sites before it are listed, affected or not. Return ``None`` if one of them has a density, or
+    has an outcome that is impossible on the neighbour.
+    """
     before = [site for site in result.recording.sites[: leak.index] if site.random]
     if any(not view.sees(site.to) for site in before):
-        return None  # with other hidden outcomes the neighbour may show the same
+        return None  # with other hidden outcomes the neighbour may have the same output
     if any(site.distribution is None and site.kind != "channel" for site in before):
         return None
     if any(
@@ -119,8 +121,10 @@ def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) ->
 
 
 def _end_of_possible(result: Replay, *, end: int, view: View) -> int | None:
-    """The position after the first outcome before ``end`` that is impossible on the neighbour; ``None`` if
-    there is none."""
+    """Return the position after the first outcome before ``end`` that is impossible on the neighbour.
+
+    Return ``None`` if there is none.
+    """
     if _is_possible(result, end=end, view=view):
         return None
     places = [item.index for item in result.losses] + [i for item in result.sessions for i in item.indices]
@@ -135,8 +139,11 @@ def _is_possible(result: Replay, *, end: int, view: View) -> bool:
 
 
 def _audience(result: Replay, leak: Leak, view: View) -> Audience:
-    """Who sees the leak: that of its site; where one side shows nothing, whoever sees what the other shows,
-    the public if it is more than was recorded."""
+    """Return who sees the leak: the audience of its site.
+
+    If one side shows nothing, these are the principals who see what the other side shows, or the public if
+    that is more than was recorded.
+    """
     remaining = [item.to for item in result.recording.sites[leak.index :]]
     if leak.what in ("value", "kind", "shape"):
         return remaining[0]
@@ -144,8 +151,10 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
 
 
 def inside_supports(result: Replay, *, end: int, view: View) -> bool:
-    """Whether no forced value of a density before ``end`` lies at an end of its distribution's support, where
-    the loss of what is near it is another one: such a transcript is no witness."""
+    """Return whether no forced value of a density before ``end`` lies at an end of its support.
+
+    Near such an end the loss changes abruptly, so such a transcript is not a witness.
+    """
     if not result.recording.forced:
         return True
     for item in result.losses:
@@ -167,8 +176,10 @@ def inside_supports(result: Replay, *, end: int, view: View) -> bool:
 
 
 def witness_sites(result: Replay, *, end: int, view: View, unmoved: bool = False) -> list[Any]:
-    """The random sites before ``end`` that ``view`` sees and whose distributions moved (or all of them), and
-    the channels with their joint distributions."""
+    """Return the affected random sites (or all) before ``end`` that ``view`` sees, and the channels.
+
+    Channels come with their joint distributions.
+    """
     sites: list[Any] = [
         _site(item)
         for item in result.losses
@@ -182,9 +193,8 @@ def witness_sites(result: Replay, *, end: int, view: View, unmoved: bool = False
 
 
 def _site(item: SiteLoss) -> WitnessSite:
-    assert (
-        item.record.distribution is not None
-    )  # only sites with a distribution on both sides enter the losses
+    # only sites with a distribution on both sides are among the losses
+    assert item.record.distribution is not None
     return WitnessSite(
         site=item.record.site,
         to=item.record.to,

@@ -7,6 +7,7 @@ is made, because checking a report does not need it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,12 @@ class Report:
     """
 
     document: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Return the profile and the number of rows by verdict."""
+        counts = Counter(str(row["verdict"]) for row in self.document["results"])
+        told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        return f"<Report: profile {self.document['profile']}, {counts.total()} rows: {told}>"
 
     @classmethod
     def read(cls, path: str | Path) -> Report:

@@ -151,8 +151,7 @@ class _Dask(_Remote):
         super().__init__()
         self._cluster: Any = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        if scheduler is None:  # the folder is private to this user, and removed with the process at the
-        latest
+        if scheduler is None:  # the folder is private to this user, and removed when the process ends
             self._scratch = tempfile.TemporaryDirectory(prefix="dpaudit-", ignore_cleanup_errors=True)
             self._cluster = private_cluster(jobs or available_cpus(), self._scratch.name)
         self._client: Any = connect(self._cluster or scheduler)

@@ -175,7 +175,7 @@ def _require_valid(item: Evidence, claim: Claim, *, part: str) -> None:
         else:
             recompute(item, claim)
     except Exception as error:
-        kind = type(item).__name__.lower()
+        kind = "program proof" if isinstance(item, ProgramProof) else type(item).__name__.lower()
         raise MechanismError(
             f"a {kind} does not hold for the claim of {part}: {error}", code="E-EVIDENCE-INVALID"
         ) from error

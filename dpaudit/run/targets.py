@@ -145,7 +145,8 @@ def _all_bundled() -> list[SuiteFile]:
     ]
     if not suites:
         raise InvalidParameterError(
-            f"the bundled papers must hold at least one suite, found none in {folder}; install dpaudit again."
+            f"the bundled papers must hold at least one suite, found none in {folder}. Reinstall dpaudit.",
+            code="E-PAPERS-MISSING",
         )
     return suites
 

@@ -1,7 +1,7 @@
-"""Rows as mathematics: a row of a suite is a decorated function of named parameters.
+"""Declare the rows of a suite: each row is a decorated function of named parameters.
 
-The grid writes the scope, the docstring holds title, text and notes, the claim gives kind, view and quantity,
-and the parts of a row share its error level among themselves.
+The grid defines the scope, the docstring holds title, text and notes, and the claim defines kind, view and
+quantity. The parts of a row share its significance level.
 """
 
 from importlib import import_module

@@ -1,7 +1,8 @@
-"""Why the program of a privacy row is not proved: an attempt, and the sentence that ends it.
+"""Attempt to prove the program of a privacy row, and note where the attempt ends.
 
-A row that is consistent by its certificate says of its program only that replays found no difference. The
-attempt follows that program on private values and names the operation, with its line, where it stops.
+If a row is consistent by its certificate, replays have found no difference between program and mechanism, and
+nothing more is known. The attempt follows the program on private values. Its note names the operation, with
+its line, where it stops.
 """
 
 from __future__ import annotations
@@ -28,36 +29,36 @@ from dpaudit.suite.program_proofs import provable
 
 __all__ = ["certified_alone", "program_files", "why_unproved"]
 
-#: The begin of each such note.
+#: The prefix of each such note.
 NO_PROOF = "no proof of the program: "
 
-#: Seconds for one attempt, and the largest number of records that it declares.
+#: Time limit in seconds for one attempt, and the largest number of records that it declares.
 SECONDS, MOST_RECORDS = 20.0, 32
 
 
 def certified_alone(evidence: Sequence[Evidence]) -> bool:
-    """Whether there is a certificate of a mechanism and no proof of a program."""
+    """Return whether there is a certificate of a mechanism but no proof of a program."""
     return any(isinstance(item, Certificate) for item in evidence) and not any(
         isinstance(item, ProgramProof) for item in evidence
     )
 
 
 def program_files() -> list[str]:
-    """The files of all loaded modules that are neither the harness's, Python's nor an installed package's."""
+    """Return the files of loaded modules outside the harness, Python and installed packages."""
     installed = installed_folders()
     files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
     return sorted(f for f in files if f and not is_harness_file(f) and not f.startswith(installed))
 
 
 def why_unproved(audit: PrivacyAudit, run: Run) -> str:
-    """The sentence that ends the attempt to prove the audit's own program.
+    """Attempt to prove the audit's own program, and return a note on why there is no proof.
 
     Parameters
     ----------
     audit : PrivacyAudit
         The program, its claim and its data.
     run : Run
-        The run, which gives the pairs of neighbours.
+        The run, which determines the pairs of neighbours.
 
     Returns
     -------
@@ -74,16 +75,14 @@ def why_unproved(audit: PrivacyAudit, run: Run) -> str:
     if found.verdict != "verified":
         return f"{NO_PROOF}{found.reason}"
     if wanted != claim:
-        return (
-            f"{NO_PROOF}the program is proved for {found.scope}, and no proof can be about {claim.in_words()}"
-        )
+        return f"{NO_PROOF}the program is proved for {found.scope}, but no proof can cover {claim.in_words()}"
     return (
-        f"{NO_PROOF}it exists for {data.words}, and the row declares no such data (pass prove=Records(...))"
+        f"{NO_PROOF}one exists for {data.words}, but the row declares no such data (pass prove=Records(...))"
     )
 
 
 def _followed_claim(claim: PrivacyClaim) -> Any:
-    """The claim, or the nearest one that a proof can be about: events, everybody, the public view."""
+    """Return the claim, or the nearest one that a proof can cover: events, everybody, the public view."""
     if not provable(claim):
         return PureDP(epsilon=1, adjacency=claim.adjacency)
     return replace(
@@ -97,7 +96,7 @@ def _followed_claim(claim: PrivacyClaim) -> Any:
 
 
 def _declaration(audit: PrivacyAudit, run: Run) -> declared.Records:
-    """Records that hold the audit's data: its domain or more, the shape of its first pair."""
+    """Return records that include the audit's data: its domain or more, in the shape of its first pair."""
     pairs = audit.neighbours(run)
     left = next(iter(pairs)).left
     shape = np.shape(left)
@@ -118,7 +117,7 @@ def _numbers(domain: Any) -> Any:
 
 
 def _of_object(program: Any) -> str:
-    """For a program that is an object of a class: where its method is, which is not followed."""
+    """Return why a program that is an object is not followed, with the place of its method, or ""."""
     code = getattr(getattr(type(program), "__call__", None), "__code__", None)  # noqa: B004
     if code is None:
         return ""

@@ -1,4 +1,4 @@
-"""Controls: broken programs that must be refuted and correct ones that must not, in one table a mechanism.
+"""Define controls: broken programs that must be refuted and correct ones that must not, in one table.
 
     @controls(rows, "T1P/controls", "Theorem 1")
     def table() -> dict[str, Control]:
@@ -9,7 +9,8 @@
             "correct": program_control(AUDIT, expect="consistent"),
         }
 
-The row claims that each cell comes out as expected: it is about this harness, and its role is ``control``.
+The row claims that each cell comes out as expected. The claim is about dpaudit itself, so the row has the
+role ``control``.
 """
 
 from __future__ import annotations
@@ -38,8 +39,21 @@ Evaluate = Callable[[Run], "Outcome | Sequence[Evidence]"]
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One program, or one distribution, with the verdict that it must get: ``claim`` is what its author would
-    claim, ``evaluate`` gathers the evidence. ``digest`` (of a seed) must not depend on the process."""
+    """One program, or one distribution, with its expected verdict.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim that its author would make.
+    evaluate : callable
+        ``evaluate(run)`` returns the evidence.
+    expect : str
+        The expected verdict ("refuted").
+    about : str
+        A note on the control.
+    digest : callable, optional
+        ``digest(seed)`` returns a digest that must not depend on the process.
+    """
 
     claim: Claim
     evaluate: Evaluate
@@ -54,10 +68,10 @@ Table = TypeVar("Table", bound=Callable[..., Mapping[str, Control]])
 def controls(
     rows: Group, id: str, source: str, *, kind: str = "structure", **fixed: Any
 ) -> Callable[[Table], Table]:
-    """Decorator: add the row ``id``, whose function returns the controls by name. Each is a cell.
+    """Return a decorator that adds the row ``id``, whose function returns the controls by name.
 
-    The function is called once, when the suite is built. Raises ``InvalidParameterError`` where it returns
-    none.
+    Each control is a cell. The function is called once, when the suite is built. Raises
+    ``InvalidParameterError`` if it returns no control.
     """
 
     def decorate(function: Table) -> Table:
@@ -66,7 +80,9 @@ def controls(
         if table is None:
             return function
         if not table:
-            raise InvalidParameterError(f"{id}: controls must be one at least, got none; name them.")
+            raise InvalidParameterError(
+                f"{id}: controls must return at least one control, got none.", code="E-CONTROLS-MISSING"
+            )
         digests = [item.digest for item in table.values() if item.digest is not None]
 
         def evaluate(run: Run) -> Outcome:
@@ -100,7 +116,7 @@ def controls(
 
 
 def _cells(name: str, item: Control, run: Run) -> list[Cell]:
-    """The control's cells; the one that crashed, where evaluating it raises."""
+    """Return the control's cells, or a crashed cell if evaluating it raises."""
 
     def found() -> list[Cell]:
         given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
@@ -112,7 +128,7 @@ def _cells(name: str, item: Control, run: Run) -> list[Cell]:
 
 
 def false_inequality(item: Step, *, about: str = "") -> Control:
-    """An inequality (a ratio of both sides) that is known to be false somewhere on its grid."""
+    """Return a control for an inequality (a ratio of both sides) that is false somewhere on its grid."""
     claim = Ordering(text=item.text, quantity_name="left / right", claimed=1)
 
     def evaluate(run: Run) -> list[Evidence]:
@@ -122,7 +138,7 @@ def false_inequality(item: Step, *, about: str = "") -> Control:
 
 
 def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str = "") -> Control:
-    """A program under all replays of an audit, against the audit's claim."""
+    """Return a control that runs all replays of an audit against the audit's claim."""
     from dpaudit.replay.privacy import digest_of, privacy_outcome
 
     return Control(
@@ -135,14 +151,15 @@ def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str 
 
 
 def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Control:
-    """The audit's program with a mistake (``mutants``), under the same replays, or a few of them where these
-    suffice: it must be refuted, by what it shows. An error on one input alone is shown, and counts; a mutant
-    that raises on both is not caught.
+    """Return a control for the audit's program with a mistake (``mutants``), which must be refuted.
 
-    Evaluating it raises ``MechanismError`` where the mutation changes nothing that the program does on the
-    audit's inputs, where it cannot be made there, and where all that tells the inputs apart is which error
-    the mutant ends by: there would be no mistake to catch. That the program itself is not refuted is a
-    control of its own, ``program_control(audit, expect="consistent")``.
+    It runs the same replays, or a few of them if these suffice, and must be refuted by its output. An error
+    on one input alone is an output and counts. A mutant that raises on both inputs is not caught. A test that
+    the program itself is not refuted is a separate control, ``program_control(audit, expect="consistent")``.
+
+    Evaluating the control raises ``MechanismError`` if the mutation does not change what the program does on
+    the audit's inputs, if it cannot be made there, or if only the type of the final error distinguishes the
+    inputs. In these cases there is no mistake to catch.
     """
     mutant_audit = replace(audit, program=mutation(audit.program))
     mutant = program_control(mutant_audit, about=about)
@@ -153,7 +170,7 @@ def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Contr
         try:
             return digest_of(mutant_audit, seed, row_id="control")
         except BrokenMutantError:
-            return "no mutant"  # evaluating it says so, under its own name
+            return "no mutant"  # evaluating it raises the error
 
     def evaluate(run: Run) -> Outcome:
         from dpaudit.replay.privacy import digest_of, privacy_outcome, short_outcome
@@ -163,8 +180,9 @@ def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Contr
             outcome = short_outcome(mutant_audit, run) or privacy_outcome(mutant_audit, run)
         except BrokenMutantError as error:
             raise MechanismError(
-                f"a mutation must be possible wherever the program comes to it, got {error}; name the sites "
-                "that have what it changes."
+                f"a mutation must be possible at every site that it changes, got {error}. Select sites with "
+                "sites=.",
+                code="E-MUTANT-IMPOSSIBLE",
             ) from error
         for item in outcome.evidence:
             _require_shown(item)
@@ -176,19 +194,20 @@ def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Contr
 def _require_changed(right: str, mutated: str) -> None:
     if right == mutated:
         raise MechanismError(
-            "a mutation must change what the program does, got the same runs on all inputs of the audit; "
-            "name sites that it has, or another mistake."
+            "a mutation must change what the program does, got the same runs on all inputs of the audit.",
+            code="E-MUTANT-NO-CHANGE",
         )
 
 
 def _require_shown(item: Evidence) -> None:
-    """A witness by two errors, one on either input, is none against the mistake: the mutant does not run."""
+    """Refuse a witness of two errors, one on each input, because such a mutant does not run."""
     leak = item.body.get("leak") if isinstance(item, Witness) and item.form == "leak" else None
     if leak is None or leak["what"] != "missing":
         return
     ends = [decode_value(leak[side]) for side in ("recorded", "neighbour")]
     if all(isinstance(end, tuple) for end in ends):  # (type, message) of an error
         raise MechanismError(
-            f"a mutant must run on one of two inputs at least, got {': '.join(ends[0])} on one and "
-            f"{': '.join(ends[1])} on the other; mend the mutation."
+            f"a mutant must run on at least one of two inputs, got {': '.join(ends[0])} on one and "
+            f"{': '.join(ends[1])} on the other.",
+            code="E-MUTANT-RAISED",
         )

@@ -1,8 +1,8 @@
-"""What a row's function raises at one of its points: that point is a cell that crashed, the others keep what
-they found.
+"""Turn errors of a row's function into crashed cells, one for each point that raised.
 
-The row has crashed with it: nothing is claimed of all its points while one of them is unknown. A function
-that raises when the suite is imported leaves a row that can only crash (``built``); the other rows run.
+The other points keep their results. The row crashes too, because it claims all its points and one of them is
+unknown. A function that raises when the suite is imported leaves a row that can only crash (``built``). Other
+rows run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ __all__ = ["Raised", "built", "cells_or_crash", "crashed_cell", "crashed_points"
 
 Built = TypeVar("Built")
 
-#: Lines of a traceback that a cell keeps, and crashed points that a row without cells names one by one.
+#: Lines of a traceback that a cell keeps, and crashed points that are named one by one in a row without
+#: cells.
 TRACEBACK_LINES, NAMED = 40, 20
 
 
 @dataclass(frozen=True)
 class Raised:
-    """An error, and the point of the grid at which it came up."""
+    """An error, and the point of the grid at which it occurred."""
 
     point: Point
     error: Exception
@@ -44,11 +45,13 @@ def built(
     expect: str = "verified",
     repairs: str | Sequence[str] = (),
 ) -> Built | None:
-    """Return what ``make`` returns, which calls a row's function while the suite is imported. If it raises,
-    add the row ``id`` without a claim, whose evaluation raises that error, and return ``None``."""
+    """Return the result of ``make``, which calls a row's function while the suite is imported.
+
+    If it raises, add the row ``id`` without a claim, whose evaluation raises that error, and return ``None``.
+    """
     try:
         return make()
-    except Exception as raised:  # a suite may raise anything: it is that row's, and loses no other
+    except Exception as raised:  # a suite may raise anything, and other rows must not be lost
         error, trace = raised, raised.__traceback__
 
     def evaluate(run: Run) -> Outcome:
@@ -59,7 +62,7 @@ def built(
         Row(
             id=id,
             title=title,
-            kind="structure",  # "privacy" takes a privacy claim, and there is none
+            kind="structure",  # "privacy" requires a privacy claim, and there is none
             claim=Unbuilt(text="no claim: the row's function raised when the suite was imported"),
             evaluate=evaluate,
             expect=expect,
@@ -72,7 +75,7 @@ def built(
 
 
 def crashed_cell(name: str, claim: Claim, error: Exception, *, expect: str = "verified") -> Cell:
-    """The cell ``name``, which was to be about ``claim`` and raised ``error``."""
+    """Return the cell ``name`` about ``claim``, which raised ``error``."""
     lines = "".join(traceback.format_exception(error)).splitlines()
     kept = lines if len(lines) <= TRACEBACK_LINES else [*lines[:3], "  ...", *lines[4 - TRACEBACK_LINES :]]
     return Cell(
@@ -88,16 +91,18 @@ def crashed_cell(name: str, claim: Claim, error: Exception, *, expect: str = "ve
 def cells_or_crash(
     name: str, claim: Claim, find: Callable[[], list[Cell]], *, expect: str = "verified"
 ) -> list[Cell]:
-    """The cells that ``find`` returns, or the one that says what it raised."""
+    """Return the cells of ``find``, or a crashed cell if it raises."""
     try:
         return find()
-    except Exception as error:  # a suite may raise anything: it is that cell's, and loses no other
+    except Exception as error:  # a suite may raise anything, and other cells must not be lost
         return [crashed_cell(name, claim, error, expect=expect)]
 
 
 def crashed_points(raised: Sequence[Raised], claim: Claim, *, before: str = "") -> list[Cell]:
-    """A cell for each of the first points that raised, and one for all others; ``before`` goes before their
-    names, which would otherwise be taken."""
+    """Return a cell for each of the first points that raised, and one for all others.
+
+    ``before`` is a prefix of their names, which may be taken otherwise.
+    """
     cells: list[Cell] = []
     for number, item in enumerate(raised[:NAMED], start=1):
         cells.append(_named(item, claim, before, taken=[cell.name for cell in cells], number=number))
@@ -108,18 +113,18 @@ def crashed_points(raised: Sequence[Raised], claim: Claim, *, before: str = "") 
 
 
 def _named(item: Raised, claim: Claim, before: str, *, taken: Sequence[str], number: int) -> Cell:
-    """The cell of one point, by its parameters where they make a name of their own."""
+    """Return the cell of one point, named by its parameters if these make a valid and unique name."""
     name = f"{before}{in_words(item.point) or 'the computation'}"
     try:
         if name not in taken:
             return crashed_cell(name, claim, item.error)
     except InvalidParameterError:
-        pass  # parameters that are no name: too long, or in letters that a name must not have
+        pass  # the parameters are not a valid name: too long, or with characters that a name must not have
     return crashed_cell(f"{before}point {number} of those that raised", claim, item.error)
 
 
 def _in_one_line(error: Exception) -> str:
-    """The error in words, its type where it is none of ours, and what was noted on it (its point)."""
+    """Return the error's text, its type unless it is one of dpaudit's, and its notes (such as the point)."""
     text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", [])
     return " ".join(" ".join([text.rstrip(": "), *(f"({note})" for note in notes)]).split())

@@ -1,16 +1,21 @@
-"""Rows whose function gathers the evidence itself: certificates, witnesses, measured numbers; one setting, or
-a table of them.
+"""Define rows whose function collects the evidence: certificates, witnesses or measured numbers.
 
     @evidence(rows, "T6P", "Theorem 6", claim=CLAIM)
     def local(run: Run) -> list[Evidence]:
         \"\"\"Each user's message is (ε, 0)-DP by itself\"\"\"
         return [proof.certify(CLAIM)]
 
-With a grid every point is a cell, with a claim of its own:
+With a grid every point is a cell with its own claim:
 
-    @evidence(rows, "T1P/dropout", "Theorem 1", claim=claim_at, over=listed("users present", (10, 9), (16,
-    8)),
-              role="what-if", expect="refuted")
+    @evidence(
+        rows,
+        "T1P/dropout",
+        "Theorem 1",
+        claim=claim_at,
+        over=listed("users present", (10, 9), (16, 8)),
+        role="what-if",
+        expect="refuted",
+    )
     def dropout(run: Run, users: int, present: int) -> list[Evidence]: ...
 """
 
@@ -63,7 +68,7 @@ _KINDS: tuple[tuple[tuple[type[Claim], ...], str], ...] = (
 
 
 def kind_of(claim: Claim) -> str:
-    """The kind of a row with this claim, where the row does not say another."""
+    """Return the default kind of a row with this claim."""
     return next((kind for types, kind in _KINDS if isinstance(claim, types)), "structure")
 
 
@@ -71,10 +76,26 @@ def kind_of(claim: Claim) -> str:
 class Measured:
     """Bounds on a row's quantity that a function computed or simulated.
 
-    ``high`` counts towards ``verified`` only where ``covers`` says that all that the claim speaks of was
-    looked at. ``exact`` bounds hold for certain; the others at the error level of the run that the function
-    was given, so that one of them decides and several only describe. ``scope`` is what was looked at; of a
-    row with a grid the grid says it.
+    Parameters
+    ----------
+    low, high : number, optional
+        The bounds. Leave out a bound that does not exist. ``low`` must be finite.
+    samples : int
+        Number of computations or runs (1).
+    method, scope : str
+        How the bounds were computed, and for what. In a row with a grid, the default scope is the point.
+    exact : bool
+        True if the bounds hold with certainty (the default). Otherwise they hold at the significance level of
+        the run that the function was given. One such bound decides, several only describe.
+    covers : bool
+        True if everything in the claim was examined (the default). Only then ``high`` can verify the claim.
+    details, notes, plots : mapping, sequence of str, sequence of dict
+        Additional data for the report.
+
+    Raises
+    ------
+    InvalidParameterError
+        The bounds are not numbers in order, or the lower one is infinite.
     """
 
     low: float | Fraction | None = None
@@ -93,13 +114,13 @@ class Measured:
         high = math.inf if self.high is None else self.high
         if not low <= high or low == math.inf:
             raise InvalidParameterError(
-                f"measured bounds must be numbers in order, the lower one finite, got {self.low} and "
-                f"{self.high}; "
-                "leave out what is no bound."
+                f"measured bounds must be numbers in order with a finite lower bound, got {self.low} and "
+                f"{self.high}.",
+                code="E-MEASURED-BOUNDS",
             )
 
     def estimate(self, claim: Claim, run: Run, *, scope: str) -> Estimate:
-        """The same as evidence on ``claim``."""
+        """Return the bounds as evidence on ``claim``."""
         return Estimate(
             quantity=_quantity(claim),
             lower=None if self.low is None else rounded_down(self.low),
@@ -107,7 +128,7 @@ class Measured:
             confidence=1.0 if self.exact else 1 - run.alpha,
             samples=self.samples,
             method=self.method,
-            scope=self.scope or scope or "what the claim names",
+            scope=self.scope or scope or "the parameters in the claim",
             seed=None if self.exact else run.seed,
             covers_claim=self.covers and self.high is not None,
             details=self.details,
@@ -139,15 +160,41 @@ def evidence(
     repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
-    ``Measured``, a list of those, or an ``Outcome``.
+    """Return a decorator that adds the row ``id``, whose function ``(run, **point)`` returns evidence.
 
-    ``claim`` is the claim, or with a grid a function of the point; without one the title is claimed: that
-    ``quantity`` is at most ``at_most``, where ``constants`` are this audit's. With ``over`` each point is a
-    cell with its own claim, named by its parameters unless ``name(**point)`` says another, expected to come
-    out as ``expect`` (which may be a function of the point, too); the row claims all of them and shows the
-    first one's. A point at which the function raises is a cell that crashed (``crashes``). The docstring says
-    the title, the text and the notes (``words``); ``case`` fills ``{case}`` in it, where decorators stack.
+    The function returns a list of evidence, a ``Measured``, a list of these, or an ``Outcome``. Its docstring
+    holds the title, the text and the notes (``words``).
+
+    Parameters
+    ----------
+    rows, id, source : Group, str, str
+        The group of the row, its id and its source.
+    claim : Claim or callable, optional
+        The claim or, with a grid, a function of the point. Default: the title, as the claim that ``quantity``
+        is at most ``at_most``.
+    at_most, quantity, constants : number, str, sequence of (str, number)
+        The default claim. ``constants`` are those of this audit.
+    over, name : Grid, callable
+        Each point of the grid is a cell with its own claim, named by its parameters or by ``name(**point)``.
+        The row claims all of them and shows the claim of the first. A point at which the function raises is a
+        crashed cell (``crashes``).
+    kind, role, view : str
+        Columns of the report. The default kind and view follow from the claim.
+    expect : str or callable
+        The expected verdict ("verified"), or a function of the point.
+    fingerprint : callable, optional
+        ``fingerprint(seed)`` returns a digest that must not depend on the process.
+    case : str
+        Fills ``{case}`` in the docstring, for several rows of one function.
+    repairs : str or sequence of str
+        The rows that this one repairs.
+    **fixed : object
+        Parameters with the same value at every point.
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no claim and no number, the grid is empty, or the function takes other parameters.
     """
 
     def decorate(function: Function) -> Function:
@@ -215,12 +262,12 @@ def evidence(
 def _at_one(
     function: Callable[[], Any], run: Run, point: Point, *, claim: Claim, name: str, expect: str
 ) -> Outcome:
-    """What one point of a grid shows, as cells: what the function found there, or that it raised."""
+    """Return the cells of one point of a grid: the function's results there, or a crashed cell."""
     try:
         with named_point(point):
             given = function()
         outcome = _outcome(given, claim, run, scope=in_words(point))
-    except Exception as error:  # this point's alone
+    except Exception as error:  # other points must not be lost
         return Outcome([], cells=[crashed_cell(name, claim, error, expect=expect)])
     return Outcome([], cells=outcome.as_cells(name, claim=claim, expect=expect), plots=outcome.plots)
 
@@ -228,10 +275,10 @@ def _at_one(
 def _titled(
     title: str, quantity: str, at_most: ExactLike | None, constants: Sequence[tuple[str, ExactLike]], id: str
 ) -> Callable[..., Claim]:
-    """The claim that a title makes."""
+    """Return the claim that a title makes."""
     if at_most is None:
         raise InvalidParameterError(
-            f"{id}: a row must have a claim or a number, got neither; pass claim, or at_most and quantity."
+            f"{id}: a row requires a claim, or at_most and quantity, got neither.", code="E-CLAIM-MISSING"
         )
     named = tuple((name, exact_str(exact(value))) for name, value in constants)
 
@@ -246,7 +293,7 @@ def _first(grid: Grid, id: str) -> Point:
     quick = Run(profile="quick", alpha=0.05, seed=0, row_id=id)
     point = next(grid.at(quick), None)
     if point is None:
-        raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
+        raise InvalidParameterError(f"{id}: the grid has no points.", code="E-GRID-EMPTY")
     return point
 
 
@@ -259,7 +306,7 @@ def _at_point(expect: str | Callable[..., str], point: Point) -> str:
 
 
 def _expected(over: Grid | None, expect: str | Callable[..., str], first: Point) -> str:
-    """What the row comes out as if its cells do: refuted if one is, verified if all are."""
+    """Return the expected verdict of the row: refuted if any cell is, verified if all are."""
     if over is None or isinstance(expect, str):
         return _at_point(expect, first)
     verdicts = {
@@ -275,8 +322,8 @@ def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
         return given
     items = list(given) if isinstance(given, list | tuple) else [given]
     numbers = [item for item in items if isinstance(item, Measured)]
-    # Each at the level that the function was given: several inexact ones err more often than that together,
-    # and then only describe. A smaller level would be one that nobody computed at.
+    # Each bound holds at the level that the function was given. Several inexact ones err more often than that
+    # in total, so they only describe. No bound was computed at a smaller level.
     found: list[Evidence] = [
         item.estimate(claim, run, scope=scope) if isinstance(item, Measured) else item for item in items
     ]

@@ -1,12 +1,12 @@
-"""Expected values as rows: regret, error, utility, simulated or exact, held against a number on a grid.
+"""Define rows on expected values: regret, error or utility, simulated or exact, compared with a number.
 
     @expected(rows, "OPT", "after Theorem 1", at_most=5, over=over(means=[(1.0, 0.0)], epsilon="1/10 1"))
     def baseline(means: Sequence[float], epsilon: Fraction) -> Expression:
         \"\"\"The distributed algorithm's regret is at most 5 times that of the central one\"\"\"
         return regret(ours, means, epsilon) / regret(theirs, means, epsilon)
 
-The function returns an ``Expression``; its leaves over all points of the grid share the row's error level,
-the worst point counts, and the table shows every point.
+The function returns an ``Expression``. Its leaves at all points of the grid share the row's significance
+level. The worst point counts, and the table shows every point.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Expression])
 
 METHOD = "bounds on each expected value that hold together, combined by interval arithmetic"
 
-#: What a row on an expected value may claim.
+#: Claims that a row on an expected value can make.
 CLAIMS: dict[str, type[Ordering | RegretRate | RegretBound | LowerBound]] = {
     "ordering": Ordering,
     "rate": RegretRate,
@@ -52,14 +52,14 @@ class _Cell:
 
 
 def _leaves(expressions: Sequence[Expression]) -> list[Leaf]:
-    """Each leaf once. Raises ``InvalidParameterError`` where two leaves with one key bound different
-    things."""
+    """Return each leaf once. Raises ``InvalidParameterError`` if leaves with one key differ in value."""
     leaves: dict[Leaf, Leaf] = {}
     for item in (found for expression in expressions for found in expression.leaves()):
         if not same_leaf(leaves.setdefault(item, item), item):
             raise InvalidParameterError(
-                f"leaves with one key must bound the same thing, got two under {item.key!r}; "
-                "put what differs into the key."
+                f"leaves with one key must bound the same value, got two different ones under {item.key!r}. "
+                "Include in the key whatever differs.",
+                code="E-LEAF-KEY-TWICE",
             )
     return list(leaves)
 
@@ -67,19 +67,19 @@ def _leaves(expressions: Sequence[Expression]) -> list[Leaf]:
 def evaluated(
     run: Run, expressions: Sequence[Expression], *, alpha: float
 ) -> tuple[list[Interval], dict[Leaf, Interval]]:
-    """The interval of each expression, all of them together at level ``alpha``, and those of the leaves."""
+    """Return the intervals of the expressions, jointly at level ``alpha``, and those of the leaves."""
     leaves = _leaves(expressions)
     known = {item: item.bounding(run, alpha / len(leaves)) for item in leaves}
     return [expression.value(known) for expression in expressions], known
 
 
-def _looked_at(
+def _points_evaluated(
     run: Run, function: Callable[..., Expression], points: Sequence[Point], fixed: Mapping[str, Any]
 ) -> tuple[list[_Cell], dict[Leaf, Interval], list[Raised]]:
-    """Every point with its interval, all of them together at the run's level, the leaves' intervals, and the
-    points that raised.
+    """Return every point with its interval, the leaves' intervals, and the points that raised.
 
-    A leaf that raises takes every point with it that it is a part of, and keeps its share of the level.
+    The intervals hold jointly at the run's level. A leaf that raises removes every point that it is a part
+    of, and keeps its share of the level.
     """
     raised: list[Raised] = []
     expressions: list[tuple[Point, Expression]] = []
@@ -87,7 +87,7 @@ def _looked_at(
         try:
             with named_point(point):
                 expressions.append((point, function(**point, **fixed)))
-        except Exception as error:  # this point's alone
+        except Exception as error:  # keep the other points
             raised.append(Raised(point, error))
     leaves = _leaves([expression for _, expression in expressions])
     known: dict[Leaf, Interval] = {}
@@ -106,7 +106,7 @@ def _looked_at(
             cells.append(_Cell(point, expression, expression.value(known)))
         except Exception as error:
             raised.append(Raised(point, error))
-    if raised and not raised[0].point:  # a row without a grid is one computation
+    if raised and not raised[0].point:  # a row without a grid is a single computation
         raise raised[0].error
     return cells, known, raised
 
@@ -129,16 +129,37 @@ def expected(
     repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function returns an ``Expression`` for a point's parameters.
+    """Return a decorator that adds the row ``id``, whose function returns an ``Expression`` for a point.
 
-    Exactly one of ``at_most`` and ``at_least`` is the claimed number; ``claim`` is one of ``CLAIMS``, and a
-    lower bound goes with ``at_least``. ``method`` says how the leaves were bounded, where they do not say it
-    themselves. Raises ``InvalidParameterError`` otherwise.
+    Parameters
+    ----------
+    rows, id, source : Group, str, str
+        The group of the row, its id and its source.
+    at_most, at_least : number
+        The claimed number, exactly one of the two. A lower bound requires ``at_least``.
+    over : Grid, optional
+        The points. Default: one computation without parameters.
+    claim : str
+        One of ``CLAIMS`` ("ordering").
+    quantity, constants : str, sequence of (str, number)
+        The name of the value, and this audit's constants in the claim.
+    kind, role, expect, repairs : str
+        Columns of the report and the expected verdict.
+    method : str
+        How the leaves were bounded, if they do not describe it themselves.
+    **fixed : object
+        Parameters with the same value at every point.
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim has no number or two, or the function takes other parameters.
     """
     if (at_most is None) == (at_least is None) or (claim == "lower-bound") != (at_least is not None):
         raise InvalidParameterError(
-            f"{id}: a claim must have one number, at_least for a lower bound and at_most otherwise, got "
-            f"at_most={at_most}, at_least={at_least}, claim={claim!r}; name one."
+            f"{id}: a claim requires exactly one number, at_least for a lower bound and at_most otherwise, "
+            f"got at_most={at_most}, at_least={at_least}, claim={claim!r}.",
+            code="E-CLAIM-NUMBER",
         )
     number = max(exact(end, name="the claimed number") for end in (at_least, at_most) if end is not None)
     grid = over or listed("", ())
@@ -148,7 +169,7 @@ def expected(
         require_parameters(function, over, fixed, id=id)
 
         def evaluate(run: Run) -> Outcome:
-            cells, known, raised = _looked_at(run, function, list(grid.at(run)), fixed)
+            cells, known, raised = _points_evaluated(run, function, list(grid.at(run)), fixed)
             crashed = crashed_points(raised, statement)
             if not cells:
                 return Outcome([], words.notes, cells=crashed)
@@ -196,7 +217,7 @@ def _estimate(
     least: bool,
     leaves: Sequence[Leaf],
 ) -> Estimate:
-    """The worst of all cells: the largest for an upper claim, the smallest for a lower one."""
+    """Return the worst value of all cells: the largest for an upper claim, the smallest for a lower one."""
     worst = min if least else max
     low, high = worst(cell.value.low for cell in cells), worst(cell.value.high for cell in cells)
     there = worst(cells, key=lambda cell: cell.value.mean)
@@ -215,7 +236,7 @@ def _estimate(
 
 
 def _table(title: str, cells: Sequence[_Cell], known: dict[Leaf, Interval], quantity: str) -> dict[str, Any]:
-    """Every point: its parameters, the means of its leaves where all points have the same, and the bounds."""
+    """Return a table of all points: parameters, bounds, and means of leaves if all points have the same."""
     names = list(cells[0].point)
     labels = [[item.label for item in dict.fromkeys(cell.expression.leaves())] for cell in cells]
     shown = labels[0] if labels[0] and all(labels[0] == other and all(other) for other in labels) else []

@@ -1,9 +1,8 @@
-"""Expressions of expected values: ratios, sums and means of things that are simulated or computed, with ends
-that hold together.
+"""Combine expected values, simulated or computed, by ratios, sums and means, with bounds that hold jointly.
 
-A ``Leaf`` is one expected value with a way to bound it at a given error level. An expression knows its
-leaves, so that whoever evaluates it can share one error level among them, each counted once however often it
-stands there.
+A ``Leaf`` is one expected value with a way to bound it at a given significance level. An expression lists its
+leaves, so that an evaluation can divide one significance level among them, counting each once however often
+it occurs.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ class Expression:
     """An expected value, or arithmetic of several. Combine with ``+ - * /`` and numbers."""
 
     def leaves(self) -> Iterator[Leaf]:
-        """Every leaf, repeated where it stands several times."""
+        """Yield every leaf, as often as it occurs."""
         raise NotImplementedError
 
     def value(self, known: Mapping[Leaf, Interval]) -> Interval:
-        """The interval that follows from those of the leaves."""
+        """Return the interval that follows from the leaves' intervals."""
         raise NotImplementedError
 
     def __add__(self, other: Expression | float) -> Expression:
@@ -66,8 +65,11 @@ class Expression:
 
 @dataclass(frozen=True)
 class Leaf(Expression):
-    """One expected value: ``key`` names it (equal keys are the same runs), ``bounding(run, alpha)`` bounds
-    it, both ends together, at level ``alpha``, from ``runs(run)`` runs."""
+    """One expected value.
+
+    ``key`` identifies it: equal keys are the same runs. ``bounding(run, alpha)`` bounds it from ``runs(run)``
+    runs, with both ends jointly at level ``alpha``.
+    """
 
     key: str
     bounding: Bounding = field(compare=False)
@@ -83,7 +85,7 @@ class Leaf(Expression):
 
 
 def same_leaf(one: Leaf, other: Leaf) -> bool:
-    """Whether two leaves with one key bound the same thing: the same code, with equal values around it."""
+    """Return whether two leaves with one key bound the same value: the same code, with equal closures."""
     return _same(one.bounding, other.bounding)
 
 
@@ -111,8 +113,10 @@ def leaf(
     runs: Callable[[Run], int] | None = None,
     method: str = "",
 ) -> Leaf:
-    """The expected value that ``bounding`` bounds; ``label`` heads its column in tables, ``method`` says how
-    it is bounded."""
+    """Return the expected value that ``bounding`` bounds.
+
+    ``label`` is its column heading in tables. ``method`` describes how it is bounded.
+    """
     return Leaf(key, bounding, label, runs, method)
 
 
@@ -130,7 +134,7 @@ class _Constant(Expression):
 
 
 def constant(low: float | Fraction, high: float | Fraction | None = None) -> Expression:
-    """A number, or one between two known ends; what no float holds is enclosed."""
+    """Return a number, or a number between two known ends. Numbers that no float holds are enclosed."""
     return _Constant(rounded_down(low), rounded_up(low if high is None else high))
 
 
@@ -164,8 +168,10 @@ class _Both(Expression):
 
 
 def _outward(low: float, high: float, mean: float) -> Interval:
-    """Ends of one rounded operation, each moved to the next float: the exact result lies between them. An
-    indefinite end is no bound."""
+    """Return the ends of one rounded operation, each moved to the next float, to enclose the exact result.
+
+    An indefinite end becomes infinite.
+    """
     below = -math.inf if math.isnan(low) else math.nextafter(low, -math.inf)
     above = math.inf if math.isnan(high) else math.nextafter(high, math.inf)
     return Interval(below, above, mean)
@@ -173,7 +179,7 @@ def _outward(low: float, high: float, mean: float) -> Interval:
 
 @dataclass(frozen=True)
 class _Several(Expression):
-    """The mean, the largest or the smallest of several."""
+    """The mean, the largest or the smallest of several expressions."""
 
     parts: tuple[Expression, ...]
     what: str
@@ -186,7 +192,7 @@ class _Several(Expression):
         values = [part.value(known) for part in self.parts]
         merge = _MERGE[self.what]
         low, high, mean = (merge([getattr(one, name) for one in values]) for name in ("low", "high", "mean"))
-        # A mean rounds at each of its additions; the largest and the smallest are among the parts.
+        # A mean rounds at each of its additions. The largest and the smallest are exact.
         steps = len(values) + 1 if self.what == "mean" else 0
         for _ in range(steps):
             low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
@@ -202,20 +208,23 @@ _MERGE: dict[str, Callable[[Sequence[float]], float]] = {"mean": _mean, "largest
 
 def _several(parts: Sequence[Expression | float], what: str) -> Expression:
     if not parts:
-        raise InvalidParameterError(f"the {what} of expressions needs one at least, got none; name them.")
+        raise InvalidParameterError(
+            f"the {what} of expressions requires at least one expression, got none.",
+            code="E-EXPRESSION-EMPTY",
+        )
     return _Several(tuple(map(_expression, parts)), what)
 
 
 def average(parts: Sequence[Expression | float]) -> Expression:
-    """The mean of several expressions, each with the same weight."""
+    """Return the mean of several expressions, with equal weights."""
     return _several(parts, "mean")
 
 
 def largest(parts: Sequence[Expression | float]) -> Expression:
-    """The largest of several expressions."""
+    """Return the largest of several expressions."""
     return _several(parts, "largest")
 
 
 def smallest(parts: Sequence[Expression | float]) -> Expression:
-    """The smallest of several expressions."""
+    """Return the smallest of several expressions."""
     return _several(parts, "smallest")

@@ -1,7 +1,7 @@
-"""Grids of exact parameters: what a row is computed at, and the scope that the report prints, from one place.
+"""Define grids of exact parameters: the points of a row, and the scope that the report prints.
 
-``over(n=(1, 2, full(2000)), p="1/10 1/2")`` is the product of its axes; grids add up, and a point of several
-parts counts once; ``listed`` names its points one by one. A string is a list of exact numbers.
+``over(n=(1, 2, full(2000)), p="1/10 1/2")`` is the product of its axes. Grids can be added, and a point in
+several parts counts once. ``listed`` lists points one by one. A string is a list of exact numbers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["Grid", "Point", "full", "in_words", "listed", "only_quick", "over", 
 
 Point = Mapping[str, Any]
 
-#: A longer axis is printed by its first three and its last value.
+#: A longer axis is printed as its first three values and its last value.
 PRINTED = 12
 
-#: How parameters are printed: Greek letters, and the usual letters of bandit problems.
+#: Symbols of parameters: Greek letters, and the usual letters of bandit problems.
 SYMBOLS = {
     "alpha": "α",
     "beta": "β",
@@ -48,30 +48,30 @@ SYMBOLS = {
 
 
 def symbol(name: str) -> str:
-    """How a parameter is printed: a letter for some, other names with spaces."""
+    """Return the printed form of a parameter: a letter for some, other names with spaces."""
     return SYMBOLS.get(name, name.replace("_", " ").strip())
 
 
 def in_words(point: Point) -> str:
-    """``T = 1024, ε = 1/2``."""
+    """Return the point as text, such as ``T = 1024, ε = 1/2``."""
     return ", ".join(f"{symbol(name)} = {_shown(value)}" for name, value in point.items())
 
 
 @dataclass(frozen=True)
 class _Marked:
-    """Values of one profile: the full (and paper) one, or the quick one."""
+    """Values of one profile: full (and paper), or quick."""
 
     values: tuple[Any, ...]
     quick: bool
 
 
 def full(*values: Any) -> _Marked:
-    """Values of an axis that only the full and the paper profile look at."""
+    """Mark values of an axis that only the full and the paper profile use."""
     return _Marked(tuple(_read(values)), quick=False)
 
 
 def only_quick(*values: Any) -> _Marked:
-    """Values of an axis that only the quick profile looks at."""
+    """Mark values of an axis that only the quick profile uses."""
     return _Marked(tuple(_read(values)), quick=True)
 
 
@@ -95,7 +95,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """Points of named parameters. ``scope`` says which, as the report prints it."""
+    """Points of named parameters. ``scope`` describes them as the report prints it."""
 
     axes: tuple[_Axis, ...] = ()
     points: tuple[Point, ...] = ()
@@ -104,7 +104,7 @@ class Grid:
     parts: tuple[Grid, ...] = ()
 
     def at(self, run: Run) -> Iterator[Point]:
-        """The points of this run's profile, in the order of the axes."""
+        """Yield the points of this run's profile, in the order of the axes."""
         for point in self._all(run):
             if self.keep is None or self.keep(**point):
                 yield point
@@ -121,7 +121,7 @@ class Grid:
 
     @property
     def scope(self) -> str:
-        """Which points: ``n = 1, 2 (full profile: 2000); p = 1/10, 1/2``."""
+        """Return a description of the points, such as ``n = 1, 2 (full profile: 2000); p = 1/10, 1/2``."""
         if self.parts:
             text = " | ".join(part.scope for part in self.parts)
         elif self.axes:
@@ -132,7 +132,7 @@ class Grid:
         return f"{text}{'; ' if text and self.words else ''}{self.words}"
 
     def names(self) -> list[tuple[str, ...]]:
-        """The names of the parameters that points have: one tuple for each part that differs."""
+        """Return the names of the points' parameters: one tuple for each part that differs."""
         if self.parts:
             found = [names for part in self.parts for names in part.names()]
         elif self.axes:
@@ -142,8 +142,10 @@ class Grid:
         return list(dict.fromkeys(found))
 
     def where(self, keep: Callable[..., bool], words: str) -> Grid:
-        """Only the points at which ``keep`` (a function of the named parameters) is true; ``words`` say
-        which."""
+        """Keep only the points at which ``keep`` (a function of the named parameters) is true.
+
+        ``words`` describes these points.
+        """
         if self.keep is not None:
             return Grid(parts=(self,), keep=keep, words=words)
         return replace(self, keep=keep, words=words)
@@ -156,20 +158,20 @@ class Grid:
 
 
 def over(**axes: Any) -> Grid:
-    """The product of named axes.
+    """Return the product of named axes.
 
     An axis is a string of exact numbers (``"0 1/10 1"``), one number, or a sequence of values and of such
-    strings, among which ``full(...)`` and ``only_quick(...)`` mark those of one profile. Raises
+    strings. ``full(...)`` and ``only_quick(...)`` in it mark values of one profile. Raises
     ``InvalidParameterError`` for an axis without values.
     """
     return Grid(axes=tuple(_axis(name, values) for name, values in axes.items()))
 
 
 def listed(names: str, *points: Any) -> Grid:
-    """Points one by one: ``listed("users present", (10, 9), (16, 15))``; of a single name the bare value.
+    """Return points that are listed one by one: ``listed("users present", (10, 9), (16, 15))``.
 
-    Strings in a point that are exact numbers are read as such. Raises ``InvalidParameterError`` for a point
-    of another length than ``names``.
+    For a single name, a point is the bare value. Strings in a point that are exact numbers are read as such.
+    Raises ``InvalidParameterError`` for a point of another length than ``names``.
     """
     wanted = names.split()
     found: list[Point] = []
@@ -177,15 +179,17 @@ def listed(names: str, *points: Any) -> Grid:
         values = (point,) if len(wanted) == 1 else tuple(point)
         if len(values) != len(wanted):
             raise InvalidParameterError(
-                f"a point must have a value for each of {wanted}, got {point!r}; complete it."
+                f"a point must have a value for each of {wanted}, got {point!r}.", code="E-GRID-POINT"
             )
         found.append(dict(zip(wanted, map(_plain, map(_exactly, values)), strict=True)))
     return Grid(points=tuple(found))
 
 
 def _each_once(points: Iterable[Point]) -> Iterator[Point]:
-    """The points without those that equal an earlier one, as one part may hold another's in the full profile;
-    values without a hash equal nothing."""
+    """Yield the points without repeats, because one part may contain another's in the full profile.
+
+    Values without a hash equal nothing.
+    """
     seen: set[Any] = set()
     for point in points:
         key = tuple((name, type(value), value) for name, value in point.items())
@@ -209,12 +213,13 @@ def _axis(name: str, values: Any) -> _Axis:
             always.extend([_exactly(value)] if isinstance(values, str) else map(_plain, _numbers(value)))
     if isinstance(values, str) and len({isinstance(value, Fraction) for value in always}) > 1:
         raise InvalidParameterError(
-            f"an axis in a string must be exact numbers, or words, got both in {name}={values!r}; "
-            "correct it, or pass a tuple."
+            f"an axis in a string must be exact numbers, or words, got both in {name}={values!r}. For mixed "
+            "values, pass a tuple.",
+            code="E-GRID-AXIS-MIXED",
         )
     if not (always or (quick and more)):
         raise InvalidParameterError(
-            f"an axis must have a value in every profile, got none for {name!r}; name one, or leave it out."
+            f"an axis must have a value in every profile, got none for {name!r}.", code="E-GRID-EMPTY"
         )
     return _Axis(name, tuple(always), tuple(quick), tuple(more))
 
@@ -228,7 +233,7 @@ def _read(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _numbers(value: Any) -> list[Any]:
-    """The exact numbers that a string lists; a word, or a value of another kind, by itself."""
+    """Return the exact numbers that a string lists, or a word or another value in a list."""
     try:
         return [Fraction(part) for part in value.split()] if isinstance(value, str) else [value]
     except ValueError:
@@ -236,12 +241,12 @@ def _numbers(value: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy as one of Python, which neither wraps nor is unknown to balls."""
+    """Convert a numpy number to a Python number, which cannot wrap and which balls accept."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _exactly(value: Any) -> Any:
-    """An exact number that stands in a string; anything else as it is."""
+    """Return the exact number in a string, or any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -258,7 +263,7 @@ def _list(values: Sequence[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, float):  # all its digits: two points must not look alike
+    if isinstance(value, float):  # all digits, so that two points never look the same
         return repr(value).removesuffix(".0")
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})" if len(value) <= PRINTED else f"({_list(value)})"

@@ -1,18 +1,17 @@
-"""Inequalities as rows: a decorated function computes both sides of ``left <= right``, in balls, at every
-point of a grid.
+"""Define rows on inequalities: a decorated function computes both sides of ``left <= right`` in balls.
 
-The row's quantity is the largest left / right over all points, held against 1 (or left - right against 0,
-where a side may be negative): below it the inequality holds on the grid, above it it is false at a named
-point. The ends are rigorous: balls, rounded outward.
+The row's quantity is the largest left / right over all points of the grid, compared with 1 (or left - right
+compared with 0, if a side may be negative). Below it, the inequality holds on the grid. Above it, the
+inequality is false at a named point. The ends are rigorous: balls, rounded outward.
 
     @inequality(rows, "L8", "Lemma 8", kind="tail", over=over(n=(1, 5, full(2000)), p="1/10 1/2"))
     def hoeffding(n: int, p: Fraction) -> Sides:
         \"\"\"The mean of n variables in [0, 1] is within its radius with probability 1 - p or more\"\"\"
         return beyond(n, p), p
 
-A function may return several inequalities at the same point, each under its printed form (``Chain``); a
-``Constant`` among them is computed and stated, and claimed nowhere.
-Decorators stack: the same function with other fixed parameters is a row of its own (printed, repaired).
+A function may return several inequalities at the same point, each under its printed form (``Chain``). A
+``Constant`` among them is computed and reported but not claimed. Decorators stack: the same function with
+other fixed parameters is another row (printed, repaired).
 """
 
 from __future__ import annotations
@@ -37,9 +36,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") -> Callable[[Both], Step]:
-    """Decorator: one inequality of a row of several (``steps``). Its docstring is the printed inequality; its
-    name is the function's unless ``name`` says another; without a grid it is computed once. ``expect`` is for
-    rows whose steps are cells."""
+    """Return a decorator for one inequality of a row of several (``steps``).
+
+    Its docstring is the printed inequality. Its name is the function's, or ``name``. Without a grid it is
+    computed once. ``expect`` is for rows whose steps are cells.
+    """
 
     def decorate(function: Both) -> Step:
         called = name or function.__name__.strip("_").replace("_", " ")
@@ -64,12 +65,26 @@ def inequality(
     repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function returns (left, right), or a ``Chain``, for a point's
-    parameters, by name.
+    """Return a decorator that adds the row ``id``, whose function returns the sides of an inequality.
 
-    ``kind`` is the group's unless named; ``fixed`` are parameters that are the same at every point of this
-    row. The docstring says the title, the text and the notes (``words``); it may name fixed parameters, and
-    ``case``, the words in which rows of one function differ, as ``{name}``. Returns the function as it was.
+    The function takes a point's parameters by name and returns (left, right), or a ``Chain``. Its docstring
+    holds the title, the text and the notes (``words``). It may contain fixed parameters, and ``case``, as
+    ``{name}``. The decorator returns the function unchanged.
+
+    Parameters
+    ----------
+    rows, id, source : Group, str, str
+        The group of the row, its id and its source.
+    over : Grid, optional
+        The points. Default: one computation without parameters.
+    kind, role, expect, repairs : str
+        Columns of the report and the expected verdict. The default kind is the group's.
+    measure : str
+        "left / right" (the default), or "left - right" if a side may be negative.
+    case : str
+        Text that distinguishes rows of one function.
+    **fixed : object
+        Parameters with the same value at every point of this row.
     """
 
     def decorate(function: Function) -> Function:
@@ -112,10 +127,11 @@ def steps(
     repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
+    """Return a decorator that adds the row ``id``, whose function returns a list of ``Step``.
 
-    It is called once, with the ``fixed`` parameters, when the suite is built: nothing is computed then. With
-    ``cells`` each of them is a cell of the row, with a verdict of its own: the same claim in other settings.
+    The function is called once, with the ``fixed`` parameters, when the suite is built, and computes nothing
+    then. With ``cells`` each step is a cell of the row with its own verdict: the same claim in other
+    settings. The other parameters are those of ``inequality``.
     """
 
     def decorate(function: Function) -> Function:
@@ -164,7 +180,7 @@ def add_steps(
     cells: bool = False,
     repairs: str | Sequence[str] = (),
 ) -> None:
-    """Add one row for several inequalities; the worst of them counts, or each is a cell."""
+    """Add one row for several inequalities. The worst of them counts, or each is a cell."""
     scope = " | ".join(_scopes(parts))
 
     def evaluate(run: Run) -> Outcome:
@@ -203,7 +219,7 @@ def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
 def _whole(
     parts: Sequence[Step], looked: Sequence[Looked], measure: Measure, *, scope: str, words: Words
 ) -> Outcome:
-    """All inequalities as one, and a cell for each point at which one of them raised."""
+    """Return all inequalities as one, and a cell for each point at which one of them raised."""
     crashed = [
         cell
         for part, found in zip(parts, looked, strict=True)
@@ -223,7 +239,7 @@ def _crashed(part: Step, found: Looked, measure: Measure, *, before: str) -> lis
 
 
 def _estimate(worst: Sequence[Worst], measure: Measure, scope: str, *, whole: bool) -> Estimate:
-    """The largest measure of all that is claimed; with a point left out it does not cover the claim."""
+    """Return the largest measure of all claimed inequalities. If points are missing, it covers no claim."""
     claimed = [item for item in worst if item.claimed]
     ends = max(item.low for item in claimed), max(item.high for item in claimed)
     largest = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
@@ -233,7 +249,7 @@ def _estimate(worst: Sequence[Worst], measure: Measure, scope: str, *, whole: bo
 
 
 def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
-    """One step with a verdict of its own, and a cell for each of its points that raised."""
+    """Return one step with its own verdict, and a cell for each of its points that raised."""
     crashed = _crashed(part, found, measure, before=f"{part.name}: ")
     if not any(item.claimed for item in found.worst):
         return crashed
@@ -251,7 +267,7 @@ def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
 
 
 def _scopes(parts: Sequence[Step]) -> list[str]:
-    """Each grid once; with the steps' names where there are several."""
+    """Return each grid once, with the steps' names if there are several."""
     grids = {
         part.over.scope: [other.name for other in parts if other.over.scope == part.over.scope]
         for part in parts
@@ -262,7 +278,7 @@ def _scopes(parts: Sequence[Step]) -> list[str]:
 
 
 def _failing(worst: Sequence[Worst], measure: Measure) -> list[str]:
-    """The inequalities that fail, with their parameters."""
+    """Describe the inequalities that fail, with their parameters."""
     limit = 1 if measure == "left / right" else 0
     return [
         f"{item.name} fails: {measure} = {item.low:.6g}{_at(item.point)}"
@@ -272,9 +288,9 @@ def _failing(worst: Sequence[Worst], measure: Measure) -> list[str]:
 
 
 def _stated(worst: Sequence[Worst]) -> list[str]:
-    """The constants, with the parameters at which they are largest."""
+    """Describe the constants, with the parameters at which they are largest."""
     return [
-        f"on this grid {item.text} is at most {item.high:.6g}, and that much{_at(item.point)}"
+        f"on this grid {item.text} is at most {item.high:.6g}, attained{_at(item.point)}"
         for item in worst
         if not item.claimed
     ]

@@ -1,13 +1,13 @@
-"""Mutants as transformations of a program: each makes, from any program, one with a known mistake.
+"""Transform programs into mutants: each transformation makes a known mistake in any program.
 
-A mutant runs the program with coins that pass everything on to the real ones, except for the mistake:
+A mutant runs the program with coins that pass all calls to the real ones, except for the mistake:
 
     half = scaled("1/2")(program)
 
-``sites`` is a shell-style pattern of the sites at which the mistake is made. A mistake that a program has no
-place for (shared noise where nothing is released twice) leaves it as it was: hold each mutant against what it
-must be caught by (``controls``). Where the mistake itself cannot be made (a distribution without a scale), no
-run says anything about the mutant: ``BrokenMutantError`` ends it.
+``sites`` is a shell-style pattern of the sites at which the mistake is made. A mistake that does not apply to
+a program (shared noise if nothing is released twice) leaves it unchanged, so compare each mutant with what
+must catch it (``controls``). If the mistake itself cannot be made (a distribution without a scale), no run
+means anything, and ``BrokenMutantError`` ends it.
 """
 
 from __future__ import annotations
@@ -51,19 +51,23 @@ __all__ = [
     "without",
 ]
 
-#: From a program to one with a mistake.
+#: A function from a program to the program with a mistake.
 Mutation = Callable[[Program], Program]
 
 
 class BrokenMutantError(BaseException):
-    """The transformation itself raised, so that there is no mutant. A BaseException: no program catches it,
-    and no interpreter takes it for an outcome."""
+    """The transformation itself raised, so there is no mutant.
+
+    This is a BaseException, so that no program catches it, and no interpreter treats it as an outcome.
+    """
 
 
 @dataclass
 class _Passing(Coins):
-    """Coins that pass every call on; a mistake overrides one of them. ``passed_on`` is what the real coins
-    raised last."""
+    """Coins that pass every call to the real coins. A mistake overrides one of the methods.
+
+    ``passed_on`` is the last error that the real coins raised.
+    """
 
     real: Coins
     sites: str = "*"
@@ -75,7 +79,7 @@ class _Passing(Coins):
         self.replicates = self.real.replicates
 
     def meant(self, site: str) -> bool:
-        """Whether the mistake is made at this site."""
+        """Return whether the mistake is made at this site."""
         return fnmatch.fnmatchcase(site, self.sites)
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -110,8 +114,10 @@ class _Passing(Coins):
 
 
 class _Guarded(Coins):
-    """What a mutant sees of its coins: an error of the mistake's own, and none that the real coins raised,
-    ends the run as ``BrokenMutantError``."""
+    """The coins that a mutant gets.
+
+    They turn an error of the mistake, but not one of the real coins, into ``BrokenMutantError``.
+    """
 
     def __init__(self, mistake: _Passing) -> None:
         self.mistake = mistake
@@ -161,9 +167,9 @@ def _mutation(make: Callable[[Coins], _Passing]) -> Mutation:
 
 
 def with_scale(distribution: Distribution, factor: Fraction) -> Distribution:
-    """``distribution`` with ``factor`` times its scale, around the same centre.
+    """Return ``distribution`` with ``factor`` times its scale, around the same centre.
 
-    Raises ``InvalidParameterError`` for a distribution that has no scale of its own.
+    Raises ``InvalidParameterError`` for a distribution without a scale.
     """
     if isinstance(distribution, Shifted):
         return with_scale(distribution.base, factor).shift(distribution.offset)
@@ -178,13 +184,14 @@ def with_scale(distribution: Distribution, factor: Fraction) -> Distribution:
     if isinstance(distribution, Skellam):
         return Skellam(variance=exact(distribution.parameters()["variance"]) * factor**2)
     raise InvalidParameterError(
-        f"a scaled mutant needs noise with a scale, got {type(distribution).__name__}; name the sites "
-        "that have it."
+        f"a scaled mutant requires noise with a scale, got {type(distribution).__name__}. Select sites with "
+        "sites=.",
+        code="E-MUTANT-NO-SCALE",
     )
 
 
 def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
-    """Noise of ``factor`` times the scale: one half is noise for half the sensitivity."""
+    """Multiply the scale of the noise by ``factor``. One half is noise for half the sensitivity."""
     number = positive(factor, name="factor")
 
     class Scaled(_Passing):
@@ -207,9 +214,10 @@ def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
 
 
 def without(sites: str = "*", *, first: int | None = None, shown: bool = True) -> Mutation:
-    """No noise: what was to be released is shown as it is; with ``first`` only in the first so many releases.
+    """Remove the noise: reveal the released value. With ``first``, only in that many first releases.
 
-    Where it is not ``shown``, the raw value is used, and only what the program makes of it can be seen."""
+    If not ``shown``, the raw value is used without being revealed, and only its effects are visible.
+    """
 
     class Bare(_Passing):
         def bare(self, site: str) -> bool:
@@ -235,7 +243,7 @@ def without(sites: str = "*", *, first: int | None = None, shown: bool = True) -
 
 
 def shared(sites: str = "*") -> Mutation:
-    """One draw of noise for all entries of an array that is released."""
+    """Use one draw of noise for all entries of a released array."""
 
     class Shared(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -253,7 +261,7 @@ def shared(sites: str = "*") -> Mutation:
 
 
 def reusing(sites: str = "*") -> Mutation:
-    """The first release's noise is added again in every later release of the same shape and noise."""
+    """Add the first release's noise again in every later release of the same shape and noise."""
 
     class Reusing(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -270,7 +278,7 @@ def reusing(sites: str = "*") -> Mutation:
 
 
 def twice(sites: str = "*") -> Mutation:
-    """Each release is made a second time, with fresh noise: one touch too many."""
+    """Make each release a second time, with fresh noise: one affected site too many."""
 
     class Twice(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -291,7 +299,7 @@ def twice(sites: str = "*") -> Mutation:
 
 
 def branching(sites: str = "*") -> Mutation:
-    """A branch on raw data: a release whose raw value is 0 everywhere is announced as such and not noised."""
+    """Branch on raw data: announce a release whose raw value is 0 everywhere, and do not add noise to it."""
 
     class Branching(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
@@ -314,7 +322,7 @@ def branching(sites: str = "*") -> Mutation:
 
 
 def widened(sites: str = "*", *, also: To = PUBLIC) -> Mutation:
-    """What is shown, or revealed, to some is shown to ``also`` as well."""
+    """Show to ``also`` everything that is shown or revealed to any other principal."""
     more = audience(also)
 
     class Widened(_Passing):
@@ -339,7 +347,7 @@ def widened(sites: str = "*", *, also: To = PUBLIC) -> Mutation:
 
 
 def one_share_less(sites: str = "*") -> Mutation:
-    """Distributed noise for one user too many: the last user's share is missing from every aggregate."""
+    """Miscount the users of distributed noise: drop the last user's share from every aggregate."""
 
     class Short(_Passing):
         def aggregate(
@@ -352,14 +360,14 @@ def one_share_less(sites: str = "*") -> Mutation:
 
 
 def _raw(distribution: Shifted) -> Any:
-    """The value that the noise was added to, as numbers of the kind that an outcome has."""
+    """Return the value that the noise was added to, as numbers of the kind that an outcome has."""
     if isinstance(distribution.offset, np.ndarray):
         return distribution.offset
     return int(distribution.offset) if distribution.offset.denominator == 1 else float(distribution.offset)
 
 
 def _point(distribution: Distribution) -> Distribution:
-    """``distribution`` without its noise."""
+    """Return ``distribution`` without its noise."""
     if not isinstance(distribution, Shifted):
         return distribution if isinstance(distribution, PointMass) else PointMass(value=0)
     return PointMass(value=_raw(distribution))

@@ -1,5 +1,6 @@
-"""Privacy rows: a program, its claim, and what its proof declares; one declaration serves the certificate and
-the replays.
+"""Define privacy rows: a program, its claim, and the sites that its proof declares.
+
+One declaration serves the certificate and the replays.
 
     @privacy(rows, "DPSE", "Section 6")
     def dp_se() -> PrivacyAudit:
@@ -14,8 +15,8 @@ the replays.
             sites=[Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
         )
 
-The row's verdict is about the claim in its view; a cell under it says what the proof's own accounting comes
-to. With a grid every point is a setting of its own.
+The row's verdict is about the claim in its view. A cell below it holds the total of the proof's own
+accounting. With a grid every point is a separate setting.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 ABOUT = (
-    "Record the program on one of two neighbours and replay it on the other, sampled and along forced "
-    "histories; the transcript with the largest exact loss in the claim's view is the lower bound, the "
-    "certificate the upper one. The accounting holds what each changed release can cost at its worst outcome "
-    "against what the proof declares."
+    "Record the program on one of two neighbours and replay it on the other, along sampled and forced "
+    "histories. The transcript with the largest exact loss in the claim's view gives the lower bound, the "
+    "certificate the upper bound. The accounting compares the worst-case cost of each changed release with "
+    "what the proof declares."
 )
 
 
@@ -68,20 +69,39 @@ def privacy(
     prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None = None,
     **fixed: object,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
+    """Return a decorator that adds the row ``id``, whose function returns a ``PrivacyAudit`` for a point.
 
-    ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
-    none (where the view shows every release it would repeat the claim). Where it is not said it is
-    ``consistent``, the most that a declared accounting comes to, or ``inconclusive`` where ``expect`` is. The
-    function is called when the suite is built; a row whose function raises then crashes alone. ``prove`` (or
-    a function of the point) is a shape of data for which the program itself is proved besides: a consistent
-    row is then proved in that scope, which the row says, and is not verified beyond it; where there is no
-    proof, a note says why, and what one record touches there is derived and held against the sites. With
-    ``Records`` or a ``Table`` (by default the ``data`` of the audit) the program is followed on private
-    values: the proof verifies the claim by itself, and the claim is about these data if it names no others.
-    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
-    more than the sites (``because``);
-    ``Note:`` paragraphs are notes.
+    The function is called when the suite is built. If it raises, only its row crashes. Its docstring holds
+    the title, then why one record affects no other sites (``because``). ``Note:`` paragraphs are notes.
+
+    Parameters
+    ----------
+    rows, id, source : Group, str, str
+        The group of the row, its id and its source.
+    over, name : Grid, callable
+        Each point of the grid is a setting, named by its parameters or by ``name(**point)``.
+    role, expect, repairs : str
+        Columns of the report, and the expected verdict on the claim ("verified").
+    accounting : str, optional
+        The expected verdict of the proof's accounting. Pass "" for no accounting, because it repeats the
+        claim if the view sees every release. Default: ``consistent``, the strongest verdict of a declared
+        accounting, or ``inconclusive`` if ``expect`` is.
+    plots : callable, optional
+        ``plots(run, **point)`` returns more plots.
+    prove : Shape, Records, Table or callable, optional
+        Data, or a function of the point, for which the program itself is also proved. With a ``Shape``, a
+        consistent row is then proved in that scope, which the row states, and is not verified beyond it. If
+        there is no proof, a note says why, and the derived accounting is compared with the sites. With
+        ``Records`` or a ``Table`` (default: the ``data`` of the audit) the program is followed on private
+        values. That proof alone verifies the claim, whose domain becomes these data if it names no others.
+    **fixed : object
+        Parameters with the same value at every point.
+
+    Raises
+    ------
+    InvalidParameterError
+        The function returns no audit, the grid is empty, two settings have one name, or ``prove`` does not
+        support the claim.
     """
 
     def decorate(function: Function) -> Function:
@@ -145,7 +165,7 @@ def privacy(
 
 
 class _Settings:
-    """The audits of all points of all profiles: each point's own, found again by the point itself."""
+    """The audits of all points of all profiles, found by the point."""
 
     def __init__(
         self,
@@ -167,24 +187,25 @@ class _Settings:
                     audit = function(**point, **fixed)
                     if audit is None:
                         raise InvalidParameterError(
-                            f"{id}: its function must return a PrivacyAudit, got None; return it."
+                            f"{id}: its function must return a PrivacyAudit, got None.",
+                            code="E-ROW-NO-AUDIT",
                         )
                     self.points.append(point)
                     audit = prove_at.about(audit, point)
                     self.audits.append(audit if audit.because else replace(audit, because=because))
             self.at(run)
         if not self.audits:
-            raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
+            raise InvalidParameterError(f"{id}: the grid has no points.", code="E-GRID-EMPTY")
 
     def at(self, run: Run) -> dict[str, PrivacyAudit]:
-        """The audits of a run's profile by the names of their points, which must differ."""
+        """Return the audits of a run's profile by the names of their points, which must differ."""
         named: dict[str, PrivacyAudit] = {}
         for point in self.grid.at(run):
             called = self.name(**point) if self.name else in_words(point)
             if called in named:
                 raise InvalidParameterError(
-                    f"{self.id}: settings must have names that differ, got {called!r} twice; "
-                    "pass another name=."
+                    f"{self.id}: settings must have different names, got {called!r} twice. Pass name=.",
+                    code="E-SETTING-TWICE",
                 )
             named[called] = self.audits[self.points.index(point)]
         return named
@@ -198,19 +219,21 @@ def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
 
 @dataclass(frozen=True)
 class _Shapes:
-    """For which shapes of data the programs of a row are proved besides."""
+    """The shapes of data for which the programs of a row are also proved."""
 
     prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None
     fixed: dict[str, object]
 
     def at(self, point: Mapping[str, Any], audit: PrivacyAudit) -> Shape | Records | Table | None:
-        """The shape or the declaration at a point; that of the audit, if the row names none."""
+        """Return the shape or declaration at a point, or that of the audit if the row names none."""
         found = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
         return audit.data if self.prove is None else found
 
     def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
-        """The audit, whose claim is about the declared data if it does not say about which data it is. A
-        domain that holds these data makes pairs all the same."""
+        """Return the audit, with a claim about the declared data if it names no other data.
+
+        A domain that contains these data still generates pairs.
+        """
         from dpaudit.core.data import Records, Table
         from dpaudit.replay.audit import NOT_DECLARED
         from dpaudit.replay.domains import Interval, Values, Within
@@ -225,7 +248,7 @@ class _Shapes:
         return replace(audit, claim=replace(audit.claim, domain=data.words))
 
     def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
-        """The digest of the record of a program on declared data, empty where none is declared."""
+        """Return the digest of the record of a program on declared data, or "" if none are declared."""
         from dpaudit.core.data import Records, Table
         from dpaudit.suite.attempts import program_files
         from dpaudit.suite.program_proofs import provable, record_digest
@@ -236,7 +259,7 @@ class _Shapes:
         return record_digest(audit.program, audit.claim, data, files=program_files())
 
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any], run: Run) -> Outcome:
-        """The outcome with the proof of the program, or with the sentence that ends an attempt."""
+        """Return the outcome with the proof of the program, or with a note on why there is none."""
         if self.prove is None and audit.data is None:
             from dpaudit.suite.attempts import certified_alone, why_unproved
 
@@ -247,10 +270,10 @@ class _Shapes:
         from dpaudit.suite.program_proofs import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
-            why = "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim"
+            why = "prove supports only PureDP, ZeroConcentratedDP, GaussianDP and ApproxDP claims"
             if self.prove is None:
                 return replace(outcome, notes=[*outcome.notes, f"not proved: {why}"])
-            raise InvalidParameterError(f"{why}, got {audit.claim.type}; leave prove out.")
+            raise InvalidParameterError(f"{why}, got {audit.claim.type}.", code="E-CLAIM-NOT-PROVABLE")
         shape = self.at(point, audit)
         if shape is None:
             return outcome
@@ -274,8 +297,10 @@ class _Shapes:
 
 
 def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
-    """The outcome with a proof of the row's own program. If it proves the claim, what stands in the way of a
-    certificate is said in notes. A leak still counts."""
+    """Return the outcome with a proof of the row's own program.
+
+    If it proves the claim, unmet conditions of a certificate become notes. A leak still counts.
+    """
     from dpaudit.core.verdicts import VerdictKind, judge
     from dpaudit.replay.privacy import LEAK, without_certificates
 
@@ -286,13 +311,13 @@ def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
     )
     if judge(claim, found.evidence).verdict is VerdictKind.VERIFIED and unmet:
         evidence = without_certificates(evidence, unmet[0], notes)
-        notes += [f"for a certificate: {why}" for why in unmet if not why.startswith(LEAK)]
+        notes += [f"no certificate: {why}" for why in unmet if not why.startswith(LEAK)]
         unmet = [why for why in unmet if why.startswith(LEAK)]
     return replace(outcome, evidence=[*evidence, *found.evidence], notes=notes, unmet=unmet)
 
 
 def _uncertified(outcome: Outcome, mismatches: Sequence[str]) -> Outcome:
-    """The outcome and its cells without certificates, with ``mismatches`` as unmet conditions."""
+    """Return the outcome and its cells without certificates, with ``mismatches`` as unmet conditions."""
     from dpaudit.replay.privacy import without_certificates
 
     def bare(part: Any) -> Any:
@@ -306,7 +331,7 @@ def _uncertified(outcome: Outcome, mismatches: Sequence[str]) -> Outcome:
 def _attempt(
     audit: PrivacyAudit, run: Run, accounting: str, added: Callable[[Outcome], Outcome]
 ) -> Outcome | Exception:
-    """One setting's outcome, or what it raised: the other settings keep theirs."""
+    """Return one setting's outcome, or its error, so that other settings are not lost."""
     try:
         return added(_outcome(audit, run, accounting))
     except Exception as error:
@@ -324,7 +349,7 @@ def _digest(settings: _Settings, prove_at: _Shapes, seed: int) -> str:
 
 
 def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
-    """Every setting a cell, with its accounting as another one under it."""
+    """Return every setting as a cell, each followed by a cell for its accounting."""
     cells: list[Cell] = []
     plots: list[Plot] = []
     for key, outcome in outcomes.items():

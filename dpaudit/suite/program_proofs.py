@@ -1,16 +1,15 @@
-"""Rows about programs that are proved: for all data of one size, all neighbours and all outcomes.
+"""Define rows on proved programs: for all data of one size, all neighbours and all outcomes.
 
     @proved(rows, "SVT/proved", "Lyu, Su, Li 2017", over=over(queries=(4, full(8))))
     def svt(queries: int) -> Proving:
         \"\"\"The sparse vector technique is ε-DP, for all queries of one number\"\"\"
         return Proving(program=above, epsilon=1, data=Symbols(queries), adjacency=EachMoves())
 
-The claim's domain is the proof's scope, so the claim says for which size. On a privacy row,
-``prove=Shape(...)`` proves that row's own program at a size: a consistent row is then proved in that
-scope.
+The claim's domain is the proof's scope, so the claim states the size. On a privacy row, ``prove=Shape(...)``
+proves that row's own program at a size: a consistent row is then proved in that scope.
 
 With ``data=Records(...)`` or ``Table(...)`` the program is an ordinary function of numpy arrays, followed on
-private values (``prove_values``). The neighbours then stand in the claim: ``adjacency="add-remove"``. On a
+private values (``prove_values``). The claim then states the neighbours: ``adjacency="add-remove"``. On a
 privacy row ``prove=Records(...)`` proves the row's own program for all such data.
 """
 
@@ -71,11 +70,11 @@ Function = TypeVar("Function", bound="Callable[..., Proving]")
 #: A declaration of the data of an ordinary function.
 Declared = Records | Table
 
-#: Whether steps for data of every size are followed here: elsewhere their proofs are refused in one sentence.
+#: Whether this interpreter supports steps for data of every size. Others refuse their proofs in one sentence.
 READS_FRAMES = (sys.implementation.name, sys.version_info[:2]) == TESTED
 
 
-#: The claim that each choice of numbers makes.
+#: The claim for each combination of numbers.
 _KINDS = {
     ("epsilon",): PureDP,
     ("epsilon", "delta"): ApproxDP,
@@ -83,32 +82,50 @@ _KINDS = {
     ("mu",): GaussianDP,
 }
 
-#: What is between an exact loss and the end of a ball around it.
+#: The factor between an exact loss and the lower end of a ball around it.
 BELOW = 1 - Fraction(1, 2**60)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """At which size and for which neighbours a privacy row's program is proved besides."""
+    """The data and neighbours for which a privacy row's program is also proved."""
 
     data: Symbols
     adjacency: Adjacent
 
     @property
     def scope(self) -> str:
-        """What a proof of this shape speaks about, in words."""
+        """Return a description of what a proof of this shape covers."""
         return scope_in_words(self.data.to_json(), self.adjacency.to_json(self.data))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proving:
-    """A program, and what it is to keep for all data that are declared: ``epsilon``, ``rho``, ``mu``, or
-    ``epsilon`` and ``delta``. A program that takes ``Symbols`` needs an ``adjacency`` of its own,
-    ``OneReplaced`` or ``EachMoves``. For ``Records`` or a ``Table``, ``adjacency`` is the claim's
-    (replace-one), a ``group`` above 1 makes the claim about users, and ``files`` are further files whose
-    functions are followed.
+    """A program, and the claim to prove for all declared data.
 
-    Raises ``InvalidParameterError`` for another choice."""
+    Parameters
+    ----------
+    program : callable
+        The program. With ``Symbols`` it is ``program(coins, data)``.
+    data : Symbols, Records or Table
+        The data.
+    adjacency : Adjacent or str, optional
+        With ``Symbols``: ``OneReplaced`` or ``EachMoves``, required. Otherwise the claim's adjacency
+        (replace-one).
+    epsilon, delta, rho, mu : number
+        The claim: ``epsilon``, ``rho``, ``mu``, or ``epsilon`` and ``delta``.
+    files : sequence of str
+        More files whose functions are followed, for ``Records`` or a ``Table``.
+
+    Raises
+    ------
+    InvalidParameterError
+        Another combination of numbers, data and adjacency.
+
+    Notes
+    -----
+    For ``Records`` or a ``Table``, a ``group`` above 1 makes the claim about users.
+    """
 
     program: Callable[..., Any]
     data: Symbols | Declared
@@ -122,18 +139,21 @@ class Proving:
     def __post_init__(self) -> None:
         if tuple(self._numbers) not in _KINDS:
             raise InvalidParameterError(
-                f"a proof must be of epsilon, of epsilon and delta, of rho or of mu, got {[*self._numbers]}; "
-                "name one of these."
+                "a proof requires epsilon, epsilon and delta, rho, or mu, got "
+                f"{[*self._numbers] or 'none of them'}.",
+                code="E-CLAIM-NUMBER",
             )
         if not isinstance(self.data, Symbols | Records | Table):
             raise InvalidParameterError(
-                f"data must be Symbols, Records or a Table, got {type(self.data).__name__}."
+                f"data must be Symbols, Records or a Table, got {type(self.data).__name__}.",
+                code="E-DATA-TYPE",
             )
         own = isinstance(self.adjacency, Adjacent)
         if own != isinstance(self.data, Symbols):
             wanted = "OneReplaced or EachMoves" if isinstance(self.data, Symbols) else "that of a claim"
             raise InvalidParameterError(
-                f"the adjacency of {type(self.data).__name__} must be {wanted}, got {self.adjacency!r}."
+                f"the adjacency of {type(self.data).__name__} must be {wanted}, got {self.adjacency!r}.",
+                code="E-ADJACENCY-TYPE",
             )
 
     @property
@@ -143,20 +163,20 @@ class Proving:
 
     @property
     def shape(self) -> Shape | Declared:
-        """The data, with the neighbours where they do not stand in the claim."""
+        """Return the data, with the neighbours if the claim does not state them."""
         if isinstance(self.data, Symbols) and isinstance(self.adjacency, Adjacent):
             return Shape(data=self.data, adjacency=self.adjacency)
         return cast("Declared", self.data)
 
     @property
     def scope(self) -> str:
-        """What a proof speaks about, in words."""
+        """Return a description of what a proof covers."""
         shape = self.shape
         return shape.scope if isinstance(shape, Shape) else shape.words
 
     @property
     def claim(self) -> PureDP | GaussianClaim:
-        """The claim about these data and no others: its domain is the scope."""
+        """Return the claim about exactly these data: its domain is the scope."""
         kind: Any = _KINDS[tuple(self._numbers)]
         about: dict[str, Any] = {"domain": self.scope}
         if not isinstance(self.data, Symbols):
@@ -166,12 +186,14 @@ class Proving:
         return claim
 
     def outcome(self) -> Outcome:
-        """The proof as a row's evidence, or why there is none."""
+        """Return the proof as a row's evidence, or a note on why there is none."""
         return evidence_of(self.program, self.claim, self.shape, files=self.files)
 
     def digest(self) -> str:
-        """Of the tree of the program's decisions, of its states and trees, or of its record: the same in any
-        process."""
+        """Return a digest of the program's decision tree, of its states and trees, or of its record.
+
+        It is the same in every process.
+        """
         return record_digest(self.program, self.claim, self.shape, files=self.files)
 
 
@@ -182,7 +204,7 @@ def record_digest(
     *,
     files: Sequence[str] = (),
 ) -> str:
-    """The digest of what a proof reads off a program, or why there is none: the same in any process."""
+    """Return the digest of a proof's record of a program, or why there is none: the same in every process."""
     try:
         tree: Any
         if not isinstance(shape, Shape):
@@ -196,7 +218,7 @@ def record_digest(
             tree = states_and_trees(program, shape.data)
         else:
             tree = written_tree(explore_program(program, shape.data))
-    except DpauditError as error:  # the row says so
+    except DpauditError as error:  # the row reports it
         return f"{type(error).__name__}: {error}"
     except RefusedError as refusal:
         return str(refusal)
@@ -204,7 +226,7 @@ def record_digest(
 
 
 def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
-    """Whether ``prove`` takes claims of this type."""
+    """Return whether ``prove`` supports claims of this type."""
     return isinstance(claim, (PureDP, *GAUSSIAN_CLAIMS))
 
 
@@ -215,8 +237,10 @@ def evidence_of(
     *,
     files: Sequence[str] = (),
 ) -> Outcome:
-    """What a proof of ``program`` for these data says about ``claim``: evidence where there is a checked
-    bound, else a note with the sentence that says why not."""
+    """Prove ``program`` for these data.
+
+    Return evidence on ``claim`` if there is a checked bound, and otherwise a note with the reason.
+    """
     if not isinstance(shape, Shape):
         followed = prove_values(program, claim, data=shape, files=files)
         evidence = _proof(followed.record, followed.bound, claim, shape.words, followed.assumptions)
@@ -227,22 +251,24 @@ def evidence_of(
 
 
 def accounting_of(program: Program, sites: Sequence[Site], shape: Shape) -> Outcome:
-    """The accounting that exploring ``program`` derives, as a note, and where it is above the declared one,
-    as unmet conditions; neither where the program cannot be followed so."""
+    """Derive the accounting of ``program`` by exploration, as a note.
+
+    Values above the declared accounting become unmet conditions. Return neither if exploration is impossible.
+    """
     try:
         derived = derived_accounting(program, data=shape.data, adjacency=shape.adjacency)
     except RefusedError:
         return Outcome([])
-    told = [
-        f"{name}: {item.touches} touched, each moved by at most {item.sensitivity}, {item.cost} in all"
+    parts = [
+        f"{name}: {item.touches} affected, each changed by at most {item.sensitivity}, {item.cost} in all"
         for name, item in sorted(derived.sites.items())
     ]
-    notes = [f"derived for {shape.scope}: {'; '.join(told) or 'no release'}; total {derived.total}"]
+    notes = [f"derived for {shape.scope}: {'; '.join(parts) or 'no release'}; total {derived.total}"]
     return Outcome([], notes, undeclared(derived, sites))
 
 
 def derived_cost(program: Program, shape: Shape, *, site: str = "") -> Measured:
-    """What one change costs in all releases of a program, or how many it moves at ``site``: exact."""
+    """Return the exact cost of one change in all releases, or the number of sites it affects at ``site``."""
     derived = derived_accounting(program, data=shape.data, adjacency=shape.adjacency)
     value = Fraction(derived.sites[site].touches) if site else derived.total
     return Measured(
@@ -259,7 +285,7 @@ def _in_words(found: Proof | ValuesProof, claim: Claim) -> str:
 
 
 def _number(bound: Any) -> str:
-    """As it is where that is short, else rounded up."""
+    """Return the number as it is if that is short, and otherwise rounded up."""
     return str(bound) if len(str(bound)) < 20 else in_digits(bound, toward="up")
 
 
@@ -285,7 +311,7 @@ def _proof(
 
 
 def _witness(found: Proof, claim: PureDP | GaussianClaim) -> list[Evidence]:
-    """What refutes a claim of exactly this scope, where it can be computed again from a report."""
+    """Return a witness against a claim of exactly this scope, if a report allows computing it again."""
     witness = found.witness or {}
     body, form = witness.get("body"), witness.get("form", "program-event")
     if body is None or claim.domain != found.scope:
@@ -303,8 +329,8 @@ def _witness(found: Proof, claim: PureDP | GaussianClaim) -> list[Evidence]:
 
 
 def _bound(witness: dict[str, Any], form: str, claim: Claim) -> Fraction | None:
-    """What a witness gives; None for an infinite loss."""
-    if form == "transcript":  # exact here, in balls where it is computed again
+    """Return the bound of a witness, or ``None`` for an infinite loss."""
+    if form == "transcript":  # exact here, and computed again in balls
         return Fraction(witness["loss"]) * BELOW
     bound_of = program_distributions_bound if form == "program-distributions" else program_event_bound
     return bound_of(witness["body"], claim)
@@ -322,8 +348,11 @@ def proved(
     repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
-    """Decorator: add the row ``id``, whose function returns a ``Proving`` for a point's parameters. With a
-    grid every point is a cell with the claim of its own size; the docstring says title and text."""
+    """Return a decorator that adds the row ``id``, whose function returns a ``Proving`` for a point.
+
+    With a grid every point is a cell with a claim about its own size. The docstring holds title and text. The
+    other parameters are those of ``evidence``.
+    """
 
     def decorate(function: Function) -> Function:
         def wanted(**point: Any) -> str:
@@ -363,7 +392,7 @@ def proved(
 
 
 def proof_control(proving: Proving, *, expect: str, about: str = "") -> Control:
-    """A program in a table of controls (``controls``): what a proof of it must come out as."""
+    """Return a control (``controls``) whose verdict is that of a proof of the program."""
     return Control(
         claim=proving.claim,
         evaluate=lambda run: proving.outcome(),

@@ -1,5 +1,4 @@
-"""What a row's function takes is what its grid and its fixed parameters give: held together when the suite is
-built, not when the row runs."""
+"""Check, when the suite is built, that a row's function takes what its grid and fixed parameters give."""
 
 from __future__ import annotations
 
@@ -18,8 +17,11 @@ __all__ = ["named_point", "require_parameters"]
 def require_parameters(
     function: Callable[..., Any], grid: Grid | None, fixed: Collection[str], *, id: str, run: bool = False
 ) -> None:
-    """Raise ``InvalidParameterError`` where ``function`` does not take exactly the names that the grid and
-    ``fixed`` give (after the run, with ``run``), or where its docstring has a brace that nothing fills."""
+    """Require that ``function`` takes exactly the names that the grid and ``fixed`` give.
+
+    With ``run``, they follow the run. Raises ``InvalidParameterError`` otherwise, and for a docstring with a
+    brace that nothing fills.
+    """
     parameters = list(inspect.signature(function).parameters.values())[1 if run else 0 :]
     if any(item.kind is item.VAR_KEYWORD for item in parameters):
         return
@@ -30,20 +32,22 @@ def require_parameters(
         if not needed <= given <= set(taken):
             raise InvalidParameterError(
                 f"{id}: the function must take what the grid and the decorator give, it takes "
-                f"{', '.join(taken) or 'nothing'}, given {', '.join(sorted(given)) or 'nothing'}; rename one."
+                f"{', '.join(taken) or 'nothing'}, given {', '.join(sorted(given)) or 'nothing'}.",
+                code="E-ROW-PARAMETERS",
             )
     text = inspect.getdoc(function) or ""
     for name in re.findall(r"\{(\w+)\}", text):
         if name in taken and name not in fixed:
             raise InvalidParameterError(
-                f"{id}: braces in a docstring name fixed parameters, got {{{name}}}, which the grid gives; "
-                "write it without them."
+                f"{id}: braces in a docstring must name fixed parameters, got {{{name}}}, which the grid "
+                "gives.",
+                code="E-ROW-BRACES",
             )
 
 
 @contextmanager
 def named_point(point: Point) -> Iterator[None]:
-    """Errors inside say at which point of the grid they came up."""
+    """Add the point of the grid as a note to errors inside this context."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Measured tables: numbers that are computed entry by entry, in floats, of which the largest counts."""
+"""Measure tables whose entries are computed one by one in floats, of which the largest counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpaudit.suite.evidence import Measured
 
 __all__ = ["largest_of"]
 
-#: So many entries are shown.
+#: Largest number of entries in the plot.
 SHOWN = 12
 
 
@@ -25,14 +25,14 @@ def largest_of(
     scope: str,
     samples: int = 1,
 ) -> Measured:
-    """The largest last number of ``entries``, each right to the relative error ``rounding``, with the largest
-    ones as a table under the names ``columns``; ``samples`` computations stand behind each entry.
+    """Return the largest last number of ``entries``, each correct to the relative error ``rounding``.
 
-    Raises ``UndecidedError`` where a number is none: nothing is the largest beside it.
+    The largest entries become a table with the headings ``columns``. Each entry took ``samples``
+    computations. Raises ``UndecidedError`` for NaN, which has no order.
     """
     missing = [entry for entry in entries if math.isnan(entry[-1])]
     if missing:
-        raise UndecidedError(f"every entry must be a number, got NaN at {missing[0]}; mend the computation.")
+        raise UndecidedError(f"every entry must be a number, got NaN at {missing[0]}.", code="E-ENTRY-NAN")
     top = sorted(entries, key=lambda entry: -entry[-1])[:SHOWN]
     return Measured(
         low=top[0][-1] - abs(top[0][-1]) * rounding,

@@ -1,8 +1,8 @@
-"""What a row says, from the docstring of the function that computes it.
+"""Read a row's title, text and notes from the docstring of the function that computes it.
 
 The first paragraph is the title. Paragraphs that begin with ``Note:`` (or ``Refuted:``, ``Proof:``) are notes
-of the report; the others say what the row does. Such a word at the beginning of a line begins a paragraph,
-without a blank line too. ``{name}`` stands for a fixed parameter of the row.
+of the report. The others describe what the row does. Such a word at the start of a line begins a paragraph,
+with or without a blank line before it. ``{name}`` is replaced by a fixed parameter of the row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Words", "words_of"]
 
 MARKS = ("Note:", "Refuted:", "Proof:")
 
-#: The end of a line before one that begins a note.
+#: The end of a line before a line that begins a note.
 NEXT_NOTE = re.compile(rf"\n[ \t]*(?=(?:{'|'.join(MARKS)}))")
 
 
@@ -33,11 +33,12 @@ class Words:
 
 
 def words_of(function: Callable[..., Any], fixed: Mapping[str, Any], *, id: str) -> Words:
-    """Read the docstring of ``function``; raises ``InvalidParameterError`` where there is none."""
+    """Read the docstring of ``function``. Raises ``InvalidParameterError`` if there is none."""
     text = inspect.getdoc(function)
     if not text:
         raise InvalidParameterError(
-            f"{id}: a row's function must have a docstring, got none; write its title as the first line."
+            f"{id}: a row's function must have a docstring, whose first line is the title, got none.",
+            code="E-ROW-NO-DOCSTRING",
         )
     paragraphs = [" ".join(part.split()) for part in _paragraphs(_filled(text, fixed))]
     notes = tuple(_note(part) for part in paragraphs[1:] if part.startswith(MARKS))
@@ -46,7 +47,7 @@ def words_of(function: Callable[..., Any], fixed: Mapping[str, Any], *, id: str)
 
 
 def _paragraphs(text: str) -> list[str]:
-    """What blank lines separate, or a line that begins a note."""
+    """Split at blank lines and before lines that begin a note."""
     return [piece for part in re.split(r"\n\s*\n", text) for piece in NEXT_NOTE.split(part)]
 
 
@@ -56,7 +57,7 @@ def _note(text: str) -> str:
 
 
 def _filled(text: str, fixed: Mapping[str, Any]) -> str:
-    """``text`` with ``{name}`` filled in for the names of ``fixed``; other braces are mathematics."""
+    """Replace ``{name}`` in ``text`` for the names in ``fixed``. Other braces are mathematics."""
     return re.sub(
         r"\{(\w+)\}", lambda match: _shown(fixed[match[1]]) if match[1] in fixed else match[0], text
     )

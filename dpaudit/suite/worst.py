@@ -1,5 +1,4 @@
-"""An inequality computed at every point of its grid, in balls: its largest measure, where that is, and the
-points at which it could not be computed."""
+"""Compute an inequality in balls at every point of a grid: its largest measure, and points that raised."""
 
 from __future__ import annotations
 
@@ -27,22 +26,24 @@ Sides = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Constant:
-    """A ratio that a row states at its largest and does not claim: what an O(.) hides, on the grid."""
+    """A ratio whose largest value a row reports without claiming it: the constant in an O(.), on the grid."""
 
     left: Any
     right: Any
 
 
-#: Several inequalities at the same point: the printed form of each, with its sides.
+#: Several inequalities at the same point: the printed form of each, and its sides.
 Chain = Mapping[str, Sides | Constant]
 Both = Callable[..., Sides | Chain]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One inequality: ``sides`` takes a point's parameters by name and returns (left, right), or several of
-    them as a ``Chain``, whose printed forms stand in the place of ``name`` and ``text``. ``expect`` is its
-    verdict where it is a cell."""
+    """One inequality.
+
+    ``sides`` takes a point's parameters by name and returns (left, right), or several inequalities as a
+    ``Chain``, whose printed forms replace ``name`` and ``text``. ``expect`` is the verdict if it is a cell.
+    """
 
     name: str
     text: str
@@ -53,8 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest measure of an inequality on a grid: ends as floats, where it is, and how many points there
-    were."""
+    """The largest measure of an inequality on a grid: ends as floats, the point, and the number of points."""
 
     name: str
     text: str
@@ -72,7 +72,7 @@ class Worst:
         details: Mapping[str, Any] | None = None,
         covers_claim: bool = True,
     ) -> Estimate:
-        """The same as evidence on ``measure``; it covers the claim unless a point is missing."""
+        """Return the measure as evidence. It covers the claim unless a point is missing."""
         return Estimate(
             quantity=measure,
             lower=self.low,
@@ -88,17 +88,17 @@ class Worst:
 
 @dataclass(frozen=True)
 class Looked:
-    """The step, or each inequality of its chain, at its worst point, and the points that raised."""
+    """A step, or each inequality of its chain, at its worst point, and the points that raised."""
 
     worst: list[Worst]
     raised: list[Raised]
 
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
-    """Compute a step at all its points; of a chain, its worst inequality that is claimed.
+    """Compute a step at all its points, and return the worst claimed inequality.
 
-    Raises ``UndecidedError`` where a side is not finite, a ratio's right side not certainly positive, or the
-    grid has no point, and whatever the step raises at one of them.
+    Raises ``UndecidedError`` if a side is not finite, if a ratio's right side is not certainly positive, or
+    if the grid has no point. Raises whatever the step raises at a point.
     """
     looked = look(item, run, measure)
     if looked.raised:
@@ -109,10 +109,10 @@ def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Wors
 
 
 def look(item: Step, run: Run, measure: Measure) -> Looked:
-    """Compute a step at all its points. A point at which it cannot be computed is kept with its error.
+    """Compute a step at all its points, and keep the error of a point at which it raises.
 
-    Raises ``UndecidedError`` for a chain that states other inequalities at one point than at another, and for
-    a grid without a point that has one.
+    Raises ``UndecidedError`` for a chain with different inequalities at different points, and for a grid
+    without a point that has an inequality.
     """
     worst: dict[str, Worst] = {}
     raised: list[Raised] = []
@@ -122,7 +122,7 @@ def look(item: Step, run: Run, measure: Measure) -> Looked:
                 with named_point(point):
                     here = list(_named(item, point))
                 values = [_measured(name, sides, point, measure) for name, _, sides in here]
-            except Exception as error:  # this point's alone, where there are others
+            except Exception as error:  # keep the other points, if there are any
                 if not point:
                     raise
                 raised.append(Raised(point, error))
@@ -134,7 +134,7 @@ def look(item: Step, run: Run, measure: Measure) -> Looked:
                 worst[name] = _updated(worst.get(name, start), value, point)
     if not raised and not any(found.claimed for found in worst.values()):
         raise UndecidedError(
-            f"{item.name}: a grid must have a point with an inequality, got none; mend the grid."
+            f"{item.name}: the grid must have a point with an inequality, got none.", code="E-GRID-EMPTY"
         )
     return Looked(list(worst.values()), raised)
 
@@ -142,13 +142,14 @@ def look(item: Step, run: Run, measure: Measure) -> Looked:
 def _require_the_same(
     item: Step, worst: Mapping[str, Worst], here: Sequence[tuple[str, str, Any]], point: Point
 ) -> None:
-    """A chain says the same at every point: what it leaves out somewhere it would claim there as well."""
+    """Require the same inequalities at every point, because the row claims them on the whole grid."""
     known = {name: found.claimed for name, found in worst.items()}
     stated = {name: not isinstance(sides, Constant) for name, _, sides in here}
     if known and known != stated:
         raise UndecidedError(
             f"{item.name}: a chain must state the same inequalities at every point, got {sorted(stated)} at "
-            f"{in_words(point)} after {sorted(known)}; what holds on a part of the grid is a row of its own."
+            f"{in_words(point)} after {sorted(known)}. Use another row for part of the grid.",
+            code="E-CHAIN-DIFFERS",
         )
 
 
@@ -173,23 +174,25 @@ def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure
     for side in (left, right):
         if isinstance(side, float):
             raise UndecidedError(
-                f"{name}: a side must be exact or a ball, got the float {side!r} at {in_words(point)}; "
-                "compute it in fractions, or in balls (dpaudit.kernel.ball)."
+                f"{name}: a side must be exact or a ball, got the float {side!r} at {in_words(point)}. "
+                "Compute it in fractions or in balls (dpaudit.kernel.ball).",
+                code="E-SIDE-FLOAT",
             )
     if isinstance(left, arb) or isinstance(right, arb):
         left, right = (side if isinstance(side, arb) else ball(side) for side in (left, right))
     if ratio and not right > 0:
         raise UndecidedError(
-            f"{name}: the right side must be positive, got {right} at {in_words(point)}; "
-            "mend the grid, or take measure='left - right'."
+            f"{name}: the right side must be positive, got {right} at {in_words(point)}. If it can be "
+            "negative, pass measure='left - right'.",
+            code="E-SIDE-NOT-POSITIVE",
         )
     if isinstance(left, arb):
         value = left / right if ratio else left - right
-    else:  # two exact sides are compared exactly: where they are equal, no rounding comes between them
+    else:  # compare two exact sides exactly, so that rounding cannot separate equal ones
         left, right = Fraction(left), Fraction(right)
         value = ball(left / right if ratio else left - right)
     if not value.is_finite():
         raise UndecidedError(
-            f"{name}: both sides must be finite, got {value} at {in_words(point)}; mend the grid."
+            f"{name}: both sides must be finite, got {value} at {in_words(point)}.", code="E-SIDE-NOT-FINITE"
         )
     return value

@@ -1,1 +1,1 @@
-"""Verifying a report from the file alone: each result in a child process, then the file as a whole."""
+"""Verify a report from the file alone: each result in a child process, then the file as a whole."""

@@ -1,13 +1,13 @@
-"""Run the rows of a report again and hold all that the report says against what comes out.
+"""Run the rows of a report again and compare everything in the report with the new results.
 
-A report file shows distributions, values and rule trees; that these are the program's own only the program
-can show.
-With the same source (by hash), seed, profile and error level a row has the same evidence, whatever the number
-of workers, so every difference is a finding. Other versions of the numeric libraries or another platform may
-change the last bits of floats: they are findings of their own, and a finding about a difference names them.
+A report file holds distributions, values and rule trees. Only the program can show that they are its own.
+With the same source (by hash), seed, profile and significance level, a row has the same evidence for any
+number of workers, so every difference is a finding. Other versions of the numeric libraries or another
+platform may change the last bits of floats. They are separate findings, and a finding about a difference
+names them.
 
-Every field of the report is compared, unless it is listed in ``FREE``: what a run took, when it took place,
-and how its output files were called.
+Every field of the report is compared, except for those in ``FREE``: durations, times, and names of output
+files.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dpaudit.verify.findings import Finding, first_difference
 
 __all__ = ["FREE", "compare_with_report"]
 
-#: Fields that another run of the same rows may have otherwise, by the part of the report that they are in.
+#: The fields that may differ between two runs of the same rows, by the part of the report.
 FREE: dict[str, frozenset[str]] = {
     "report": frozenset({"results", "suites", "unchecked", "stamps"}),  # compared one by one
-    "stamps": frozenset({"started", "finished", "command"}),  # when; and the command is compared by its parts
-    "suite": frozenset({"suite"}),  # where the file lay, as seen from where the run was started
+    "stamps": frozenset({"started", "finished", "command"}),  # times; the command is compared by its parts
+    "suite": frozenset({"suite"}),  # the path of the file relative to the folder of the run
     "result": frozenset({"seconds"}),
 }
 
@@ -48,11 +48,11 @@ def compare_with_report(
     jobs: int,
     pool: Pool,
 ) -> Iterator[Finding]:
-    """One finding for each row of the suites that ``paths`` name, as it is finished, and one for each field
-    besides that is another here; the report holds if every finding is ``ok``.
+    """Yield a finding for each row of the suites in ``paths`` and for each differing field.
 
-    Raises ``InvalidParameterError`` for paths that name no suite, ``BrokenReportError`` where no suite is one
-    of the report's.
+    A row's finding is yielded when the row is finished. The report holds if every finding is ``ok``.
+    Raises ``InvalidParameterError`` for paths that name no suite, and ``BrokenReportError`` if the report was
+    made from none of the suites.
     """
     command = _command_of(report)
     settings = Settings(**{name: report[name] for name in _SETTINGS}, jobs=jobs)
@@ -61,8 +61,8 @@ def compare_with_report(
     if not labels:
         names = ", ".join(entry["suite"] for entry in plan.suites)
         raise BrokenReportError(
-            f"a suite must be one that the report was made from, got {names} with other sources than any of "
-            "them; check out the commit that the report names, or run the audit again."
+            f"the report was not made from {names}: their sources differ. Check out its commit.",
+            code="E-REPORT-SUITES",
         )
     whole = len(labels) == len(plan.suites) == len(report["suites"])
     yield from _about_the_run(report, plan, labels)
@@ -70,7 +70,7 @@ def compare_with_report(
     yield from _about_rows(report, plan, labels, command)
     rows, expected = [], {}
     for row, result in _pairs(report, plan, labels):
-        # Among other suites the row's share of the error level was another one.
+        # With other suites in the run, the row had another share of the significance level.
         alpha = row.alpha if whole else result["alpha"]
         again = command.of_row(row.id).text if command is not None else result["reproduce"]
         rows.append(replace(row, alpha=alpha, reproduce=again))
@@ -81,7 +81,7 @@ def compare_with_report(
 
 
 def _command_of(report: Mapping[str, Any]) -> RunCommand | None:
-    """The command that the report names; ``None`` if it is none, which is a finding about the file alone."""
+    """Return the command of the report, or ``None`` if it cannot be read, which is a separate finding."""
     try:
         return read_command(report["stamps"]["command"])
     except ValueError:
@@ -89,8 +89,10 @@ def _command_of(report: Mapping[str, Any]) -> RunCommand | None:
 
 
 def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
-    """For each suite here that has the sources of one of the report's: its label there. The label is that of
-    the same file where there are several with the same sources."""
+    """Return the label in the report for each suite here with the same sources.
+
+    If several suites of the report have the same sources, prefer the label of the same file.
+    """
     free = list(written)
     found: dict[str, str] = {}
     for same_place in (True, False):
@@ -105,7 +107,7 @@ def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
 
 
 def _same_place(here: str, there: str) -> bool:
-    """Whether two labels may name one file, seen from two folders: one ends like the other."""
+    """Return whether two labels may name one file, seen from two folders: one is a suffix of the other."""
     short, long = sorted((PurePosixPath(here).parts, PurePosixPath(there).parts), key=len)
     return long[len(long) - len(short) :] == short
 
@@ -115,9 +117,9 @@ def _failed(name: str, what: str, reason: str) -> Finding:
 
 
 def _about_the_run(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether the report is whole, and its stamps and suites are those of here."""
+    """Yield findings if the report is incomplete or its settings, stamps or suites differ from those here."""
     if report["complete"] is not True or report["stamps"]["finished"] is None:
-        yield _failed("report", "complete", "the run was interrupted: its rows are not all there")
+        yield _failed("report", "complete", "the run was interrupted, so rows are missing")
     expected = {"schema_version": report["schema_version"], "tool_version": dpaudit.__version__}
     expected |= {"complete": report["complete"]} | {name: report[name] for name in _SETTINGS}
     yield from _fields("report", "report", report, expected)
@@ -126,13 +128,13 @@ def _about_the_run(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, s
     for entry in plan.suites:
         label = labels.get(entry["suite"])
         if label is None:
-            yield _failed(entry["suite"], "source", "differs from all sources that the report was made from")
+            yield _failed(entry["suite"], "source", "differs from all sources of the report")
             continue
         if not _same_place(entry["suite"], label):
-            yield _failed(label, "suite", f"its sources are those of {entry['suite']}, another file")
+            yield _failed(label, "suite", f"its sources are in {entry['suite']}, another file")
         yield from _fields(label, "suite", there[label], entry)
     for label in there.keys() - labels.values():
-        yield _failed(label, "suite", "its rows were not run again; name it with --suite")
+        yield _failed(label, "suite", "its rows were not run again. Name it with --suite")
 
 
 def _stamps_here() -> dict[str, Any]:
@@ -151,8 +153,10 @@ def _fields(name: str, part: str, written: Mapping[str, Any], here: Mapping[str,
 
 
 def _differing(part: str, written: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """The fields that differ, or that one of the two lacks. Compared as JSON text: 1, 1.0 and true are three
-    values."""
+    """Return the fields that differ or that one of the two lacks.
+
+    They are compared as JSON text, so 1, 1.0 and true are three values.
+    """
     missing = object()
     fields = (written.keys() | here.keys()) - FREE[part]
     return sorted(
@@ -164,7 +168,7 @@ def _differing(part: str, written: Mapping[str, Any], here: Mapping[str, Any]) -
 
 
 def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
-    """The claims that nothing can check, of the papers of the suites here, one by one."""
+    """Yield findings about uncheckable claims, of the papers of the suites here, that only one side has."""
     papers = {entry["paper"] for entry in plan.suites if entry["suite"] in labels}
     others = {entry["paper"] for entry in report["suites"] if entry["suite"] not in labels.values()}
     here = [json.dumps(item, sort_keys=True) for item in plan.unchecked if item["paper"] in papers]
@@ -173,15 +177,18 @@ def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str,
         if text in here:
             here.remove(text)
         elif item["paper"] not in others:
-            yield _failed(item["id"], "not checkable", "the suites list it otherwise, or not at all")
+            yield _failed(item["id"], "not checkable", "the suites list it differently, or not at all")
     for text in here:
-        yield _failed(json.loads(text)["id"], "not checkable", "the suites list it, the report does not")
+        yield _failed(json.loads(text)["id"], "not checkable", "the suites list it, but the report does not")
 
 
 def _about_rows(
     report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: RunCommand | None
 ) -> Iterator[Finding]:
-    """Rows that only one side has, and their order. The rows that ``-k`` left out are one finding a suite."""
+    """Yield findings about rows that only one side has, and about their order.
+
+    The rows that ``-k`` left out give one finding for each suite.
+    """
     named = set(labels.values())
     listed = {entry["suite"] for entry in report["suites"]}
     there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
@@ -190,7 +197,7 @@ def _about_rows(
     select = command.select if command is not None else None
     selected = command.matches if command is not None else _every
     for _, row_id in (pair for pair in here if pair not in theirs and selected(pair[1])):
-        yield _failed(row_id, "row", "the suite has this row, the report does not")
+        yield _failed(row_id, "row", "the suite has this row, but the report does not")
     for label in sorted(named):
         lacking = [row_id for at, row_id in here if at == label and (at, row_id) not in theirs]
         lacking = [row_id for row_id in lacking if not selected(row_id)]
@@ -202,12 +209,12 @@ def _about_rows(
         yield _failed(row_id, "row", "the suite has no such row")
     for result in report["results"]:
         if result["suite"] not in listed:
-            reason = f"its suite, {result['suite']}, is none that the report lists"
+            reason = f"the report does not list its suite, {result['suite']}"
             yield _failed(result["id"], "row", reason)
     for label in sorted(named):
         order = [pair for pair in there if pair[0] == label and pair in ours]
         if order != [pair for pair in here if pair[0] == label and pair in theirs]:
-            yield _failed(label, "order", "its rows must stand once each, in the order of the suite")
+            yield _failed(label, "order", "its rows must be listed once each, in the order of the suite")
 
 
 def _pairs(
@@ -229,12 +236,13 @@ def _compared(
     verdict = f"{written['verdict']} in the report, {found['verdict']} here"
     here = _stamps_here()
     others = ", ".join(f"another {field}" for field in _differing("stamps", stamps, here))
+    names = ", ".join(differing)
     return Finding(
         row.id,
         False,
         "run again",
-        f"another {', '.join(differing)} ({verdict}): {_first(differing, written, found)}"
-        + (f"; the report was made with {others}" if others else ""),
+        f"different {names} ({verdict}): {_first(differing, written, found)}"
+        + (f". The report was made with {others}" if others else ""),
     )
 
 
@@ -243,7 +251,7 @@ def _every(_row_id: str) -> bool:
 
 
 def _first(differing: Sequence[str], written: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Where the first of the fields differs, the evidence before what follows from it."""
+    """Return the difference in the first field, with the evidence before the fields that follow from it."""
     name = next((field for field in ("evidence", "cells") if field in differing), differing[0])
     sides = ({name: side[name]} if name in side else {} for side in (written, found))
     return first_difference(*sides, name="", where=("in the report", "here"))

@@ -1,5 +1,6 @@
-"""What a report says of itself, held against itself: ids, error levels, what was accepted, the suites that
-rows name, unknown fields. None of it needs the kernel or a program.
+"""Check a report for internal contradictions in ids, significance levels, accepted rows, suites and fields.
+
+These checks need neither the kernel nor a program.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ __all__ = ["inconsistencies"]
 
 
 def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
-    """A failed finding for everything in which the parts of ``report`` contradict each other. Its
-    ``results`` is a list; anything else may be missing."""
+    """Return a failed finding for every contradiction between the parts of ``report``.
+
+    ``results`` must be a list. Anything else may be missing.
+    """
     results = report["results"]
     plain = [result for result in results if isinstance(result, dict)]
     return [
@@ -41,18 +44,18 @@ def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
 
 
 def _failed(name: str, what: str, reason: str) -> Finding:
-    return Finding(name, False, what, f"{reason}; the file was edited.")
+    return Finding(name, False, what, f"{reason}: the file was edited.")
 
 
 def _rows(results: Sequence[Any]) -> Iterator[Finding]:
     if not results:
-        yield Finding("report", False, "results", "a report must have a row, got none; run the audit again")
+        yield Finding("report", False, "results", "a report must have at least one row, got none")
 
 
 def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]:
     counts = Counter(id_of(result) for result in results)
     for name in sorted(name for name, count in counts.items() if count > 1):
-        yield Finding(name, False, "id", "an id must be used once in a report, it is used again")
+        yield Finding(name, False, "id", "an id must be unique in a report, got this id twice")
     try:
         require_clear_ids(result["id"] for result in results if isinstance(result, dict) and "id" in result)
         rest = {name: value for name, value in report.items() if name != "results"}
@@ -63,29 +66,32 @@ def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]
 
 
 def _levels(level: Any, results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """The error levels of the rows are shares of that of the run: none is above it, and together they are at
-    most the whole. A run that errs more often than not says nothing."""
+    """Check that the significance levels of the rows are shares of the level of the run.
+
+    None is above it, and their sum is at most it. The level of the run is at most ``MAX_LEVEL``.
+    """
     shares: list[Any] = [result.get("alpha") for result in results]
     if not all(isinstance(share, int | float) for share in (level, *shares)):
-        return  # a report without levels, or one that does not fit the schema
+        return  # a report without levels, or a report that does not fit the schema
     if not 0 < level <= MAX_LEVEL:
         yield _failed(
-            "report", "error level", f"that of the run must be above 0 and at most {MAX_LEVEL}, got {level:g}"
+            "report",
+            "significance level",
+            f"the level of the run must be above 0 and at most {MAX_LEVEL}, got {level:g}",
         )
     for result, share in zip(results, shares, strict=True):
         if not 0 < share <= level * (1 + 1e-9):
             yield _failed(
                 id_of(result),
-                "error level",
-                f"it must be above 0 and at most {level:g}, that of the run, got {share:g}",
+                "significance level",
+                f"it must be above 0 and at most the level of the run, {level:g}, got {share:g}",
             )
     total = math.fsum(shares)
     if total > level * (1 + 1e-9):
         yield _failed(
             "report",
-            "error level",
-            f"the rows' error levels must add up to at most {level:g}, that of the run, they add up to "
-            f"{total:g}",
+            "significance level",
+            f"the levels of the rows must sum to at most the level of the run, {level:g}, got {total:g}",
         )
 
 
@@ -97,31 +103,31 @@ def _accepted(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
                 yield _failed(
                     id_of(result),
                     "accepted",
-                    f"accepted must be {wanted} where --require is {report.get('require')} and --accept is "
+                    f"accepted must be {wanted} if --require is {report.get('require')} and --accept is "
                     f"{report.get('accept')}",
                 )
 
 
 def _suites(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Rows, and claims that nothing can check, belong to suites that the report lists."""
+    """Check that rows and uncheckable claims belong to suites that the report lists."""
     if not isinstance(report.get("suites"), list):
         return
     papers = {suite["suite"]: suite["paper"] for suite in report["suites"]}
     if len({skeleton(str(label)) for label in papers}) < len(report["suites"]):
-        yield _failed("report", "suites", "a suite must be listed once, by a name that looks like no other")
+        yield _failed("report", "suites", "suites must have names that are distinct and look distinct")
     for result in results:
         label = result.get("suite")
         if label not in papers:
-            yield _failed(id_of(result), "row", f"its suite, {label}, is none that the report lists")
+            yield _failed(id_of(result), "row", f"the report does not list its suite, {label}")
         elif result.get("paper") != papers[label]:
             yield _failed(id_of(result), "row", f"its paper must be that of its suite, {papers[label]!r}")
     for item in report.get("unchecked", []):
         if item["paper"] not in papers.values():
-            yield _failed(item["id"], "row", f"its paper, {item['paper']}, is none that the report lists")
+            yield _failed(item["id"], "row", f"the report does not list its paper, {item['paper']}")
 
 
 def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """A reader may paste a command: each must be the one that dpaudit writes for this run, or for the row."""
+    """Check that commands, which a reader may paste, are exactly those of this run and its rows."""
     stamps, suites = report.get("stamps"), report.get("suites")
     if not isinstance(stamps, Mapping) or not isinstance(stamps.get("command"), str):
         return
@@ -131,10 +137,11 @@ def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
         yield _failed("report", "command", f"it cannot be read: {error}")
         return
     for name in ("profile", "seed", "alpha", "require"):
-        said = getattr(command, name)
-        if name in report and (said != report[name] or type(said) is not type(report[name])):  # 3 is not 3.0
-            said = f"its {name} is {said!r}, that of the report {report[name]!r}"
-            yield _failed("report", "command", said)
+        value = getattr(command, name)
+        same = name not in report or (value == report[name] and type(value) is type(report[name]))
+        if not same:  # 3 is not 3.0
+            reason = f"its {name} is {value!r}, but the report has {report[name]!r}"
+            yield _failed("report", "command", reason)
     listed = [*suites, *report.get("broken", [])] if isinstance(suites, list) else []
     for stranger in command.strangers(str(entry["suite"]) for entry in listed)[:5]:
         yield _failed("report", "command", f"its paths must name the suites of the report, got {stranger!a}")
@@ -142,7 +149,7 @@ def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
     for result in results:
         row_id = str(result.get("id"))
         if not selected(row_id):
-            reason = f"the report's command selects -k {command.select!r}, which it is not"
+            reason = f"the report's command, with -k {command.select!r}, does not select this row"
             yield _failed(row_id[:200], "row", reason)
         wanted = command.of_row(row_id).text
         if result.get("reproduce", wanted) != wanted:
@@ -150,7 +157,7 @@ def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
 
 
 def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Times are compared with nothing; that they are times is all that can be asked."""
+    """Check that times have the form of times, which is all that can be checked about them."""
     stamps = report.get("stamps")
     for name, value in stamps.items() if isinstance(stamps, Mapping) else ():
         if name in ("started", "finished") and value is not None and not _is_time(value):
@@ -161,7 +168,7 @@ def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> I
         seconds = result.get("seconds", 0)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
             yield _failed(
-                id_of(result), "seconds", f"they must be a number from 0 on, got {str(seconds)[:40]!a}"
+                id_of(result), "seconds", f"it must be a finite number >= 0, got {str(seconds)[:40]!a}"
             )
 
 
@@ -176,11 +183,11 @@ def _whole(report: Mapping[str, Any]) -> Iterator[Finding]:
     stamps = report.get("stamps")
     finished = stamps.get("finished") is not None if isinstance(stamps, Mapping) else None
     if "complete" in report and finished is not None and report["complete"] is not finished:
-        yield _failed("report", "complete", "a report is complete where its run was finished, and only there")
+        yield _failed("report", "complete", "a report must be complete if and only if its run was finished")
 
 
 def _unknown(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Fields that dpaudit does not write are checked by nothing, and a page may show them."""
+    """Refuse fields that dpaudit does not write, because nothing checks them and a page may show them."""
     stamps = report.get("stamps")
     parts: list[tuple[str, str, Any]] = [("report", "", report), ("report", "stamps", stamps)]
     parts += [("report", "suite", suite) for suite in report.get("suites", [])]
@@ -190,5 +197,5 @@ def _unknown(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) ->
         unknown = data.keys() - known_fields(part) if isinstance(data, Mapping) else ()
         if unknown:
             yield _failed(
-                name, "fields", f"dpaudit writes no field {sorted(map(str, unknown))[0][:60]!a} there"
+                name, "fields", f"dpaudit does not write the field {sorted(map(str, unknown))[0][:60]!a} here"
             )

@@ -1,4 +1,4 @@
-"""What verifying finds: one statement about one piece of a report, and where two pieces differ."""
+"""Findings of a verification about parts of a report, and the first difference between two parts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,20 @@ _MISSING: Any = object()
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked: the result's ``id``, whether it holds, ``what`` it is, and the
-    ``reason``; ``taken`` where it is taken from the report as it stands, and nothing was computed again;
-    ``tier`` of the kernel that a certificate took.
+    """A finding about one part of a report.
+
+    Parameters
+    ----------
+    id : str
+        The id of the result.
+    ok : bool
+        Whether the part is confirmed.
+    what, reason : str
+        The kind of part, and the reason.
+    taken : bool
+        Whether the part was taken from the report without computing it again.
+    tier : str
+        The tier of the kernel that a certificate needs.
     """
 
     id: str
@@ -29,13 +40,16 @@ class Finding:
 
 
 def id_of(result: Any) -> str:
-    """The id of a result, shortened; ``?`` where it has none."""
+    """Return the id of a result, shortened, or ``?`` if it has none."""
     return str(result.get("id", "?"))[:200] if isinstance(result, dict) else "?"
 
 
 def first_difference(written: Any, wanted: Any, *, name: str, where: tuple[str, str]) -> str:
-    """The first place below ``name`` at which two pieces of JSON differ, and what either has there:
-    ``evidence[0].bound: '1' in the report, '1/2' here``. ``where`` names the two. Empty where they agree."""
+    """Return the first place below ``name`` at which two pieces of JSON differ, with both values.
+
+    An example is ``evidence[0].bound: '1' in the report, '1/2' here``, where ``where`` names the two sides.
+    The text is empty if they are equal.
+    """
     for path, left, right in _differences(written, wanted, name):
         start = max(0, _same_until(left, right) - 30)
         shown = [_shown(side, start) for side in (left, right)]
@@ -44,7 +58,7 @@ def first_difference(written: Any, wanted: Any, *, name: str, where: tuple[str, 
 
 
 def _same_until(left: Any, right: Any) -> int:
-    """How many characters two texts begin with in common; 0 for anything else."""
+    """Return the length of the common prefix of two strings, or 0 for anything else."""
     if not (isinstance(left, str) and isinstance(right, str)):
         return 0
     pairs = enumerate(zip(left, right, strict=False))
@@ -52,7 +66,7 @@ def _same_until(left: Any, right: Any) -> int:
 
 
 def _shown(side: Any, start: int) -> str:
-    """A value on one line; a long text from a little before the place where it differs."""
+    """Return a value on one line. A long text starts shortly before the place of the difference."""
     if side is _MISSING:
         return "nothing"
     return ("..." if start else "") + repr(side[start:] if start else side)[:80]

@@ -1,4 +1,4 @@
-"""Verify a report from the file alone: its results one by one within limits, then the consistency of the file.
+"""Verify a report from the file alone: its results one by one within limits, then its consistency.
 
 The file is untrusted. Nothing that it names is imported or executed, and every error about a part becomes a
 finding about that part.

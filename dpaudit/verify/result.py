@@ -1,13 +1,12 @@
-"""Verifying one result of a report: every certificate, every witness, every verdict.
+"""Verify one result of a report: every certificate, every witness, every verdict.
 
-For the result and each of its cells the claim is read back, the kernel re-derives every certificate, every
-witness is re-computed from its distributions and values, and the verdict is judged anew from the evidence. A
-bound,
-parameter, rule, value or claim that was changed makes a finding fail, with the reason. Estimates are not
-re-run: they are statistics of a program that the file does not hold.
+For the result and each of its cells, the claim is read, the kernel re-derives every certificate, every
+witness is recomputed from its distributions and values, and the verdict is decided again from the evidence.
+If a bound, parameter, rule, value or claim was changed, a finding fails with the reason. Estimates are not
+repeated, because they are statistics of a program that the file does not hold.
 
-The file is untrusted. Nothing that it names is imported or executed, and whatever goes wrong with one piece
-becomes a finding about that piece.
+The file is untrusted. Nothing that it names is imported or executed, and every error about a part becomes a
+finding about that part.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from dpaudit.verify.statement import (
 
 __all__ = ["verify_result"]
 
-#: What a finding calls evidence that is no witness.
+#: The names of evidence other than witnesses in findings.
 KINDS = {Certificate: "certificate", ProgramProof: "proof of a program"}
 
 #: Strengths of verdicts that rest on estimates.
@@ -51,7 +50,7 @@ _ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
 
 
 def verify_result(result: Any) -> list[Finding]:
-    """Check one result: its claim, its certificates and witnesses, those of its cells, and every verdict."""
+    """Check the claim, the evidence and the verdict of a result and of each of its cells."""
     name = id_of(result)
     try:
         require_ascii_numbers(result)
@@ -61,7 +60,7 @@ def verify_result(result: Any) -> list[Finding]:
         cells = [_cell(data) for data in result.get("cells", [])]
         _require_role(result, claim)
         _require_samples(result, claim, evidence, cells)
-    except Exception as error:  # whatever an edited file provokes is a finding, not a crash
+    except Exception as error:  # any error that an edited file causes is a finding, not a crash
         return [Finding(name, False, "claim and evidence", _reason(error))]
     findings = [_checked(name, item, claim) for item in evidence]
     for cell in cells:
@@ -70,14 +69,14 @@ def verify_result(result: Any) -> list[Finding]:
 
 
 def _claim(data: dict[str, Any]) -> Claim:
-    """The claim of a result or of a cell, which is the one that a reader is shown."""
+    """Return the claim of a result or of a cell. Raise unless the shown fields are those of the claim."""
     claim = claim_from_json(data["claim"])
     _require_same_words(data, claim)
     return claim
 
 
 def _evidence(data: dict[str, Any]) -> list[Evidence]:
-    """The evidence of a result or of a cell, in the one form in which it is written."""
+    """Return the evidence of a result or of a cell. Raise unless it has the form in which it is written."""
     found = [evidence_from_json(item) for item in data["evidence"]]
     for item, written in zip(found, data["evidence"], strict=True):
         require_written_so(item.to_json(), written, name=f"evidence ({written['evidence']})")
@@ -88,11 +87,15 @@ def _cell(data: dict[str, Any]) -> Cell:
     unknown = data.keys() - known_fields("cell")
     if unknown:
         raise BrokenReportError(
-            f"a cell must have the fields that dpaudit writes, got {sorted(map(str, unknown))[0][:60]!a} "
-            "besides; the file was edited."
+            "a cell must have only the fields that dpaudit writes, got "
+            f"{sorted(map(str, unknown))[0][:60]!a}: the file was edited.",
+            code="E-CELL-FIELDS",
         )
     if not isinstance(data["deciding"], bool):
-        raise BrokenReportError(f"a cell must be deciding or not, got {data['deciding']!r:.40}.")
+        raise BrokenReportError(
+            f"a cell's field 'deciding' must be true or false, got {data['deciding']!r:.40}.",
+            code="E-CELL-FIELDS",
+        )
     return Cell(
         name=data["name"],
         claim=_claim(data),
@@ -111,26 +114,30 @@ def _of_cell(cell: Cell, finding: Finding) -> Finding:
 def _require_role(result: dict[str, Any], claim: Claim) -> None:
     if isinstance(claim, Controls) and result.get("role") != "control":
         raise BrokenReportError(
-            f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
-            "edited."
+            f"a Controls claim must have the role 'control', got {result.get('role')!r}: the file was "
+            "edited.",
+            code="E-CONTROLS-ROLE",
         )
     if isinstance(claim, Unbuilt) and (
         result.get("verdict") != "crashed" or result.get("evidence") or result.get("cells")
     ):
         raise BrokenReportError(
             f"a row without a claim must have crashed, without evidence, got the verdict "
-            f"{result.get('verdict')!r:.40}; the file was edited."
+            f"{result.get('verdict')!r:.40}: the file was edited.",
+            code="E-ROW-UNBUILT",
         )
     if result.get("repairs") and result.get("role") != "repaired":
         raise BrokenReportError(
-            f"only a repair mends another row, got the role {result.get('role')!r}; the file was edited."
+            f"a row with repairs must have the role 'repaired', got {result.get('role')!r}: the file was "
+            "edited.",
+            code="E-ROW-REPAIRS",
         )
 
 
 def _require_samples(
     result: dict[str, Any], claim: Claim, evidence: list[Evidence], cells: list[Cell]
 ) -> None:
-    """No more samples are shown than the evidence counts, where it counts them."""
+    """Raise ``CertificateError`` if more samples are shown than the evidence counts, if it counts them."""
     inside = [(cell.claim, cell.evidence) for cell in cells]
     for part, data in zip(inside, result.get("cells", []), strict=True):
         require_counted(data["samples"], [part])
@@ -140,26 +147,34 @@ def _require_samples(
 
 
 def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
-    """What a reader is shown of the claim must be the claim that is checked."""
+    """Raise ``BrokenReportError`` unless the shown fields of the claim are those of the checked claim."""
     wanted: dict[str, Any] = {"claim": claim.to_json()}
     wanted["quantity"] = quantity_of(claim)
     if isinstance(claim, PrivacyClaim):
         wanted["view"] = str(claim.view)
     if result.get("kind", "") == "privacy" and not isinstance(claim, PrivacyClaim):
-        raise BrokenReportError("the kind shown must be that of the claim, which is not about privacy.")
+        raise BrokenReportError(
+            "the kind shown must not be 'privacy', because the claim is not about privacy.",
+            code="E-CLAIM-SHOWN",
+        )
     if "kind" in result and result["kind"] != "privacy" and isinstance(claim, PrivacyClaim):
-        raise BrokenReportError(f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.")
+        raise BrokenReportError(
+            f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.",
+            code="E-CLAIM-SHOWN",
+        )
     for field, value in wanted.items():
         if json.dumps(result.get(field, value), sort_keys=True) != json.dumps(value, sort_keys=True):
             about = first_difference(result[field], value, name=field, where=("shown", "claimed"))
             raise BrokenReportError(
-                f"the {field} shown must be that of the claim, got {about}; the file was edited."
+                f"the {field} shown must be that of the claim, got {about}: the file was edited.",
+                code="E-CLAIM-SHOWN",
             )
     shown_as = None if claimed_of(claim) is None else claim.bound
     if "claimed" in result and not _agrees(result["claimed"], shown_as):
         raise BrokenReportError(
-            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the "
-            "file was edited."
+            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}: the "
+            "file was edited.",
+            code="E-CLAIM-SHOWN",
         )
 
 
@@ -171,12 +186,12 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     try:
         if isinstance(item, Certificate):
             found = kernel.examine(item, claim)
-            said = certificate_in_words(item, claim, in_digits(found.bound, toward="up"), found.tier)
-            return Finding(name, True, what, said, tier=found.tier)
+            reason = certificate_in_words(item, claim, in_digits(found.bound, toward="up"), found.tier)
+            return Finding(name, True, what, reason, tier=found.tier)
         if isinstance(item, ProgramProof):
             program = examine_program(item, claim)
-            said = program_in_words(item, program.bound, program.paths)
-            return Finding(name, True, what, said, tier=program.tier)
+            reason = program_in_words(item, program.bound, program.paths)
+            return Finding(name, True, what, reason, tier=program.tier)
         if isinstance(item, Witness):
             bound = recompute(item, claim)
             least = None if bound is None else in_digits(bound, toward="down")
@@ -190,7 +205,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
 def _verdicts(
     name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence], cells: list[Cell]
 ) -> list[Finding]:
-    """The verdicts and the numbers beside them must be what the judge makes of the evidence."""
+    """Return the findings about whether the verdicts and their numbers follow from the evidence."""
     try:
         judged = judge_row(
             claim, evidence, cells, unmet=result.get("obstacles", []), alpha=result.get("alpha")
@@ -203,7 +218,7 @@ def _verdicts(
 
 
 def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
-    """The verdict of a result or of a cell."""
+    """Return the finding about the verdict of a result or of a cell."""
     try:
         problems = list(_disagreements(part, judged))
     except Exception as error:  # see above
@@ -211,9 +226,9 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
     if problems:
         return Finding(name, False, "verdict", "; ".join(problems))
     named = "computations" if part.get("confidence") == 1 else "estimates"
-    rests = f"{named}, as they stand" if part["strength"] in _ON_ESTIMATES else "the evidence"
-    said = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {rests}"
-    return Finding(name, True, "verdict", f"{part['verdict']} ({shown_strength(part) or 'none'}): {said}")
+    basis = f"unchecked {named}" if part["strength"] in _ON_ESTIMATES else "the evidence"
+    reason = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {basis}"
+    return Finding(name, True, "verdict", f"{part['verdict']} ({shown_strength(part) or 'none'}): {reason}")
 
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
@@ -221,7 +236,7 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
     is_row = "deciding" not in result
     crashed = result["verdict"] == VerdictKind.CRASHED.value
     if is_row and crashed and not (result["evidence"] or result.get("cells")):
-        # The row crashed before it had evidence: nothing may be claimed.
+        # The row crashed before it had evidence, so it must not claim anything.
         for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence", "scope"):
             if result.get(field) is not None:
                 yield f"a row that crashed must have no {field}, got {result[field]!r}"
@@ -247,18 +262,20 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
     if "reasons" in result and result["reasons"] != list(judgement.reasons):
         yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
     if result.get("traceback") is not None and (is_row or not result.get("error")):
-        yield "a traceback must be that of a row or a cell that crashed by itself, this one did not"
+        yield "only a row or a cell that crashed by itself may have a traceback, and this one did not"
     yield from _expected(result)
 
 
 def _expected(result: dict[str, Any]) -> Iterator[str]:
     if "as_expected" in result and result["as_expected"] is not as_expected(result):
-        yield f"as_expected must hold {result['verdict']!r} against {result['expect']!r}, and it does not"
+        yield f"as_expected must be whether {result['verdict']!r} equals {result['expect']!r}, and it is not"
 
 
 def _agrees(written: Any, bound: Fraction | None) -> bool:
-    """Whether a float of the report is the bound, up to the rounding of one float (two below a power of two,
-    where floats lie twice as close)."""
+    """Return whether a float of the report equals the bound up to rounding.
+
+    The tolerance is 2 ulps: the spacing of floats halves below a power of two.
+    """
     if written is None or bound is None:
         return written is None and bound is None
     if isinstance(written, bool) or not isinstance(written, int | float) or not math.isfinite(written):
@@ -271,6 +288,6 @@ def _or_none(bound: Fraction | None) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """The message of an error of ours; for any other, its type too."""
+    """Return the message of an error, with its type unless it is an error of dpaudit."""
     text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
     return text[:2000]

@@ -1,6 +1,4 @@
-"""What verifying confirms, in words: of each piece of evidence, and once for the whole report what it cannot
-know. The command line, the HTML report and the README take their words from here.
-"""
+"""Describe in one line what verifying confirms about each piece of evidence."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ __all__ = [
     "witness_in_words",
 ]
 
-#: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.
+#: The largest number of characters of a mechanism, an assumption, and a parameter or part of a setting.
 MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60
-#: A text is cut after a word, unless its last one is longer than this.
+#: A text is cut after a word, unless its last word is longer than this.
 LONGEST_WORD = 24
 
 _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
-    "leak": "a value shown on one of the recorded inputs only, after {sites}",
-    "release": "what the two recorded distributions of one release say about this quantity",
-    "prefix-release": "the recorded outcomes ({sites}) and then a set of outcomes of one release",
+    "leak": "a value output on only one of the recorded inputs, after {sites}",
+    "release": "this quantity for the two recorded distributions of one release",
+    "prefix-release": "the recorded outcomes ({sites}), followed by a set of outcomes of one release",
     "mixture": "probabilities of the recorded events under both distributions",
     "divergence": "divergence of the recorded noise from itself, shifted",
     "program-event": "an outcome of the recorded tree of decisions",
@@ -43,7 +41,7 @@ _WITNESSES = {
 }
 
 
-#: The file that checked a proof of a program, by its kind; ``program_t0`` for the others.
+#: The file that checks a proof of a program, by its kind. ``program_t0`` checks the other kinds.
 _CHECKERS = {
     "program, generic step": "step_t0",
     "program, exact distributions": "finite_t0",
@@ -54,8 +52,10 @@ _CHECKERS = {
 
 
 def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:
-    """One line: for which mechanism and setting, under which assumptions, ``item`` gives ``bound``, by which
-    tier. A long assumption is cut, and none is left out."""
+    """Return a line with the mechanism, setting, assumptions, bound and tier of a certificate.
+
+    Long assumptions are shortened, and none is left out.
+    """
     setting = setting_in_words(claim)
     about = f", {setting}" if setting else ""
     return (
@@ -65,58 +65,60 @@ def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str)
 
 
 def setting_in_words(claim: Claim) -> str:
-    """What ``claim`` protects and from whom; empty for one that is not about privacy."""
+    """Return the adjacency, unit, view and participation of a claim, or "" if it is not about privacy."""
     if not isinstance(claim, PrivacyClaim | AccountingClaim):
         return ""
-    view = [f"in the view of {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
+    view = [f"view {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
     parts = [claim.adjacency.value, f"per {claim.unit.value}", *view]
     return f"for {', '.join(parts)}, participation {_short(claim.participation, MAX_PART)}"
 
 
 def assumed_in_words(assumptions: Sequence[str]) -> str:
-    """Every assumption of a certificate, numbered where there are several."""
+    """Return every assumption of a certificate, numbered if there are several."""
     assumed = [_short(text, MAX_ASSUMED) for text in assumptions]
     if len(assumed) > 1:
         assumed = [f"({number}) {text}" for number, text in enumerate(assumed, start=1)]
-    return f"assuming {'; '.join(assumed) or 'nothing more'}"
+    return f"assuming {'; '.join(assumed)}" if assumed else "without further assumptions"
 
 
 def witness_in_words(item: Witness, bound: str | None) -> str:
-    """One line: what of the witness was computed again, and what it gives (``None``: an infinite loss)."""
+    """Return a line with what was recomputed for a witness and its bound (``None``: an infinite loss)."""
     sites = item.body.get("sites")
     count = len(sites) if isinstance(sites, list) else 0
-    said = _WITNESSES.get(item.form, item.form).format(sites=f"{count} site{'' if count == 1 else 's'}")
-    return f"{said}: {item.quantity} is " + ("infinite" if bound is None else f"at least {bound}")
+    recomputed = _WITNESSES.get(item.form, item.form).format(sites=f"{count} site{'' if count == 1 else 's'}")
+    return f"{recomputed}: {item.quantity} is " + ("infinite" if bound is None else f"at least {bound}")
 
 
 def program_in_words(item: ProgramProof, bound: Fraction, paths: int) -> str:
-    """One line: in which scope the program's proof gives ``bound``, and what it assumes. Where the bound may
-    exceed the claim by the rounding of constants, it is printed exactly too."""
+    """Return a line with the scope, the assumptions and the bound of a program proof.
+
+    If the bound may exceed the claim by the rounding of constants, the exact bound is added.
+    """
     number = in_digits(bound, toward="up")
     exactly = f"exactly {bound}, " if item.rounding and number != str(bound) else ""
     checker = _CHECKERS.get(str(item.body.get("proof")), "program_t0")
     return (
-        f"proof of the program that the file shows, {paths} paths, for {item.scope}, "
+        f"proof of the program in the file, {paths} paths, for {item.scope}, "
         f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {number} ({exactly}by {checker})"
     )
 
 
 def estimate_in_words(item: Estimate) -> str:
-    """One line: that nothing of an estimate, or of a computation, was computed again."""
+    """Return a line that states that an estimate or computation was not repeated."""
     if item.confidence == 1:
         points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
         return (
-            f"computed in the row's own code ({points}, at no error level), taken from the report as it "
-            "stands; only its form was checked, and dpaudit verify --suite computes it again"
+            f"computed by the row's own code ({points}, confidence 1) and taken from the report; only its "
+            "form was checked, and dpaudit verify --suite computes it again"
         )
     return (
-        f"taken from the report as it stands ({item.samples} samples, confidence {item.confidence:g}); only "
-        "its form was checked"
+        f"taken from the report ({item.samples} samples, confidence {item.confidence:g}); only its form was "
+        "checked"
     )
 
 
 def _mechanism(tree: Any) -> str:
-    """The rules of a tree with their parameters, outermost first, without the node that repeats the claim."""
+    """Return the rules of a tree with their parameters, outermost first, without the node of the claim."""
     if not isinstance(tree, Mapping):
         return "?"
     premises = tree.get("premises")
@@ -125,12 +127,12 @@ def _mechanism(tree: Any) -> str:
         return inner[0]
     parameters = tree.get("parameters")
     given = parameters.items() if isinstance(parameters, Mapping) else ()
-    told = [f"{name} {_parameter(value)}" for name, value in given]
-    return f"{tree.get('rule')}({', '.join([*told, *inner])})"
+    shown = [f"{name} {_parameter(value)}" for name, value in given]
+    return f"{tree.get('rule')}({', '.join([*shown, *inner])})"
 
 
 def _parameter(value: Any) -> str:
-    """A parameter of a rule, shortened: a number or text, a list of them, or a bounded sum."""
+    """Return a parameter of a rule, shortened: a number, a text, a list of them, or a bounded sum."""
     if isinstance(value, Mapping):
         if value.keys() == {"query", "lower", "upper"}:
             ends = f"[{_parameter(value['lower'])}, {_parameter(value['upper'])}]"
@@ -144,7 +146,7 @@ def _parameter(value: Any) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """The beginning of a long text, as far as its last whole word if that is near."""
+    """Return the beginning of a long text, up to the last whole word if it is near the limit."""
     if len(text) <= most:
         return text
     cut = text[: most - 3]

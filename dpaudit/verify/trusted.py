@@ -1,4 +1,4 @@
-"""How large the trusted base is: lines of code that a certificate's truth rests on, tier by tier."""
+"""Count the lines of code in the trusted base, on which the truth of a certificate rests, tier by tier."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dpaudit.kernel import (
 
 __all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines", "values_lines"]
 
-#: For data of a fixed size, of every size, where everything is finite, of Gaussian releases alone, of
-#: releases that data choose, and for refutations by a ray.
+#: The checkers for data of a fixed size, data of every size, finite data and draws, Gaussian releases alone,
+#: branches on data, and unbounded-loss certificates.
 PROGRAM_CHECKERS = [
     Path(str(module.__file__))
     for module in (program_t0, step_t0, finite_t0, gaussian_t0, branches_t0, ray_t0)
@@ -41,8 +41,11 @@ _LAYOUT = {
 
 
 def trusted_lines() -> dict[str, int]:
-    """Lines of code of each tier of the kernel; T1 counts balls and the choice of a tier too. The checkers of
-    proofs of programs stand alone (``program_lines``), as does what ties them to claims (``claim_lines``)."""
+    """Return the lines of code of each tier of the kernel. T1 includes balls and the choice of a tier.
+
+    The checkers of program proofs (``program_lines``) and the files that connect them to claims
+    (``claim_lines``) are counted separately.
+    """
     folder = Path(kernel_t0.__file__).parent
     t0 = [folder / "kernel_t0.py"]
     alone = [*t0, *PROGRAM_CHECKERS, *CLAIM_FILES]
@@ -52,25 +55,27 @@ def trusted_lines() -> dict[str, int]:
 
 
 def program_lines() -> int:
-    """Lines of code of the largest file that checks proofs of programs; each imports no other."""
+    """Return the lines of code of the largest checker of program proofs. No checker imports another."""
     return max(code_lines(path.read_text("utf-8")) for path in PROGRAM_CHECKERS)
 
 
 def claim_lines() -> int:
-    """Lines of code of the two files that tie a program's proof to a claim and to its scope in words."""
+    """Return the lines of code of the two files that connect a program proof to a claim and a scope."""
     return sum(code_lines(path.read_text("utf-8")) for path in CLAIM_FILES)
 
 
 def values_lines() -> int:
-    """Lines of code that check records of programs on private values: their folder, and the file that checks
-    hidden noise."""
+    """Return the lines of code that check records of programs on private values.
+
+    They are in the folder of these checkers and in the file that checks hidden noise.
+    """
     folder = Path(kernel_t0.__file__).parent
     files = [*(folder / "values").glob("*.py"), folder / "program_t0.py"]
     return sum(code_lines(path.read_text("utf-8")) for path in files)
 
 
 def code_lines(source: str) -> int:
-    """Lines on which some token of code stands: no blanks, comments or docstrings."""
+    """Return the number of lines with a token of code, without blank lines, comments and docstrings."""
     lines: set[int] = set()
     docstring_may_follow = True
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

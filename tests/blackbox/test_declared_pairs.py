@@ -12,6 +12,7 @@ from dpaudit import Anything, Ball, Categories, Integers, Interval, PureDP, Reco
 from dpaudit.core.data import Column
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact
+from tests.errors import raises
 
 DECLARATIONS = [
     Records(Interval(0, 1), size=3),
@@ -147,26 +148,32 @@ def test_a_pair_that_refutes_is_shrunk() -> None:
 
     found = check(needs_three, PureDP(epsilon=1), data=Records(Integers(0, 9)), seed=1, record_draws=False)
     assert found.verdict == "refuted"
-    assert any(note.startswith("the smallest pair") for note in found.notes)
+    assert any(note.startswith("smallest refuting pair") for note in found.notes)
 
 
 PAIR = [([0.0], [1.0])]
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "code"),
     [
-        {},
-        {"data": Records(Interval(0, 1)), "neighbours": PAIR},
-        {"data": PAIR},
-        {"data": Records(Interval(0, 1), group=2)},
-        {"data": Records(Interval(1, 1), size=2)},
+        ({}, "E-DATA-OR-NEIGHBOURS"),
+        ({"data": Records(Interval(0, 1)), "neighbours": PAIR}, "E-DATA-OR-NEIGHBOURS"),
+        ({"data": PAIR}, "E-DATA-TYPE"),
+        ({"data": Records(Interval(0, 1), group=2)}, "E-UNIT-DIFFERS"),
     ],
 )
-def test_what_is_no_declaration_is_refused(given: dict[str, Any]) -> None:
-    """Neither or both, no declaration, another unit than the claim's, and a domain of one value."""
-    with pytest.raises(InvalidParameterError):
+def test_what_is_no_declaration_is_refused(given: dict[str, Any], code: str) -> None:
+    """Neither or both, no declaration, and another unit than in the claim are errors."""
+    with raises(InvalidParameterError, code=code):
         check(half_the_noise, PureDP(epsilon=1), max_samples=2000, **given)
+
+
+def test_a_domain_of_one_value_is_refused() -> None:
+    """A domain of one value has no neighbours."""
+    data = Records(Interval(1, 1), size=2)
+    with pytest.raises(InvalidParameterError):
+        check(half_the_noise, PureDP(epsilon=1), max_samples=2000, data=data)
 
 
 def test_a_claim_about_users_changes_all_records_of_one() -> None:
@@ -177,5 +184,5 @@ def test_a_claim_about_users_changes_all_records_of_one() -> None:
 
     claim, data = PureDP(epsilon=2, unit="user"), Records(Interval(0, 1), size=4, group=2)
     assert check(noisy_sum, claim, data=data, max_samples=40_000, record_draws=False).verdict == "refuted"
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-UNIT-DIFFERS"):
         check(noisy_sum, claim, data=Records(Interval(0, 1), size=4), max_samples=2000)

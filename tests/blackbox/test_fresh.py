@@ -74,7 +74,7 @@ def test_without_fork_constant_outputs_decide_nothing(monkeypatch: pytest.Monkey
     monkeypatch.delattr(os, "fork", raising=False)
     result = check(lambda x, rng: x, ONE, neighbours=UNITS, max_samples=1000)
     assert result.verdict == "inconclusive"
-    assert "call it in two fresh processes" in str(result)
+    assert "Call it in two new processes" in str(result)
     assert check(lambda x, rng: x + rng.laplace(0, 0.2), ONE, neighbours=UNITS).verdict == "refuted"
 
 

@@ -14,6 +14,7 @@ from dpaudit.blackbox import Inputs
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import both_directions
 from dpaudit.suite import Neighbours
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 
@@ -47,25 +48,25 @@ def test_other_adjacencies_and_makers() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "code"),
     [
-        {"size": (3, 2)},
-        {"size": 0},
-        {"extremes": [1]},
-        {"size": "3"},
-        {"size": (1, 2.5)},
-        {"adjacency": "zero-out"},
+        ({"size": (3, 2)}, "E-SIZE-RANGE"),
+        ({"size": 0}, "E-SIZE-RANGE"),
+        ({"extremes": [1]}, "E-CORNERS-EQUAL-VALUES"),
+        ({"size": "3"}, "E-SIZE-RANGE"),
+        ({"size": (1, 2.5)}, "E-SIZE-RANGE"),
+        ({"adjacency": "zero-out"}, "E-NULL-MISSING"),
     ],
 )
-def test_what_gives_no_pairs_is_refused(arguments) -> None:
-    """At once, with the next move."""
-    with pytest.raises(InvalidParameterError, match="got"):
+def test_what_gives_no_pairs_is_refused(arguments, code: str) -> None:
+    """Arguments that give no pairs raise an error with a code."""
+    with raises(InvalidParameterError, code=code):
         Inputs(st.integers(0, 1), **{"extremes": [0, 1], **arguments})
 
 
 def test_the_adjacency_must_be_the_claims() -> None:
     """A claim by another adjacency is refused, not refuted."""
-    with pytest.raises(InvalidParameterError, match="replace-one, got add-remove"):
+    with raises(InvalidParameterError, code="E-ADJACENCY-DIFFERS", match="replace-one, got add-remove"):
         check(needs_three, ONE, neighbours=Inputs([0, 1], adjacency="add-remove"))
 
 
@@ -76,7 +77,7 @@ def test_the_smallest_counterexample_is_shown(as_strategy: bool) -> None:
     inputs = Inputs(st.integers(0, 9), size=(1, 6), extremes=[0, 9])
     result = check(needs_three, ONE, neighbours=inputs.strategy() if as_strategy else inputs, seed=1)
     assert result.verdict == "refuted"
-    note = next(note for note in result.notes if note.startswith("the smallest pair"))
+    note = next(note for note in result.notes if note.startswith("smallest refuting pair"))
     left, right = (ast.literal_eval(text) for text in re.findall(r"\[.*?\]", note))
     assert len(left) == len(right) == 3
     assert {*left, *right} == {0, 1}
@@ -89,4 +90,4 @@ def test_nothing_smaller_is_shown_of_what_stands() -> None:
         lambda data, rng: sum(data) + rng.laplace(), ONE, neighbours=Inputs([0, 1]), max_samples=2000
     )
     assert result.verdict == "inconclusive"
-    assert not any("smallest pair" in note for note in result.notes)
+    assert not any("smallest refuting pair" in note for note in result.notes)

@@ -15,6 +15,7 @@ from dpaudit.core.errors import NotAuditedError, RefutedError
 from dpaudit.core.suite import Outcome
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.run.finding import finding_of
+from tests.errors import raises
 
 ONE, PAIR = PureDP(epsilon=1), [([0, 1], [1, 1])]
 
@@ -50,7 +51,7 @@ def test_outputs_without_anything_to_compare_are_not_audited(name: str) -> None:
     assert result.not_audited
     assert result.to_dict()["not_audited"] == result.not_audited
     assert str(result).startswith("NOT AUDITED")
-    with pytest.raises(NotAuditedError):
+    with raises(NotAuditedError, code="E-NOT-AUDITED"):
         result.raise_if_refuted()
 
 
@@ -91,9 +92,9 @@ def test_too_few_runs_are_said_before_the_first() -> None:
     assert (result.samples, calls) == (0, [])
     needed = runs_needed(family_of(claim).tested, candidates=1, alpha=0.05)
     assert needed is not None
-    with pytest.raises(NotAuditedError):
+    with raises(NotAuditedError, code="E-NOT-AUDITED"):
         result.raise_if_refuted()
-    with pytest.raises(RefutedError):
+    with raises(RefutedError, code="E-REFUTED"):
         check(exact_sum, claim, neighbours=PAIR, max_samples=needed, record_draws=False).raise_if_refuted()
 
 
@@ -119,7 +120,7 @@ def test_a_row_with_such_a_check_crashes() -> None:
     """`inconclusive` may be what a row expects: evidence of a check that compared nothing must not pass."""
     blind = check(BLIND["nothing"], ONE, neighbours=PAIR, max_samples=2000, record_draws=False)
     seeing = check(noisy, ONE, neighbours=PAIR, max_samples=2000, record_draws=False)
-    with pytest.raises(NotAuditedError):
+    with raises(NotAuditedError, code="E-NOT-AUDITED"):
         finding_of(ONE, Outcome([blind.evidence]), alpha=0.05)
     assert finding_of(ONE, Outcome([seeing.evidence]), alpha=0.05)["verdict"] == "inconclusive"
 

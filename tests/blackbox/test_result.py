@@ -15,6 +15,7 @@ from dpaudit.core.claims import Adjacency, Model
 from dpaudit.core.errors import DpauditError, InvalidParameterError, RefutedError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.pairs import shown
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
@@ -27,7 +28,7 @@ def run(scale: float, **options):
 
 def test_the_truth_value_is_refused_with_advice() -> None:
     """``if check(...)`` could mean two things, so it means none."""
-    with pytest.raises(InvalidParameterError, match=r"result\.verdict == \"refuted\" or result.raise_if"):
+    with raises(InvalidParameterError, code="E-RESULT-TRUTH-VALUE"):
         bool(run(0.25))
 
 
@@ -41,7 +42,7 @@ def test_the_verdict_compares_with_strings() -> None:
 
 def test_raise_if_refuted() -> None:
     """A refuted claim raises an assertion error that holds the evidence; another result is handed back."""
-    with pytest.raises(RefutedError, match="confidence") as caught:
+    with raises(RefutedError, code="E-REFUTED", match="confidence") as caught:
         run(0.25).raise_if_refuted()
     assert isinstance(caught.value, AssertionError)
     assert isinstance(caught.value, DpauditError)
@@ -66,7 +67,7 @@ def test_the_repr_fits_an_assertion() -> None:
     text = repr(run(0.25))
     assert len(text) < 120
     assert "\n" not in text
-    for part in ("refuted", "epsilon > 1", "95 % confidence", "runs", "claimed 1"):
+    for part in ("refuted", "epsilon > 1", "95% confidence", "runs", "claimed 1"):
         assert part in text
 
 
@@ -137,11 +138,11 @@ def test_a_bound_over_several_pairs_names_the_one_that_it_is_about(pairs) -> Non
     place = pairs.index((0, 1))
     assert result.evidence.lower > 0.3
     assert result.evidence.details["pair"] == place
-    assert f"pair {place} spoke most against it, of 2 tried: 0 and 1)" in str(result)
+    assert f"strongest evidence from pair {place} of 2: 0 and 1)" in str(result)
 
 
 def test_a_pair_that_costs_more_by_its_noise_is_named() -> None:
-    """Of several pairs a note on what was heard says which one it is about, and comes before other notes."""
+    """A note on recorded draws names its pair and comes before other notes."""
     result = check(
         lambda x, rng: x + rng.laplace(scale=1),
         PureDP(epsilon=1),
@@ -149,7 +150,8 @@ def test_a_pair_that_costs_more_by_its_noise_is_named() -> None:
         max_samples=400,
     )
     assert result.verdict == "inconclusive"
-    assert result.notes[0].startswith("heard on pair 2 (0 and 1.1): by its noise this pair costs epsilon 1.1")
+    assert result.notes[0].startswith("recorded draws, pair 2 (0 and 1.1): ")
+    assert "epsilon 1.1, above the claimed 1" in result.notes[0]
 
 
 def test_tables_are_named_on_one_line() -> None:
@@ -178,4 +180,4 @@ def test_many_pairs_share_the_runs() -> None:
     many = dpaudit.blackbox.corners([0, 1], size=8)
     assert len(many) >= 6
     said = [str(check(private, claim, neighbours=pairs, max_samples=4000)) for pairs in (many * 2, many[:2])]
-    assert [f"divided among {2 * len(many)} pairs" in text for text in said] == [True, False]
+    assert [f"{2 * len(many)} pairs of inputs shared the runs" in text for text in said] == [True, False]

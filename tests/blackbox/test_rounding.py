@@ -31,7 +31,7 @@ def test_rounding_refutes_nothing_under_exact_numbers(mechanism) -> None:
     """The same outputs refute a claim about the program as it runs."""
     result = check(mechanism, ONE, neighbours=TENTHS, max_samples=600, alpha=1e-6)
     assert result.verdict is VerdictKind.INCONCLUSIVE
-    assert any("by no more than rounding" in note for note in result.notes)
+    assert any("within rounding were ignored" in note for note in result.notes)
     as_run = check(mechanism, PureDP(epsilon=1, model=AS_RUN), neighbours=TENTHS, max_samples=600)
     assert as_run.verdict is VerdictKind.REFUTED
 

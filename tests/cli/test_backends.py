@@ -25,6 +25,7 @@ from dpaudit.run.process import Pool
 from dpaudit.run.remote import Asked, RemoteError, answer, end_run, stamp_of
 from dpaudit.run.targets import SuiteFile, find_suites
 from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
+from tests.errors import raises
 
 PROGRAM = """
 @suite.row("drawn", title="numbers of the row's own seed", kind="utility", claim=CLAIM, fingerprint=str)
@@ -166,11 +167,11 @@ def asked(tmp_path: Path, *rows: str, row: str = "fine", run: str = "test") -> A
 
 
 def test_a_process_with_other_versions_is_refused(tmp_path: Path) -> None:
-    """Whatever differs is named; the row does not run."""
+    """A process with other versions or sources names the difference and does not run the row."""
     sent = asked(tmp_path)
     for index, (name, _) in enumerate(sent.stamp):
         changed = [*sent.stamp[:index], (name, "another"), *sent.stamp[index + 1 :]]
-        with pytest.raises(RemoteError, match=name):
+        with raises(RemoteError, code="E-REMOTE-VERSION", match=name):
             answer(replace(sent, stamp=tuple(changed)))
     assert not (tmp_path / "fine.ran").exists()
     try:
@@ -188,20 +189,20 @@ def ended() -> Iterator[None]:
 
 
 def test_a_process_that_outlives_an_edit_reads_the_sources_again(tmp_path: Path, ended: None) -> None:
-    """For each run: after an edit it serves the new suite, and refuses a run that was planned before."""
+    """After an edit a process serves the new suite, and refuses a run that was planned before."""
     before = asked(tmp_path)
     assert answer(before)["finding"]["verdict"] == "verified"
     after = asked(tmp_path, VERIFIED.replace("exactly(0.25, 0.5)", "exactly(2, 2)"), run="second")
     assert after.stamp != before.stamp
     assert answer(after)["finding"]["verdict"] == "refuted"
-    with pytest.raises(RemoteError, match="the suite's sources as in the process that planned"):
+    with raises(RemoteError, code="E-REMOTE-VERSION", match="the suite's sources"):
         answer(replace(before, run="third"))
 
 
 def test_an_edit_just_before_the_import_is_noticed(
     tmp_path: Path, ended: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was compared is compared again once the suite has been imported: no answer of another suite."""
+    """The sources are compared again after the import, so an edited suite gives no answer."""
     sent = asked(tmp_path)
 
     def edited(self: Pool, file: SuiteFile, command: Any, **options: Any) -> Any:
@@ -210,14 +211,14 @@ def test_an_edit_just_before_the_import_is_noticed(
 
     ask = Pool.ask
     monkeypatch.setattr(Pool, "ask", edited)
-    with pytest.raises(RemoteError, match="the suite's sources"):
+    with raises(RemoteError, code="E-REMOTE-VERSION", match="the suite's sources"):
         answer(sent)
 
 
 def test_rows_run_in_the_folder_of_the_run(
     tmp_path: Path, ended: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever folder the process was started in; one that it does not have is named."""
+    """Rows run in the folder of the run, and a folder that is missing is named."""
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "limit.txt").write_text("0.5")
@@ -225,12 +226,12 @@ def test_rows_run_in_the_folder_of_the_run(
     monkeypatch.chdir(tmp_path / "there")
     sent = replace(asked(tmp_path, READS, row="reads"), folder=str(tmp_path / "here"))
     assert answer(sent)["finding"]["verdict"] == "verified"
-    with pytest.raises(RemoteError, match=r"must have the folder that the run was started in.*nowhere"):
+    with raises(RemoteError, code="E-REMOTE-FOLDER", match="nowhere"):
         answer(replace(sent, run="second", folder=str(tmp_path / "nowhere")))
 
 
 def test_a_frozen_scheduler_holds_up_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ending a cluster takes a while at most, whatever does not answer: what is known is written then."""
+    """Ending a cluster takes a limited time, even if the scheduler does not answer."""
     monkeypatch.setattr(backends, "END_SECONDS", 0.1)
     cluster: Any = object.__new__(backends._Dask)
     cluster._run, cluster._cluster, cluster._scratch = "run", None, None
@@ -241,13 +242,13 @@ def test_a_frozen_scheduler_holds_up_no_report(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_process_without_the_suite_is_refused(tmp_path: Path) -> None:
-    """A path that is not shared with the worker is a message about the path."""
+    """An error about a missing suite names its path."""
     sent = replace(asked(tmp_path), path=str(tmp_path / "elsewhere.py"))
-    with pytest.raises(RemoteError, match=r"elsewhere\.py"):
+    with raises(RemoteError, code="E-REMOTE-SUITE", match=r"elsewhere\.py"):
         answer(sent)
 
 
 def test_an_address_needs_the_backend_that_has_one() -> None:
-    """And where nobody answers there, that is what the message says."""
-    with pytest.raises(InvalidParameterError, match="--backend dask"):
+    """A scheduler with another backend is refused, and so is an address without a scheduler."""
+    with raises(InvalidParameterError, code="E-SCHEDULER-BACKEND"):
         start_backend("processes", scheduler="tcp://127.0.0.1:9")

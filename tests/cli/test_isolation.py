@@ -280,7 +280,7 @@ def test_a_process_that_starts_while_the_run_ends_is_ended(
     pool.close()
     stopped.set()
     thread.join(60)
-    assert errors == ["must not start once the run was stopped"]
+    assert errors == ["cannot start because the run was stopped"]
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
 

@@ -13,6 +13,7 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.suite import Outcome, Row, Run, Suite
 from dpaudit.core.verdicts import Strength, VerdictKind, judge
+from tests.errors import raises
 
 ERROR = ErrorRate(text="the error is at most 1", claimed=1)
 
@@ -30,7 +31,7 @@ def row(claim: Claim, kind: str, **options: Any) -> Row:
 )
 def test_privacy_claims_and_the_kind_privacy_go_together(claim: Claim, kind: str) -> None:
     """Otherwise ``--require proved`` would let a privacy claim pass, or a tested row count as privacy."""
-    with pytest.raises(InvalidParameterError, match="must have the kind 'privacy'"):
+    with raises(InvalidParameterError, code="E-ROW-KIND"):
         row(claim, kind)
 
 
@@ -41,17 +42,17 @@ def test_matching_kinds_are_accepted(claim: Claim, kind: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"kind": "speed"}, {"kind": "utility", "expect": "true"}])
-def test_unknown_words_are_refused(options: dict[str, Any]) -> None:
-    """A kind or an expected verdict that does not exist."""
+def test_unknown_options_are_refused(options: dict[str, Any]) -> None:
+    """An unknown kind or expected verdict is refused."""
     with pytest.raises(InvalidParameterError, match=r"row: .* must be"):
         row(ERROR, **options)
 
 
-def test_an_id_is_taken_once() -> None:
-    """The second row of a name is an error, not a replacement."""
+def test_an_id_is_unique_in_its_suite() -> None:
+    """A second row with the same id is refused and does not replace the first."""
     suite, first = Suite(paper="tiny", title="Tiny"), row(ERROR, "utility")
     suite.add(first)
-    with pytest.raises(InvalidParameterError, match="unique in its suite"):
+    with raises(InvalidParameterError, code="E-ROW-TWICE"):
         suite.add(replace(first, title="another"))
     assert [item.title for item in suite.rows] == ["row"]
 

@@ -50,9 +50,7 @@ def test_symbols_reach_report_page_and_explanation(tmp_path: Path) -> None:
 
 def test_a_symbol_without_a_meaning_is_refused() -> None:
     """By its name."""
-    with pytest.raises(
-        InvalidParameterError, match="symbols must be texts with what they stand for, got 'λ'"
-    ):
+    with pytest.raises(InvalidParameterError, match="got 'λ'"):
         describe(Suite(paper="mine", title="Mine", symbols={"λ": " "}), file="suite.py", root=Path())
 
 

@@ -119,7 +119,7 @@ CRASHED = {
     "wrong-evidence": "must be a Certificate, a ProgramProof, a Witness or an Estimate, got float",
     "nan": "lower must be a number, got NaN",
     "nan-in-proof": "must hold finite numbers, got nan",
-    "made-up-proof": "a certificate must hold for the row's claim",
+    "made-up-proof": "a certificate does not hold for the claim of the row",
     "proof-of-another-claim": "the certificate must be about the same claim: adjacency",
     "proof-too-good": "the bound must be one that the tree gives",
     "witness-too-good": "the witness claims too much",

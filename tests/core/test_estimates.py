@@ -1,4 +1,4 @@
-"""Estimates: what no honest computation gives is refused without running anything."""
+"""Estimates that no honest computation can give are refused without running anything."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("lower bound at most", {"upper": 1.0}),
     ("a confidence above 0", {"confidence": 0.0}),
     ("at least one sample", {"samples": 0}),
-    ("a method in words", {"method": " "}),
-    ("a scope in words", {"scope": ""}),
+    ("non-empty method", {"method": " "}),
+    ("non-empty scope", {"scope": ""}),
     ("the seed", {"seed": None}),
     ("finite", {"lower": math.inf}),
     ("numbers as bounds", {"lower": True}),
     ("numbers as bounds", {"lower": "1"}),
     ("whole numbers", {"samples": True}),
     ("whole numbers", {"seed": 1.5}),
-    ("a method and a scope", {"method": 3}),
+    ("method and scope", {"method": 3}),
     ("covers_claim", {"covers_claim": 1}),
     ("as many samples", {"lower": 40.0}),
     ("as many samples", {"samples": 2, "lower": 4.0}),
@@ -47,7 +47,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("reason", "changes"), BAD)
 def test_impossible_estimates_are_refused(reason: str, changes: dict[str, Any]) -> None:
-    """Each field, put where no computation can bring it."""
+    """Each field with an impossible value makes the estimate invalid."""
     require_possible(SAMPLED, CLAIM)
     with pytest.raises(CertificateError, match=reason):
         require_possible(replace(SAMPLED, **changes), CLAIM)
@@ -55,8 +55,7 @@ def test_impossible_estimates_are_refused(reason: str, changes: dict[str, Any]) 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_the_need_for_samples_is_that_of_the_best_bet(epsilon: float) -> None:
-    """Outcomes that never coincide: betting all on them multiplies the wealth by 1 + e^-epsilon a run, and
-    refutes after n runs; the estimate of that test is let through, one of half as many pairs is not."""
+    """The best bet, whose wealth grows by 1 + e^-epsilon a run, is accepted, and fewer samples are not."""
     runs = math.ceil(math.log(100) / math.log1p(math.exp(-epsilon)))
     require_possible(replace(SAMPLED, lower=epsilon, samples=math.ceil(runs / 2)), CLAIM)
     with pytest.raises(CertificateError, match="as many samples"):
@@ -64,7 +63,7 @@ def test_the_need_for_samples_is_that_of_the_best_bet(epsilon: float) -> None:
 
 
 def test_an_exact_value_needs_no_seed() -> None:
-    """Computed on the whole grid, at confidence 1: no samples are drawn, and other claims have no limit."""
+    """An estimate at confidence 1 needs no seed, and a claim other than PureDP has no limit on samples."""
     exact = Estimate.exactly(40, quantity="error", samples=1, method="enumeration", scope="all inputs")
     require_possible(exact, ErrorRate(text="an error", claimed=1))
     require_possible(replace(exact, quantity="epsilon"), CLAIM)

@@ -389,7 +389,7 @@ def test_the_algorithm_keeps_to_the_accounting(pairs: list[Neighbours]) -> None:
     """With LeakySum nothing speaks against it; with perfect aggregation no message and no coin ever moves."""
     assert objections_to(LeakySum(secagg_epsilon="1/4"), pairs) == []
     missing = objections_to(secure_sum, pairs)
-    assert missing == [f"no forced history moved a site {site!r}" for site in (HIDDEN, "coin")]
+    assert missing == [f"no forced history affected a site {site!r}" for site in (HIDDEN, "coin")]
 
 
 def test_objections_to_broken_programs(pairs: list[Neighbours]) -> None:

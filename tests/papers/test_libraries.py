@@ -237,7 +237,7 @@ def result(name: str, verdict: str, day: str, lower: float = 2.0) -> dict[str, A
 
 
 def test_the_page_is_made_from_several_reports() -> None:
-    """The later one counts; only rows of this suite; findings with their reason, then all rows."""
+    """The later report counts. The page has the rows of this suite only: first findings, then all rows."""
     made_page = page_of(
         [
             result("one", "inconclusive", "2026-01-01"),
@@ -245,10 +245,8 @@ def test_the_page_is_made_from_several_reports() -> None:
             result("one", "refuted", "2026-01-03"),
         ]
     )
-    assert "2 rows on 2 packages: 1 refuted, 1 open." in made_page
-    assert (
-        "epsilon at least 2 by the formula, where 1 is claimed; refuted in 1,200 runs. The noise" in made_page
-    )
+    assert "2 rows on 2 packages: 1 refuted, 1 inconclusive." in made_page
+    assert "the formula gives epsilon at least 2, and 1 is claimed. Refuted after 1,200 runs. " in made_page
     lines = [line for line in made_page.splitlines() if line.startswith("| `LIB/")]
     assert [line.split(" | ")[-1] for line in lines] == ["2026-01-03 |", "2026-01-02 |"]
     with pytest.raises(InvalidParameterError, match="rows of the suite"):
@@ -256,7 +254,7 @@ def test_the_page_is_made_from_several_reports() -> None:
 
 
 def test_the_page_must_have_its_markers(tmp_path: Path) -> None:
-    """Nothing is overwritten without them."""
+    """A page without the markers is not overwritten."""
     page = tmp_path / "page.md"
     page.write_text("by hand\n", encoding="utf-8")
     with pytest.raises(InvalidParameterError, match="must hold <!-- libraries -->"):

@@ -16,15 +16,15 @@ WORKERS = pytest.mark.parametrize(
 #: Each test, the first words of its line, its runs, and what the line or a warning below it must hold.
 AUDITS = {
     "test_right": ("INCONCLUSIVE", "2,000", "would have detected epsilon >= "),
-    "test_wrong": ("REFUTED", "", "warning: heard: by its noise this pair costs epsilon 4"),
+    "test_wrong": ("REFUTED", "", "warning: recorded draws: the output changes by"),
     "test_known": ("REFUTED", "", "epsilon > 1"),
     "test_short": ("NOT AUDITED", "0", "that takes 38,000 runs"),
     "test_cached": ("NOT AUDITED", "72", "not independent"),
     "test_pair": ("NOT AUDITED", "", "neighbours"),
     "test_hangs": ("NOT AUDITED", "", "within 0.5 s"),
     "test_forgets": ("NOT AUDITED", "", "must call assert_private"),
-    "test_costly": ("INCONCLUSIVE", "400", "warning: heard: by its noise this pair costs epsilon 1.1"),
-    "test_elsewhere": ("INCONCLUSIVE", "2,000", "warning: the same generator gave other outputs"),
+    "test_costly": ("INCONCLUSIVE", "400", "warning: recorded draws: the output changes by"),
+    "test_elsewhere": ("INCONCLUSIVE", "2,000", "warning: not reproducible"),
 }
 FILE = """
 import dpaudit, numpy, pytest
@@ -91,8 +91,8 @@ def test_other_notes_stand_in_the_summary_with_v(tmp_path: Path) -> None:
     assert code == 0
     found = audits_of(output)
     assert found.keys() == {"test_right", "test_costly"}
-    assert "    note: samples never verify" in found["test_right"]
-    assert found["test_costly"].count("heard") == 1
+    assert "    note: a privacy claim cannot be verified by sampling" in found["test_right"]
+    assert found["test_costly"].count("recorded draws") == 1
 
 
 OPEN = """
@@ -100,8 +100,8 @@ OPEN = """
 def open_row(run):
     power = {"events": [{"probability": 0.5, "epsilon": 2.5}], "exclusive": 0.01}
     details = {"power": power}
-    return Outcome([exactly(0.25, 1.5, details=details)], notes=["heard: one number feeds two outputs"],
-                   unmet=["no pair was named"])
+    return Outcome([exactly(0.25, 1.5, details=details)], unmet=["no pair was named"],
+                   notes=["recorded draws: one number feeds two outputs"])
 """
 UNAUDITED = """
 @suite.row("blind", title="sampled", kind="utility", claim=CLAIM, expect="inconclusive")
@@ -121,7 +121,7 @@ def test_rows_of_suites_have_one_line_each(tmp_path: Path, workers: tuple[str, .
     assert "::fine: VERIFIED: the error is at most 1, 10 runs, 0.25 ≤ error ≤ 0.5" in found["fine"]
     assert "would have detected epsilon >= 2.5" in found["open"]
     assert "warning: no pair was named" in found["open"]
-    assert "warning: heard: one number" in found["open"]
+    assert "warning: recorded draws: one number" in found["open"]
     assert re.search(r"::blind: CRASHED, expected inconclusive: .* NOT AUDITED: too few runs", found["blind"])
     [other] = [text for name, text in found.items() if name not in ("fine", "open", "blind")]
     assert ", expected " in other

@@ -1,4 +1,4 @@
-"""Proves that what an attack on enumerations and shuffled counts found stays mended."""
+"""Prove that the faults found by attacks on enumerations and shuffled counts stay fixed."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def verdict_of(program: Any, claim: PrivacyClaim, over: Any) -> VerdictKind:
     ],
 )
 def test_types_and_digits_beyond_a_double_are_seen(shown: Any) -> None:
-    """A record in the type of a number, or in digits that a double does not have, refutes the claim."""
+    """A record in a number's type, or in digits beyond double precision, refutes the claim."""
     claim = PureDP(epsilon="1/10", domain=str(BITS))
     assert verdict_of(lambda coins, data: shown(data), claim, BITS) is VerdictKind.REFUTED
 
 
 def swallowed(ask: Any) -> Any:
-    """The program that goes on without what cannot be enumerated."""
+    """Return a program that catches the refusal and continues without it."""
 
     def program(coins: Coins, data: Any) -> float:
         try:
@@ -73,7 +73,7 @@ def swallowed(ask: Any) -> Any:
     ],
 )
 def test_what_cannot_be_enumerated_cannot_be_caught(ask: Any, words: str) -> None:
-    """Outside an enumeration nothing is raised: a table of what is left would be of another program."""
+    """A program cannot catch the refusal of an enumeration and continue."""
     claim = PureDP(epsilon="1/10", domain=str(BITS))
     with pytest.raises(DpauditError, match=words):
         verdict_of(swallowed(ask), claim, BITS)

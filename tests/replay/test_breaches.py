@@ -1,5 +1,4 @@
-"""The search for breaches finds what is broken by hand, and nothing in what is correct; moved noise is what
-stands between two inputs."""
+"""The search for breaches detects broken programs, reports no correct one, and finds the shifted noise."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def raw(coins: Coins, data: Sequence[float]) -> None:
 
 @pytest.mark.parametrize(("scale", "loss"), [("1", 1.0), ("1/2", 2.0)])
 def test_the_loss_is_the_sensitivity_over_the_scale(scale: str, loss: float) -> None:
-    """Forced to its worst outcome the sum loses 1/scale: the budget of 1, or twice that, which is found."""
+    """Forced to its worst outcome, the sum has loss 1/scale, within a budget of 1 or above it."""
     target = Target(program=noisy(Fraction(scale)), epsilon=Fraction(1))
     found = search(target, PAIRS, rng=np.random.default_rng(1))
     assert found.loss == pytest.approx(loss, rel=1e-9)
@@ -47,7 +46,7 @@ def test_the_loss_is_the_sensitivity_over_the_scale(scale: str, loss: float) -> 
 
 
 def test_a_raw_sum_is_a_leak_also_over_seeds() -> None:
-    """What is shown without noise differs; a notion without largest loss sees it as well."""
+    """A raw output is a leak, also for a notion without a largest loss."""
     target = Target(program=raw, epsilon=Fraction(1), pure=False)
     for found in (
         search(target, PAIRS, rng=np.random.default_rng(1)),
@@ -58,7 +57,7 @@ def test_a_raw_sum_is_a_leak_also_over_seeds() -> None:
 
 
 def test_a_release_too_many_breaks_the_accounting() -> None:
-    """Two releases where one is declared; declared as two they are in order, at twice the budget."""
+    """Two releases exceed an accounting that declares one, and fit a declaration of two at twice the cost."""
 
     def twice(coins: Coins, data: Sequence[float]) -> None:
         noisy(Fraction(1))(coins, data)
@@ -81,7 +80,7 @@ def summed(shares: int, factor: int = 2) -> Any:
 
 
 def test_moved_noise_is_the_shares_and_the_shift() -> None:
-    """Two shares of variance 3, moved by 2: signal 4/6, and the divergence of order 2 by plain sums."""
+    """Two shares of variance 3 shifted by 2 have signal 4/6 and the divergence of order 2 of plain sums."""
     found = shifted_noise(summed(2), PAIRS[0], seed=0)
     assert found is not None
     assert (found.shift, found.modulus, len(found.shares)) == (2, 101, 2)
@@ -92,7 +91,7 @@ def test_moved_noise_is_the_shares_and_the_shift() -> None:
 
 
 def test_nothing_stands_between_inputs_with_other_noise_or_without_a_shift() -> None:
-    """A shift of 0, and noise that depends on the data, are no moved noise."""
+    """A shift of 0, or noise that depends on the data, has no shifted noise."""
     assert shifted_noise(summed(2, factor=0), PAIRS[0], seed=0) is None
 
     def other(coins: Coins, data: Sequence[float]) -> None:

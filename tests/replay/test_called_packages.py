@@ -1,5 +1,6 @@
-"""A program that calls functions which are not watched is not verified, and their names are printed; code of
-Python and of the numeric libraries is no such function.
+"""A program that calls untraced functions is not verified, and their names are printed.
+
+Code of Python and of the numeric libraries does not count as untraced.
 """
 
 from __future__ import annotations
@@ -183,21 +184,21 @@ CALLED = (
 
 @pytest.mark.parametrize("how", CALLED)
 def test_what_a_package_does_is_not_taken_for_tested(package: ModuleType, how: str) -> None:
-    """However the program comes to it, a function of an installed package is named, and nothing verified."""
+    """A called function of an installed package is named and prevents `verified`, however it is called."""
     verdict, found = outcome(wrapped(package, how))
     assert verdict is VerdictKind.INCONCLUSIVE
     assert any("noisy_package." in text for text in found.unmet)
 
 
 def test_an_inherited_program_is_the_packages(package: ModuleType) -> None:
-    """An instance of a class of the suite whose call is a package's is not watched either."""
+    """A method that a package defines is not traced in an instance of the suite's own class."""
     verdict, found = outcome(type("Own", (package.Mechanism,), {"__module__": __name__})(NOISE))
     assert verdict is VerdictKind.INCONCLUSIVE
     assert any("noisy_package.Mechanism.__call__" in text for text in found.unmet)
 
 
 def test_code_without_a_file_is_named() -> None:
-    """A function made by exec has branches that nobody can count."""
+    """A function made by exec is named, because its branches cannot be counted."""
 
     def program(coins: Coins, data: Any) -> Any:
         return EXECUTED["released"](coins, data, NOISE)
@@ -208,17 +209,16 @@ def test_code_without_a_file_is_named() -> None:
 
 
 def test_a_program_in_a_package_is_watched_and_hashed(package: ModuleType) -> None:
-    """Given itself as the program, the package's function is watched: its branch was not entered, and a note
-    has the hash of its file."""
+    """A package's function that is itself the program is traced, and a note has the hash of its file."""
     verdict, found = outcome(functools.partial(package.release, noise=NOISE))
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert any("no replay entered noisy_package.py" in text for text in found.unmet)
-    assert not any("not watched" in text for text in found.unmet)
+    assert any("no replay ran noisy_package.py" in text for text in found.unmet)
+    assert not any("not traced" in text for text in found.unmet)
     assert any("noisy_package.py, SHA-256" in text for text in found.notes)
 
 
 def test_a_reason_excuses_a_package(package: ModuleType) -> None:
-    """As with lines that no replay entered: the reason is printed."""
+    """A reason in `unentered` excuses a package's function and is printed."""
     verdict, found = outcome(wrapped(package, "called"), unentered={"noisy_package": "read by hand"})
     assert verdict is VerdictKind.CONSISTENT
     assert any("read by hand" in text for text in found.notes)
@@ -240,7 +240,7 @@ class Sum:
 
 @dataclass
 class AtOnce:
-    """Touches the coins while it is made."""
+    """A class that uses the coins while it is constructed."""
 
     coins: Any
     total: float
@@ -334,7 +334,7 @@ HONEST = (
 
 @pytest.mark.parametrize("program", HONEST, ids=lambda program: program.__name__)
 def test_libraries_are_no_unwatched_code(program: Callable[[Coins, Any], Any]) -> None:
-    """No false alarm: numpy, fractions, itertools, functools, dataclasses, scipy, pandas, contexts."""
+    """Numpy, fractions, itertools, functools, dataclasses, scipy, pandas and contexts need no excuse."""
     verdict, found = outcome(program)
-    assert not [text for text in found.unmet if "not watched" in text]
+    assert not [text for text in found.unmet if "not traced" in text]
     assert verdict is VerdictKind.CONSISTENT, found.unmet

@@ -1,4 +1,4 @@
-"""Channels held against what is declared of them: right ones verified, broken ones refuted or open."""
+"""Correct channels are verified against their declaration, and broken ones are refuted or inconclusive."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[AboveThreshold, int, str]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_sparse_vector_technique_is_never_verified(name: str) -> None:
-    """Each says what is wrong with it; those whose sampled answers already cost more are refuted."""
+    """Each wrong technique has its unmet condition, and is refuted if its sampled answers cost more."""
     kernel, stops, words = WRONG[name]
     verdict, _, unmet = verdict_of(asking(kernel, stops=stops), PureDP(epsilon=1), SVT, COLUMNS)
     assert verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
@@ -209,8 +209,8 @@ WRONG_TREES: dict[str, tuple[Any, PrivacyClaim, Site, Any]] = {
 
 @pytest.mark.parametrize("name", WRONG_TREES)
 def test_a_wrong_tree_is_refuted(name: str) -> None:
-    """By a transcript where the claim is pure, by sampled losses where it is not."""
+    """A wrong tree is refuted by a transcript for a pure claim, and by sampled losses otherwise."""
     verdict, strength, unmet = verdict_of(*WRONG_TREES[name])
     assert verdict is VerdictKind.REFUTED
     assert strength is (Strength.ESTIMATE if name == "sigma not scaled" else Strength.WITNESS)
-    assert any("is not what the certificate speaks about" in text for text in unmet)
+    assert any("does not match the certificate's mechanism" in text for text in unmet)

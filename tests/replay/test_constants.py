@@ -1,4 +1,4 @@
-"""Branches that a constant of a program decides block no verdict; what could change is no constant."""
+"""Branches that a constant of a program decides prevent no verdict, and what may change is not a constant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Program = Callable[[Coins, Any], Any]
 
 
 def missing(program: Any, *, data: float = 0.0) -> list[str]:
-    """Where a run on these data did not come, without the file."""
+    """Return the places that a run on these data did not reach, without the file."""
     watch = Watch(program)
     record(watch.program, data, rng=np.random.default_rng(0))
     return [where.partition(":")[2].partition(" ")[2] or "line" for where, _ in watch.missing()]
@@ -176,12 +176,12 @@ HONEST: dict[str, Any] = {
 
 @pytest.mark.parametrize("program", HONEST.values(), ids=list(HONEST))
 def test_what_a_constant_rules_out_is_not_missing(program: Any) -> None:
-    """One run enters all that any data can enter."""
+    """One run reaches everything that any data can reach."""
     assert missing(program) == []
 
 
 def test_a_right_program_with_a_constant_is_verified() -> None:
-    """The whole audit: verified with the constant, although a sibling with another one is alive."""
+    """A program with a constant is verified, although a sibling with another constant is alive."""
     sibling = by_flag(False)
     data = Neighbours("0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))
     proof = laplace_mechanism(sensitivity=1, scale=1)
@@ -273,7 +273,7 @@ def mutable(noisy: list[bool]) -> Program:
 
 
 class Sly(int):
-    """A number that is not what it is equal to."""
+    """A number that equals another value but behaves differently."""
 
     value = 0.0
 
@@ -292,7 +292,7 @@ def subclass(number: int = Sly(1)) -> Program:
 
 
 def first_of(table: Any) -> Program:
-    """One of two functions with the same code and other constants, by data."""
+    """Choose by data between two functions with the same code and different constants."""
     chosen = by_flag()
 
     def program(coins: Coins, data: Any) -> Any:
@@ -429,14 +429,14 @@ WRONG: dict[str, Any] = {
 
 @pytest.mark.parametrize("program", WRONG.values(), ids=list(WRONG))
 def test_what_may_change_is_no_constant(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data above 5 take a branch that a run on 0 did not enter: it is missing, as it is for any program."""
+    """A branch for data above 5 is missing after a run on 0, as in any program."""
     monkeypatch.setattr(np, "kept", SECOND, raising=False)
     VARIABLE.set(SECOND)
     assert missing(program) != []
 
 
 def test_a_constant_that_changed_is_none() -> None:
-    """The content of a cell before the first run and after the last one differ: nothing is ruled out."""
+    """A cell that changed between the first run and the last one rules nothing out."""
     program: Any = by_flag()
     watch = Watch(program)
     record(watch.program, 0.0, rng=np.random.default_rng(0))

@@ -1,5 +1,4 @@
-"""The words of a claim about its data follow from what the audit declares, and what is said about a search
-is what was tried."""
+"""The text of a claim's domain follows from the audit's declaration, and reports count the pairs tried."""
 
 from __future__ import annotations
 
@@ -32,6 +31,7 @@ from dpaudit.replay.domains import (
 )
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
+from tests.errors import raises
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 
@@ -51,7 +51,7 @@ def clipped(coins: Coins, data: Any) -> Any:
 def audited(
     program: Any, left: Any, right: Any, *, claim: dict[str, Any] | None = None, **options: Any
 ) -> tuple[PrivacyAudit, Outcome, Judgement]:
-    """An audit of a claim of ε = 1 on one pair, with its verdict."""
+    """Return an audit of ε = 1 on one pair, its outcome and its verdict."""
     audit = PrivacyAudit(
         claim=PureDP(epsilon=1, **(claim or {})),
         program=program,
@@ -69,7 +69,7 @@ def assumptions(outcome: Outcome) -> str:
 
 
 def test_a_program_without_declared_data_is_not_verified() -> None:
-    """Neither the claim nor its accounting, in whatever words; the claim does not speak of [0, 1]."""
+    """Without declared data, neither the claim nor its accounting is verified."""
     for words in ({}, {"domain": "salaries, any number"}, {"domain": "numbers in [0, 1]"}):
         audit, outcome, judged = audited(total, [0.0, 0.0], [1.0, 0.0], claim=words)
         assert judged.verdict is VerdictKind.INCONCLUSIVE
@@ -79,7 +79,7 @@ def test_a_program_without_declared_data_is_not_verified() -> None:
 
 
 def test_words_follow_from_the_declaration() -> None:
-    """Those of ``domain``, or of ``searched``, which looks at numbers in [0, 1]."""
+    """The domain text is that of ``domain``, or of [0, 1] for ``searched``."""
     for options in ({"domain": Interval(0, 1)}, {"searched": (2, None)}):
         audit, _, judged = audited(total, [0.0, 0.0], [1.0, 0.0], **options)
         assert judged.verdict is VerdictKind.CONSISTENT
@@ -87,7 +87,7 @@ def test_words_follow_from_the_declaration() -> None:
 
 
 def test_other_words_than_the_declaration_are_not_verified() -> None:
-    """Nor refuted; the same words are."""
+    """A claim with another domain text is neither verified nor refuted."""
     _, _, judged = audited(total, [0.0], [1.0], claim={"domain": "salaries"}, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     same = {"domain": str(Interval(0, 1))}
@@ -123,7 +123,7 @@ def test_one_number_is_searched_like_records(name: str, form: Any) -> None:
 
 
 def test_what_is_said_about_the_search_is_counted() -> None:
-    """The numbers of pairs are those that the domain made; exhaustive declarations claim no search."""
+    """The reported numbers of pairs are those generated, and an exhaustive declaration reports no search."""
     for left, right in ((0.0, 1.0), ([0.0, 0.0], [1.0, 0.0])):
         audit, outcome, _ = audited(clipped if left == 0.0 else total, left, right, domain=Interval(0, 1))
         made = more_pairs(
@@ -141,15 +141,15 @@ def test_what_is_said_about_the_search_is_counted() -> None:
 
 
 def test_one_number_is_not_removed() -> None:
-    """No pair of a domain can be made of one number that comes or goes: not verified, and it says so."""
+    """No pair can be generated for one number that is added or removed, and the row says so."""
     claim = {"adjacency": "add-remove"}
     _, outcome, judged = audited(clipped, 0.0, 1.0, claim=claim, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
-    assert any("could be made" in text for text in outcome.unmet)
+    assert any("could be generated" in text for text in outcome.unmet)
 
 
 def test_all_data_sets_are_tried() -> None:
-    """A program that is wrong at one pair of data sets only is refuted from another pair."""
+    """A program that is wrong on one pair of datasets is refuted from another pair."""
 
     def wrong(coins: Coins, data: Any) -> Any:
         return noisy(coins, 3 if tuple(data) == (1, 0, 1) else data[0])
@@ -160,7 +160,7 @@ def test_all_data_sets_are_tried() -> None:
     assert (
         len(sets.beside([Neighbours("mine", *pair)], Adjacency.REPLACE_ONE, RUN.rng("x"), most=1).rest) == 11
     )
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-DATA-OUTSIDE-DOMAIN"):
         audited(total, np.array([0, 0, 2]), np.array([0, 0, 1]), domain=sets)
 
 
@@ -215,8 +215,8 @@ def test_a_search_stays_in_the_domain_and_among_neighbours(adjacency: Adjacency)
 
 
 def test_a_search_needs_independent_numbers() -> None:
-    """Vectors of bounded norm are refused where the audit is written."""
-    with pytest.raises(InvalidParameterError, match="searched requires"):
+    """A search in vectors of bounded norm is refused when the audit is defined."""
+    with raises(InvalidParameterError, code="E-DOMAIN-SEARCHED"):
         audited(total, np.zeros((2, 2)), np.eye(2), domain=Ball(1), searched=(2, 2))
 
 
@@ -235,5 +235,5 @@ def test_a_user_may_add_several_records(unit: Unit, left: Any, right: Any, allow
     if allowed:
         assert require_neighbours(pair, Adjacency.ADD_REMOVE, unit, Interval(0, 1))
         return
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-PAIR-NOT-NEIGHBOURS"):
         require_neighbours(pair, Adjacency.ADD_REMOVE, unit, Interval(0, 1))

@@ -1,4 +1,4 @@
-"""Pairs that nobody picked follow from the declared domain, and pairs that are none are refused."""
+"""Generated pairs follow from the declared domain, and pairs that are not neighbours are refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.replay.domains import Interval, Values, more_pairs, require_neighbours
+from tests.errors import raises
 
 ONE = Neighbours("mine", np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 
@@ -59,33 +60,32 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_pair_that_is_not_adjacent_is_refused(name: str) -> None:
-    """By its name, with what is wrong."""
+    """The error names the pair."""
     left, right, adjacency = WRONG[name]
-    with pytest.raises(InvalidParameterError, match="'bad pair'"):
+    with raises(InvalidParameterError, code="E-PAIR-NOT-NEIGHBOURS", match="'bad pair'"):
         require_neighbours(Neighbours("bad pair", left, right), adjacency, Unit.EVENT, None)
 
 
 def test_a_pair_outside_the_domain_is_refused() -> None:
-    """NaN and numbers outside; lists count as data too."""
+    """NaN and numbers outside the interval are refused, also in lists."""
     for wrong in ([0.0, 2.0], [0.0, float("nan")], [0.0, -1.0]):
         pair = Neighbours("outside", [0.0, 0.0], wrong)
-        with pytest.raises(InvalidParameterError, match="data must be numbers in"):
+        with raises(InvalidParameterError, code="E-DATA-OUTSIDE-DOMAIN"):
             require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, Interval(0, 1))
 
 
 @pytest.mark.parametrize("strange", [float("nan"), float("inf"), np.float32("nan")])
 @pytest.mark.parametrize("form", [list, np.array, lambda data: {"rewards": tuple(data)}])
 def test_data_that_are_not_finite_are_refused(strange: Any, form: Any) -> None:
-    """Also on both sides, and where the data are no array; the pair and the number are named. Only a domain
-    that says so holds them, and the pair must still be one of neighbours."""
+    """NaN and infinities are refused in any container, unless the domain allows them."""
 
     def required(left: list[Any], domain: Any) -> str:
         pair = Neighbours("strange", form(left), form([0.5, strange]))
         return require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, domain)
 
     for left in ([0.5, 0.25], [0.25, strange]):
-        with pytest.raises(
-            InvalidParameterError, match=f"finite numbers, those of 'strange' hold {float(strange)}"
+        with raises(
+            InvalidParameterError, code="E-DATA-NOT-FINITE", match=f"'strange' hold {float(strange)}"
         ):
             required(left, None)
         with pytest.raises(InvalidParameterError, match="'strange'"):
@@ -93,9 +93,9 @@ def test_data_that_are_not_finite_are_refused(strange: Any, form: Any) -> None:
         said = required(left, Interval(0, 1, not_finite=True))
         assert ("was not checked" in said) == isinstance(form([0.5]), dict)
     if not isinstance(form([0.5]), dict):
-        with pytest.raises(InvalidParameterError, match="differs in 2 records"):
+        with raises(InvalidParameterError, code="E-PAIR-NOT-NEIGHBOURS", match="differs in 2 records"):
             required([0.25, 0.25], Interval(0, 1, not_finite=True))
-        with pytest.raises(InvalidParameterError, match="data must be numbers in"):
+        with raises(InvalidParameterError, code="E-DATA-OUTSIDE-DOMAIN"):
             required([7.0, strange], Interval(0, 1, not_finite=True))
 
 
@@ -118,7 +118,7 @@ def test_binary_numbers_are_in_the_domain_as_they_are() -> None:
 
 
 def test_what_cannot_be_checked_is_said() -> None:
-    """Data that are no numbers, and a user with several records."""
+    """Data that are not numbers, and a user with several records, are not checked, and the result says so."""
     said = require_neighbours(Neighbours("text", "a", "b"), Adjacency.REPLACE_ONE, Unit.EVENT, None)
     assert "was not checked" in said
     several = Neighbours("user", np.zeros(3), np.array([1.0, 1.0, 0.0]))
@@ -126,7 +126,7 @@ def test_what_cannot_be_checked_is_said() -> None:
 
 
 def test_text_is_no_value_of_a_domain() -> None:
-    """Categories are refused in words that say what to do; numbers as text are numbers."""
-    with pytest.raises(InvalidParameterError, match="text or categories"):
+    """Categories are refused, and numbers as text are numbers."""
+    with raises(InvalidParameterError, code="E-DOMAIN-NOT-NUMBERS"):
         Values("apple", "pear")
     assert Values("1/3", "0.5").holds(np.array([0.5]))

@@ -50,6 +50,7 @@ from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import evidence
+from tests.errors import raises
 
 BITS = DataSets(records=3, values=(0, 1))
 HERE: dict[str, Any] = {"domain": str(BITS)}
@@ -356,7 +357,7 @@ def test_a_program_that_does_not_repeat_itself_is_refused() -> None:
         return len(runs)
 
     for program in (own_noise, counting):
-        with pytest.raises(MechanismError, match="when it is enumerated again"):
+        with raises(MechanismError, code="E-MECHANISM-STATE"):
             enumerated(PureDP(epsilon=1, **HERE), program, over=BITS)(RUN)
 
 
@@ -368,12 +369,12 @@ def test_refusals_say_why() -> None:
 
     with pytest.raises(NotTractableError):
         enumerated(PureDP(epsilon=1, **HERE), noisy, over=BITS)(RUN)
-    with pytest.raises(InvalidParameterError, match="float program"):
+    with raises(InvalidParameterError, code="E-CLAIM-NOT-IDEAL"):
         enumerated(PureDP(epsilon=1, model=Model.AS_RUN, **HERE), responses, over=BITS)
-    with pytest.raises(InvalidParameterError, match="got none"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-MISSING"):
         enumerated(PureDP(epsilon=1, **HERE), responses, over=lambda run: [])(RUN)
     absent = PureDP(epsilon=1, view=View.everybody_but(user(7)), **HERE)
-    with pytest.raises(InvalidParameterError, match="got none"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-MISSING"):
         enumerated(absent, responses, over=BITS)(RUN)
 
 
@@ -451,14 +452,19 @@ def test_null_records_and_named_records() -> None:
 
 def test_data_sets_say_what_is_wrong() -> None:
     """No record, one value, a value twice, too many, no null record, no smaller ones."""
-    for records, values in ((0, (0, 1)), (2, (1,)), (2, (1, 1)), (8, (0, 1))):
-        with pytest.raises(InvalidParameterError):
+    for records, values, code in (
+        (0, (0, 1), "E-RECORDS-RANGE"),
+        (2, (1,), "E-DOMAIN-ONE-VALUE"),
+        (2, (1, 1), "E-DOMAIN-ONE-VALUE"),
+        (8, (0, 1), "E-DATASETS-MANY"),
+    ):
+        with raises(InvalidParameterError, code=code):
             DataSets(records=records, values=values)
-    with pytest.raises(InvalidParameterError, match="null record"):
+    with raises(InvalidParameterError, code="E-DATASETS-NO-NULL"):
         DataSets(records=1, values=(1, 2)).neighbours(Adjacency.ZERO_OUT)
-    with pytest.raises(InvalidParameterError, match="fewer=True"):
+    with raises(InvalidParameterError, code="E-DATASETS-ONE-SIZE"):
         DataSets(records=1, values=(1, 2)).neighbours(Adjacency.ADD_REMOVE)
-    with pytest.raises(InvalidParameterError, match="no place of its own"):
+    with raises(InvalidParameterError, code="E-DATASETS-NO-POSITION"):
         DataSets(records=1, values=(1, 2), fewer=True).neighbours(Adjacency.ADD_REMOVE, of=[0])
 
 

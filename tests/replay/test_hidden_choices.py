@@ -1,4 +1,4 @@
-"""Hidden draws before what is shown: a release where the draw is added to it, otherwise no verdict."""
+"""A hidden draw that is added to an output is a release. Any other hidden draw before it gives no verdict."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def used_afterwards(coins: Coins, data: Any) -> float:
     [(added, LAPLACE), (integers, DISCRETE), (drawn_around_the_sum, LAPLACE), (used_afterwards, LAPLACE)],
 )
 def test_a_hidden_draw_that_is_added_to_a_value_is_a_release(program: Program, site: Site) -> None:
-    """It is verified like the release that it is, at its cost."""
+    """A hidden draw added to a value is verified as a release, at its cost."""
     found = decide(program, site)
     assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), found
 
@@ -137,12 +137,12 @@ BROKEN = [
 
 @pytest.mark.parametrize("program", BROKEN)
 def test_a_hidden_draw_is_no_excuse(program: Program) -> None:
-    """What costs more than declared, or follows the draw otherwise, is not verified; no replay refutes it."""
+    """A program that costs more than declared, or uses the draw otherwise, is not verified or refuted."""
     assert decide(program).verdict is VerdictKind.INCONCLUSIVE
 
 
 def test_the_reason_says_what_to_do() -> None:
-    """A value that follows a draw in a way that is not seen: release it."""
+    """The reason asks for coins.release if an output follows a draw in an unknown way."""
     assert any("release it with coins.release" in reason for reason in decide(twice_the_draw).reasons)
 
 
@@ -154,7 +154,7 @@ def rounded(coins: Coins, data: Any) -> None:
 
 
 def replays_of(program: Program, left: Any, right: Any, uniform: float) -> list[Replay]:
-    """All replays that stand for one recording, of which the first hidden draw comes out at ``uniform``."""
+    """Return all replays of one recording whose first hidden draw has ``uniform``."""
     hidden = {("rounding", 0): uniform}
     recording = force(program, left, lambda *_: None, rng=np.random.default_rng(0), hidden=hidden)
 
@@ -177,7 +177,7 @@ def test_randomised_rounding_costs_what_enumeration_says() -> None:
 
 
 def test_rounding_to_other_integers_stays_open() -> None:
-    """Where an outcome is possible on one input only, no pairing shows the same: no loss is made up."""
+    """If an outcome is possible on one input only, no pairing exists and no loss is reported."""
     left, right = np.array([0, 0]), np.array([0, 4])
     distributions = [enumerate_view(rounded, data, view=EVERYTHING) for data in (left, right)]
     assert not max_log_ratio(*distributions)[0].is_finite()

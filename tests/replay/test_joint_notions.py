@@ -1,5 +1,4 @@
-"""Joint privacy in every notion: what the view does not see counts neither as a leak nor as a loss, and what
-it sees does."""
+"""Joint privacy in every notion: only what the view sees counts as a leak or a loss."""
 
 from __future__ import annotations
 

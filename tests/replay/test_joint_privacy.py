@@ -24,6 +24,7 @@ from dpaudit.distributions import Bernoulli, Laplace
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import privacy_outcome
+from tests.errors import raises
 
 SUM = Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))
 PROOF = billboard(accounted([SUM], declared="one noisy sum"), actions="the sum and the own bit")
@@ -209,12 +210,12 @@ def test_a_hidden_draw_that_others_come_to_see_is_not_verified() -> None:
 
 def test_a_pair_of_a_user_in_the_view_is_refused() -> None:
     """The claim for user 0 says nothing about the data of user 1; the error says what to do."""
-    with pytest.raises(InvalidParameterError, match="changes those of user 1; change the pair, or claim it"):
+    with raises(InvalidParameterError, code="E-PAIR-USER-IN-VIEW", match="user 1"):
         decide(audit_of(own_actions, view=View.everybody_but(user(0)), pairs=[pair_of(1)]))
 
 
 def test_a_pair_must_say_whose_data_it_changes() -> None:
     """Data of no records have no positions: the user must be named."""
     silent = Neighbours("a dict", {"bits": [0, 1]}, {"bits": [1, 1]})
-    with pytest.raises(InvalidParameterError, match="pass Neighbours"):
+    with raises(InvalidParameterError, code="E-PAIR-USER-MISSING", match="'a dict'"):
         decide(audit_of(own_actions, pairs=[silent]))

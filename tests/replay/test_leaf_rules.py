@@ -1,4 +1,4 @@
-"""A site that moved is the mechanism of a leaf, or is not: family, scale, change, and how often."""
+"""Family, scale, change and count decide whether an affected site is the mechanism of a leaf."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_noise_of_a_leaf_fits(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_other_noise_does_not_fit(name: str) -> None:
-    """Each differs from the leaf in one way."""
+    """Each case differs from the leaf in one respect."""
     proof, distribution, other = WRONG[name]
     (leaf,), _ = leaves_of(proof)
     for one, two in ((distribution, other), (other, distribution)):
@@ -189,7 +189,7 @@ def svt(**options: Any) -> AboveThreshold:
 def test_a_channel_fits_its_rule() -> None:
     """The sparse vector technique with the leaf's noise and answers; not with less noise or more answers."""
     assert threshold(svt(), 1.0) == ""
-    assert "moved by 2" in threshold(svt(), 2.0)
+    assert "changed by 2" in threshold(svt(), 2.0)
     assert "threshold's noise" in threshold(svt(threshold_noise=Laplace(scale=1)), 1.0)
     assert "query's noise" in threshold(svt(query_noise=Laplace(scale=1)), 1.0)
     assert "answers" in threshold(svt(max_positives=2), 1.0)
@@ -207,7 +207,7 @@ def test_a_tree_fits_its_rule() -> None:
 
 
 def objections(proof: Any, sites: dict[str, int], *, pure: bool = True) -> list[str]:
-    """What stands against a program that releases its datum at ``sites``, with Laplace noise of a scale."""
+    """Return the mismatches of a program that releases its datum at ``sites`` with Laplace noise."""
 
     def program(coins: Coins, data: float) -> None:
         for name, scale in sites.items():
@@ -218,45 +218,45 @@ def objections(proof: Any, sites: dict[str, int], *, pure: bool = True) -> list[
 
 
 def test_all_sites_together_are_no_more_than_the_tree_adds_up() -> None:
-    """Sequential composition pays for each of its parts, parallel composition for one of them."""
+    """Sequential composition covers each of its parts, parallel composition one of them."""
     both = build.compose_sequential([LAPLACE], times=[2])
     assert objections(both, {"a": 2, "b": 2}) == []
-    assert "pays 3 times" in objections(both, {"a": 2, "b": 2, "c": 2})[0]
+    assert " 3 times, the certificate has it 2 times" in objections(both, {"a": 2, "b": 2, "c": 2})[0]
     cells = build.compose_parallel([LAPLACE, LAPLACE], by="position")
     assert objections(cells, {"a": 2}) == []
-    assert "pays for 2 mechanisms" in objections(cells, {"a": 2, "b": 2})[-1]
+    assert "uses 2 mechanisms" in objections(cells, {"a": 2, "b": 2})[-1]
 
 
 def test_a_parallel_node_pays_for_one_branch() -> None:
-    """Leaves of two branches cost more than either branch: they are not paid for together."""
+    """Leaves of two branches cost more than either branch, so they are not covered in combination."""
     cheap, dear = (build.laplace_mechanism(sensitivity=1, scale=scale) for scale in (10, 1))
     branches = [dear, build.compose_sequential([cheap], times=[2])]
     for pure in (True, False):
         one = build.compose_parallel(branches, by="position")
         assert objections(one, {"a": 10, "b": 10}, pure=pure) == []
         assert objections(one, {"a": 1}, pure=pure) == []
-        assert "together" in objections(one, {"a": 10, "b": 1}, pure=pure)[0]
+        assert "in combination" in objections(one, {"a": 10, "b": 1}, pure=pure)[0]
         assert objections(one, {"a": 1, "b": 1}, pure=pure)
         twice = build.compose_sequential([one], times=[2])
         assert objections(twice, {"a": 10, "b": 1}, pure=pure) == []
-        assert "together" in objections(twice, {"a": 10, "b": 1, "c": 1}, pure=pure)[0]
+        assert "in combination" in objections(twice, {"a": 10, "b": 1, "c": 1}, pure=pure)[0]
         group = build.group_privacy(one, events=2, declared="two") if pure else twice
         assert objections(group, {"a": 1, "b": 10, "c": 10}, pure=pure) == []
 
 
 def test_a_pure_bound_holds_for_claims_of_every_quantity() -> None:
-    """It is what the tree derives, up to rounding; a tree without one says nothing."""
+    """The pure bound is what the tree derives, up to rounding, or ``None``."""
     claim = ApproxDP(epsilon=1, delta="1/1000000")
     bound = pure_bound(build.compose_sequential([LAPLACE], times=[3]), claim)
     assert bound == Fraction(3, 2)
     assert above_pure_bound(bound * (1 + Fraction(1, 10**10)), bound) == []
-    assert "pays for 1.5" in above_pure_bound(Fraction(151, 100), bound)[0]
+    assert "covers only 1.5" in above_pure_bound(Fraction(151, 100), bound)[0]
     assert pure_bound(build.gaussian_mechanism(sensitivity=1, variance=9), claim) is None
     assert above_pure_bound(Fraction(10**6), None) == []
 
 
 def test_a_record_that_moves_pays_for_two_branches() -> None:
-    """The cell that it leaves and the cell that it enters, and no third one."""
+    """A record that changes cells is charged for both cells, and for no third one."""
     cells = [build.laplace_mechanism(sensitivity=1, scale=scale) for scale in (1, 2, 3)]
     moving = build.compose_parallel(cells, by="public data", partition="by day", moves=True)
     assert objections(moving, {"a": 1, "b": 2}, pure=False) == []
@@ -264,23 +264,23 @@ def test_a_record_that_moves_pays_for_two_branches() -> None:
 
 
 def test_branches_are_tried_until_one_pays() -> None:
-    """A site that fits two branches is not held to the first one."""
+    """A site that fits two branches is not restricted to the first."""
     branches = [LAPLACE, build.compose_sequential([LAPLACE], times=[2])]
     for order in (branches, branches[::-1]):
         assert objections(build.compose_parallel(order, by="position"), {"a": 2, "b": 2}, pure=False) == []
 
 
 def test_two_sites_at_half_the_cost_are_one_for_a_pure_claim_only() -> None:
-    """Pure costs add up; of other notions half the cost twice is not once the whole."""
+    """Pure costs add up. For other notions, half the cost twice is not the whole once."""
     assert objections(LAPLACE, {"a": 4, "b": 4}) == []
-    assert "pays 2 times" in objections(LAPLACE, {"a": 4, "b": 4}, pure=False)[0]
+    assert " 2 times, the certificate has it 1 times" in objections(LAPLACE, {"a": 4, "b": 4}, pure=False)[0]
 
 
 def test_declared_sites_go_by_name() -> None:
-    """An accounting names the sites of each class: another name is none of them."""
+    """An accounting names the sites of each class, and other names are not covered."""
     proof = build.accounted([Site("a*", mechanism=LAPLACE)], declared="one")
     assert objections(proof, {"a1": 2}) == []
-    assert "about no such site" in objections(proof, {"b": 2})[0]
+    assert "no mechanism of the certificate covers it" in objections(proof, {"b": 2})[0]
 
 
 def test_a_move_that_is_there_always_is_no_rounding() -> None:

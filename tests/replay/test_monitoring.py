@@ -1,4 +1,4 @@
-"""Tracing and monitoring see the same: lines, ways and steps, in threads and generators, up to the limit."""
+"""Tracing and monitoring record the same lines, outcomes and steps, in threads and generators."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def caught(coins: Coins, data: float) -> float:
 
 
 def seen(program: Any, looking: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
-    """What a watch makes of a few runs: what is missing after each, and the ways of the last."""
+    """Return what is missing after each of a few runs, and the outcomes of the last run."""
     monkeypatch.setattr(entered, "_looking", looking)
     # Python 3.12 reports single operations to no tracer before the one after the first that asks.
     Watch(program).program(Recorder(np.random.default_rng(0)), 0.0)
@@ -112,7 +112,7 @@ def over_lines(coins: Coins, data: float) -> None:
 def test_a_run_without_an_end_is_cut(
     program: Any, run: str, looking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever it loops, and whether its lines are of interest or only counted."""
+    """A run that does not end is cut, wherever it loops and whether or not its lines are traced."""
     monkeypatch.setattr(entered, "_looking", looking)
     watch = Watch(program, limit=1000)
     with pytest.raises(StepLimitError, match="more than 1000 lines"):
@@ -142,7 +142,7 @@ def test_monitoring_disturbs_no_tracer_and_ends_with_the_run() -> None:
 
 @needs_monitoring
 def test_what_is_set_aside_is_not_seen() -> None:
-    """A history's own functions are not the program's, even where they stand in its file."""
+    """Functions of a history are not part of the program, even in the same file."""
 
     def program(coins: Coins, data: float) -> float:
         return choose(data)
@@ -155,7 +155,7 @@ def test_what_is_set_aside_is_not_seen() -> None:
 
 @needs_monitoring
 def test_two_watches_see_one_function_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one watch has seen, or not looked at, the next one sees again."""
+    """A second watch traces a function again, whatever the first one saw."""
     for _ in range(2):
         watch = Watch(generated)
         tuple(watch.program(Recorder(np.random.default_rng(0)), 2.0))
@@ -166,7 +166,7 @@ def test_two_watches_see_one_function_each(monkeypatch: pytest.MonkeyPatch) -> N
 
 @needs_monitoring
 def test_without_a_free_number_a_tracer_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tools may have taken all that are free for any use."""
+    """If other tools use all tool numbers, a tracer is used."""
     monkeypatch.setattr(monitoring, "_MONITOR", monitoring._Monitor())
     monkeypatch.setattr(monitoring, "_FREE", ())
     watch = Watch(branches)

@@ -1,5 +1,4 @@
-"""Programs under claims of every notion, end to end: right ones verified, broken ones never, and refuted
-where that can be seen; every witness is computed again."""
+"""Under every notion, correct programs are verified, and broken ones are refuted or inconclusive."""
 
 from __future__ import annotations
 
@@ -292,7 +291,7 @@ def test_gaussian_and_laplace_noise_add_up_in_squares() -> None:
 
     row, _, outcome = judged(audit_of(more, claim, *BOTH))
     assert row.verdict is not VerdictKind.CONSISTENT
-    assert any("touched 2 times" in text for text in outcome.unmet)
+    assert any("affected 2 times" in text for text in outcome.unmet)
 
 
 def test_a_site_without_a_cost_is_refused_in_words() -> None:
@@ -358,7 +357,7 @@ OPEN = {("a raw value, rarely", "approx-dp"), *(("a hidden draw", name) for name
 @pytest.mark.parametrize("name", CLAIMS)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_program_is_refuted_or_open_under_every_notion(broken: str, name: str) -> None:
-    """Never verified; refuted but for what is named."""
+    """A broken program is never verified, and is refuted unless it is listed as an exception."""
     row, _, _ = judged(audit_of(BROKEN[broken], CLAIMS[name]))
     if (broken, name) in OPEN or broken == "other noise":
         assert row.verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)

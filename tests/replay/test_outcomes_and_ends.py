@@ -1,4 +1,4 @@
-"""Proves that every way in which an outcome can differ, and every way in which a run can end, is judged."""
+"""Every way in which an outcome can differ, and every way in which a run can end, is judged."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome, short_outcome
 from dpaudit.replay.replay_plan import gather
+from tests.errors import raises
 
 ONE = DataSets(records=1, values=(0, 1))
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="row")
@@ -101,12 +102,12 @@ def test_a_raised_error_is_not_the_returned_value_that_says_the_same() -> None:
 
 
 def test_a_program_that_raises_on_every_path_is_not_enumerated() -> None:
-    """It would be verified without anything having run."""
+    """A program that raises on every path is refused, because nothing ran."""
 
     def broken(coins: Coins, data: Any) -> Any:
         raise ValueError("no")
 
-    with pytest.raises(MechanismError):
+    with raises(MechanismError, code="E-MECHANISM-RAISED"):
         enumerated(PureDP(epsilon=1, domain=str(ONE)), broken, over=ONE)(RUN)
 
 

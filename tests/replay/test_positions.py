@@ -1,6 +1,4 @@
-"""Every position of the data is moved: what happens to one record in the middle is seen, for every row and
-seed.
-"""
+"""Every position of the data is changed, so a record in the middle is examined for every row and seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows about programs: a second look before ``verified``, what certificates rest on, and other notions."""
+"""Rows on programs: the black-box cross-check, the assumptions of certificates, and other notions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.replay import privacy
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.blackbox_crosscheck import second_look
+from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import privacy as privacy_row
+from tests.errors import raises
 from tests.replay.traps import BOTH, BROKEN, RIGHT, Case
 
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
@@ -39,16 +40,16 @@ def sum_with(noise: Any) -> Any:
 
 
 def test_a_conflict_with_the_black_box_is_a_broken_harness() -> None:
-    """Too little noise for the claim, were all else to verify it; enough noise passes."""
-    with pytest.raises(BrokenHarnessError, match="the harness contradicts itself"):
-        second_look(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
-    assert "nothing found" in second_look(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
+    """Too little noise for the claim raises a contradiction, and enough noise passes."""
+    with raises(BrokenHarnessError, code="E-CONTRADICTION"):
+        crosscheck(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
+    assert "no violation found" in crosscheck(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
 
 
-def test_the_second_look_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that would be verified asks the black box; one that would not does not."""
+def test_the_crosscheck_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a row that would be verified runs the cross-check."""
     asked: list[Any] = []
-    monkeypatch.setattr(privacy, "second_look", lambda *args, **options: asked.append(args) or "looked")
+    monkeypatch.setattr(privacy, "crosscheck", lambda *args, **options: asked.append(args) or "looked")
     assert "looked" in privacy_outcome(RIGHT["a_sum"].audit(), RUN).notes
     privacy_outcome(BROKEN["gumbel_noise"].audit(), RUN)
     assert len(asked) == 1
@@ -57,11 +58,11 @@ def test_the_second_look_comes_before_verified(monkeypatch: pytest.MonkeyPatch) 
 def test_a_witness_above_a_certificate_without_a_reason_is_a_broken_harness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Half the noise, and a harness that finds no fault with it."""
+    """A witness above a certificate without an unmet condition raises a contradiction."""
     case = Case(sum_with(Laplace(scale="1/2")))
     monkeypatch.setattr(privacy, "_mismatches", lambda findings: [])
     monkeypatch.setattr(privacy, "_gaps", lambda audit, findings: [])
-    with pytest.raises(BrokenHarnessError, match="contradicts itself"):
+    with raises(BrokenHarnessError, code="E-CONTRADICTION"):
         privacy_outcome(case.audit(), RUN)
 
 
@@ -81,12 +82,12 @@ def test_the_verdict_is_the_same_for_every_seed(seed: int) -> None:
 
 
 def test_a_program_that_always_fails_is_an_error() -> None:
-    """A program that runs on nothing is a mistake, not a mechanism that shows nothing."""
+    """A program that raises on all data is an error."""
 
     def program(coins: Coins, data: Any) -> float:
         raise TypeError("always")
 
-    with pytest.raises(MechanismError, match="must run on its data, got TypeError: always"):
+    with raises(MechanismError, code="E-MECHANISM-NO-END", match="TypeError: always"):
         privacy_outcome(Case(program).audit(), RUN)
 
 

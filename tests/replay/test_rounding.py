@@ -70,7 +70,7 @@ def test_a_right_program_on_narrow_data_is_not_refuted() -> None:
     data, and refuted as run."""
     found = decide(noisy_sum, TENTHS)
     assert found.verdict is VerdictKind.INCONCLUSIVE
-    assert any("by rounding only, that of float32 data" in reason for reason in found.reasons)
+    assert any("by rounding of float32 data only" in reason for reason in found.reasons)
     assert found.lower is None or found.lower <= 1 + Fraction(1, 10**9)
     assert decide(noisy_sum, TENTHS, np.float64).verdict is VerdictKind.CONSISTENT
     assert decide(noisy_sum, TENTHS, model=Model.AS_RUN).verdict is VerdictKind.REFUTED

@@ -1,5 +1,4 @@
-"""Proves that the search for bad inputs finds and shrinks what is there, invents nothing, and repeats
-itself."""
+"""The search for bad inputs finds and shrinks real faults, invents none, and is reproducible."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.replay.histories import worst_history
 from dpaudit.replay.search import corners, neighbouring_arrays, search_pairs
+from tests.errors import raises
 
 
 def loss_of(program):
@@ -64,9 +64,14 @@ def test_corners_hold_the_role_swap_and_the_record_that_completes_a_batch():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"records": 0}, {"records": 3, "batch_ends": (3,)}, {"records": 2, "width": 0}]
+    ("bad", "code"),
+    [
+        ({"records": 0}, "E-RECORDS-RANGE"),
+        ({"records": 3, "batch_ends": (3,)}, "E-BATCH-ENDS-RANGE"),
+        ({"records": 2, "width": 0}, "E-RECORDS-RANGE"),
+    ],
 )
-def test_corners_of_nothing_are_refused(bad):
-    """Empty data and positions outside raise an error that says what to change."""
-    with pytest.raises(InvalidParameterError, match="must"):
+def test_corners_of_nothing_are_refused(bad, code):
+    """Empty data and positions outside them raise an error."""
+    with raises(InvalidParameterError, code=code):
         corners(**bad)

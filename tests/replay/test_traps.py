@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpaudit.certify.witnesses.recompute import recompute
-from dpaudit.core.errors import InvalidParameterError, MechanismError
+from dpaudit.core.errors import InvalidParameterError, MechanismError, code_of
 from dpaudit.core.evidence import Witness
 from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import Judgement, Strength, VerdictKind, judge
@@ -30,7 +30,7 @@ def decide(case: Case, *, seed: int = 0) -> Judgement:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_program_is_not_verified(name: str) -> None:
-    """It is refuted, open or refused by name, whatever its certificate says."""
+    """A broken program is refuted, inconclusive or refused, whatever its certificate is."""
     if name in REFUSED:
         with pytest.raises(InvalidParameterError, match="shown value"):
             decide(BROKEN[name])
@@ -39,16 +39,16 @@ def test_a_broken_program_is_not_verified(name: str) -> None:
 
 
 def test_leaves_of_two_branches_are_named_as_what_they_are() -> None:
-    """The reasons say that no branch pays for both, and that the pure bound is exceeded by a tenth."""
+    """The reasons state that no branch covers both leaves, and that the pure bound is exceeded by a tenth."""
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     reasons = " ".join(privacy_outcome(BROKEN["leaves_of_two_branches"].audit(), run).unmet)
-    assert "does not pay for together" in reasons
-    assert "can cost 1.1 in all, the certificate pays for 1" in reasons
+    assert "does not cover in combination" in reasons
+    assert "can cost 1.1 in all, the certificate covers only 1" in reasons
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_program_is_verified(name: str) -> None:
-    """It is verified, as far as replays go, and never refuted."""
+    """A correct program is verified as far as replays can test it, and never refuted."""
     found = decide(RIGHT[name])
     assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), found.reasons
     [reason] = found.reasons
@@ -58,9 +58,10 @@ def test_a_right_program_is_verified(name: str) -> None:
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("seed", range(5))
 def test_foreign_randomness_is_an_error_and_no_refutation(name: str, seed: int) -> None:
-    """What differs between two runs on the same input says nothing about the data."""
-    with pytest.raises(MechanismError, match=r"randomness outside coins|same input"):
+    """A program that differs between two runs on the same input raises an error."""
+    with pytest.raises(MechanismError) as caught:
         decide(FOREIGN[name], seed=seed)
+    assert code_of(caught.value) in {"E-MECHANISM-RANDOMNESS", "E-MECHANISM-STATE"}
 
 
 def test_the_gallery_is_large_enough() -> None:

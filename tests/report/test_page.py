@@ -669,7 +669,7 @@ def test_what_no_refuted_cell_stands_under_says_nothing() -> None:
 
 def test_excused_lines_are_folded() -> None:
     """Notes on lines that no replay ran are folded, and other notes are not."""
-    excused = "not every line of play was entered: a public parameter"
+    excused = "not every line of play was run: a public parameter"
     report = _with_refuted_cell(notes=["a note", excused])
     (claim,) = parse(render_html(report)).find("details", "claim")
     (fold,) = claim.find("details", "more unentered")

@@ -1,4 +1,4 @@
-"""The sentence that ends the attempt to prove a row's own program, and declarations inside a domain."""
+"""Notes on failed attempts to prove a row's own program, and declarations inside a domain."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dpaudit.replay import domains
 from dpaudit.replay.domains import Values, Within
 from dpaudit.suite import Neighbours, privacy
 from dpaudit.suite.attempts import NO_PROOF, why_unproved
+from tests.errors import raises
 
 RUN = Run(profile="quick", alpha=0.05, seed=0, row_id="x")
 UNIT = domains.Interval(0, 1)
@@ -129,7 +130,7 @@ def test_a_wrong_program_about_declared_data_is_refuted() -> None:
 )
 def test_a_declaration_of_other_numbers_than_the_domain_is_an_error(data: Any, around: Any) -> None:
     """Pairs of the domain would leave out data of the claim, or refute it by data that it is not about."""
-    with pytest.raises(InvalidParameterError):
+    with raises(InvalidParameterError, code="E-DOMAIN-DATA"):
         Within(data, around)
 
 

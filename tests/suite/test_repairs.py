@@ -1,4 +1,4 @@
-"""A repair is linked to what it mends: by its id, or by name; on the page, in the terminal, both ways."""
+"""A repair is linked to the row that it repairs, by id or by name, on the page and in the terminal."""
 
 from __future__ import annotations
 
@@ -107,4 +107,4 @@ def test_links_go_both_ways(tmp_path: Path) -> None:
     assert invoke("verify", "-v", file).exit_code == 0
     by_id(report)["wrong"]["repairs"] = ["right"]
     file.write_text(json.dumps(report), encoding="utf-8")
-    assert "only a repair mends another row" in " ".join(invoke("verify", "-v", file).output.split())
+    assert "must have the role 'repaired'" in " ".join(invoke("verify", "-v", file).output.split())

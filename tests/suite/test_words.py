@@ -1,11 +1,10 @@
-"""What a row's docstring says: title, text, notes."""
+"""A row's docstring is split into title, text and notes."""
 
 from __future__ import annotations
 
-import pytest
-
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.suite.words import words_of
+from tests.errors import raises
 
 
 def glued() -> None:
@@ -42,5 +41,5 @@ def test_each_note_at_a_lines_beginning_is_its_own() -> None:
 
 def test_a_row_without_a_docstring_is_refused() -> None:
     """The title has to come from somewhere."""
-    with pytest.raises(InvalidParameterError, match="x: a row's function must have a docstring"):
+    with raises(InvalidParameterError, code="E-ROW-NO-DOCSTRING", match="x: "):
         words_of(lambda: None, {}, id="x")

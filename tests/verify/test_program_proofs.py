@@ -29,6 +29,7 @@ from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from dpaudit.run.finding import finding_of
 from dpaudit.suite.program_proofs import Proving, Shape, evidence_of
 from dpaudit.verify.result import verify_result
+from tests.errors import raises
 
 SVT = Proving(
     program=sparse_vector(threshold=2, query=4), epsilon=1, data=Symbols(3), adjacency=EachMoves(by=1)
@@ -115,16 +116,16 @@ def test_a_bound_above_the_claim_is_an_upper_bound_only() -> None:
     [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"participation": "half"}],
 )
 def test_another_claim_is_not_the_one_that_was_proved(change: dict[str, str]) -> None:
-    """One record replaced, of data of one size, fixed in advance: the runner takes it for nothing else."""
+    """A proof about one replaced record, with data fixed in advance, is refused for another claim."""
     (proof,) = evidence_of(noisy_sum, GENERAL, SUM).evidence
-    with pytest.raises(MechanismError, match="must hold for"):
+    with raises(MechanismError, code="E-EVIDENCE-INVALID"):
         finding_of(PureDP(epsilon=1, **change), Outcome([proof]), alpha=0.01)
 
 
-def test_numbers_that_move_are_no_records() -> None:
-    """A proof about moved queries is about a claim only whose domain says so."""
+def test_a_proof_about_queries_needs_a_claim_with_their_domain() -> None:
+    """A proof about changed query answers is refused for a claim with another domain."""
     (proof,) = SVT.outcome().evidence
-    with pytest.raises(MechanismError, match="must have the domain"):
+    with raises(MechanismError, code="E-EVIDENCE-INVALID", match="domain"):
         finding_of(GENERAL, Outcome([proof]), alpha=0.01)
 
 

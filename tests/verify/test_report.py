@@ -1,6 +1,4 @@
-"""Verifying a report: it passes as written, and every single change of a number, rule, claim, value or
-verdict is found with its reason.
-"""
+"""A report is confirmed as written, and every change of a number, rule, claim, value or verdict is found."""
 
 from __future__ import annotations
 
@@ -25,6 +23,7 @@ from dpaudit.kernel.kernel_t0 import context_of
 from dpaudit.run.finding import finding_of
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.report import verify_report
+from tests.errors import raises
 
 CLAIM = PureDP(epsilon="1/2")
 
@@ -62,9 +61,7 @@ def report() -> dict[str, Any]:
 
 
 def test_good_report_holds() -> None:
-    """A report as written by the runner holds: each certificate, witness and verdict is confirmed, with
-    progress.
-    """
+    """Each certificate, witness and verdict of a report as written is confirmed, with progress."""
     seen: list[tuple[int, int, str]] = []
     findings = verify_report(report(), progress=lambda done, total, name: seen.append((done, total, name)))
     assert [(f.id, f.what) for f in findings] == [
@@ -97,7 +94,7 @@ EDITS: list[tuple[str, Edit]] = [
     ),
     ("claim shown", lambda good, bad: good["claim"].update(epsilon=0.25, epsilon_exact="1/4")),
     ("must agree with", lambda good, bad: good["claim"].update(epsilon_exact="1/4")),
-    ("(add-remove)", lambda good, bad: good["claim"].update(adjacency="add-remove")),
+    ("added or removed", lambda good, bad: good["claim"].update(adjacency="add-remove")),
     ("claim shown", lambda good, bad: good["claim"].update(in_words="ε = 0.001")),
     ("claim shown", lambda good, bad: good["claim"].update(remark="for user-level privacy")),
     ("quantity shown", lambda good, bad: good.update(quantity="delta")),
@@ -124,7 +121,7 @@ EDITS: list[tuple[str, Edit]] = [
     ("evidence", lambda good, bad: good["evidence"][0].update(evidence="rumour")),
     ("must have the fields", lambda good, bad: bad["evidence"][0].update(body={})),
     ("must have the fields", lambda good, bad: bad["evidence"][0]["body"].pop("inputs")),
-    ("id must be used once", lambda good, bad: bad.update(id="good")),
+    ("must be unique", lambda good, bad: bad.update(id="good")),
 ]
 
 
@@ -146,14 +143,14 @@ def test_every_change_is_found(reason: str, edit: Edit) -> None:
     "junk", [None, 3, "x", [], {}, {"claim": 1}, {"claim": {"type": "pure-dp"}, "evidence": []}]
 )
 def test_junk_results_are_findings(junk: Any) -> None:
-    """A result that is not one becomes a failed finding; it does not raise."""
+    """A result without the fields of a result becomes a failed finding and does not raise."""
     findings = verify_report({"results": [junk]}, seconds_per_result=None)
     assert findings
     assert not findings[0].ok
 
 
 def with_noise(rule: str, parameters: dict[str, str | list[str]]) -> list[dict[str, Any]]:
-    """The two rows, the first with a delta certificate from the given rule in the place of its own."""
+    """The two rows, the first with a delta certificate from the given rule instead of its own."""
     rows: list[dict[str, Any]] = copy.deepcopy(report())["results"]
     claim = ApproxDP(epsilon="1", delta="1/2")
     tree = {"rule": rule, "parameters": parameters, "premises": []}
@@ -185,7 +182,7 @@ def test_limits_turn_overruns_into_findings() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces a limit on the address space")
 def test_memory_is_limited() -> None:
-    """A certificate that asks for more memory than allowed is a failed finding; the parent lives on."""
+    """A certificate that needs more memory than allowed becomes a failed finding."""
     large = with_noise(
         "integer-noise", {"family": "skellam", "variance": str(16 * 10**8), "sensitivity": "40000"}
     )
@@ -197,13 +194,13 @@ def test_memory_is_limited() -> None:
 
 @pytest.mark.parametrize("junk", [{}, {"results": {}}, {"results": None}])
 def test_report_without_results_is_broken(junk: Any) -> None:
-    """A file without a list of results is not a report."""
-    with pytest.raises(BrokenReportError):
+    """A file without a list of results is refused."""
+    with raises(BrokenReportError, code="E-REPORT-RESULTS"):
         verify_report(junk)
 
 
-def test_crashed_row_is_not_held_against_the_report() -> None:
-    """A row that crashed before it had evidence claims nothing."""
+def test_a_report_with_a_crashed_row_is_confirmed() -> None:
+    """A row that crashed before it had evidence claims nothing, so nothing fails."""
     result = {
         "id": "x",
         "claim": CLAIM.to_json(),

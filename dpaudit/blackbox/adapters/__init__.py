@@ -1,11 +1,11 @@
-"""Other people's libraries: one line from their object to what ``check`` takes.
+"""Adapt objects of other differential-privacy libraries to ``check``.
 
     adapted = dpaudit.blackbox.adapters.opendp(measurement)
     print(adapted.check(max_samples=20_000))
 
-Each adapter reads the claim and the adjacency from the object, hands over ``check``'s generator where the
-library can be seeded, and says so where it cannot. The libraries are optional (``pip install
-"dpaudit[libraries]"``) and are imported by the adapter that needs them.
+Each adapter reads the claim and the adjacency from the object. It passes the generator of ``check`` to the
+library, or adds a note if the library cannot be seeded. The libraries are optional (``pip install
+"dpaudit[libraries]"``). Each adapter imports only its own library.
 """
 
 from __future__ import annotations

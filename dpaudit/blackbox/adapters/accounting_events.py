@@ -1,10 +1,10 @@
-"""dp-accounting: a ``DpEvent`` as the mechanism that it describes, claimed to cost what the accountant says.
+"""Adapt a ``DpEvent`` of dp-accounting to a mechanism, with the epsilon of the accountant as the claim.
 
     adapted = dpaudit.blackbox.adapters.dp_event(SelfComposedDpEvent(GaussianDpEvent(2.0), 10), delta="1e-5")
 
-An event describes a mechanism on a sum of vectors of norm at most 1. Here it runs at its worst pair for
-adding or removing a record: the record is 1, all others are 0, the data are whether it is there. A refutation
-of such a claim is one of the accountant's number.
+An event describes a mechanism on a sum of vectors of norm at most 1. Here it runs on its worst pair for
+adding or removing a record: the record is 1, all others are 0, and the data state whether it is present. A
+refutation of such a claim refutes the number of the accountant.
 """
 
 from __future__ import annotations
@@ -19,35 +19,49 @@ from dpaudit.core.exact import ExactLike, exact
 
 __all__ = ["dp_event"]
 
-#: Numbers that one run of an event may draw: ``check`` looks at no more of an output.
+#: Largest number of draws in one run of an event, because ``check`` reads no more numbers of an output.
 MAX_DRAWS = 4096
 
 
 def dp_event(event: Any, *, delta: ExactLike) -> Adapted:
-    """``event`` as what ``check`` takes: (epsilon, delta)-DP with the epsilon that dp-accounting's
-    ``PLDAccountant`` computes at ``delta`` in (0, 1), when a record is added or removed.
+    """Adapt an event of dp-accounting, with the epsilon of its ``PLDAccountant`` as the claim.
 
-    Understood are ``LaplaceDpEvent``, ``GaussianDpEvent``, ``PoissonSampledDpEvent``,
-    ``SelfComposedDpEvent``, ``ComposedDpEvent`` and ``NoOpDpEvent`` of each other. Compositions release all
-    their numbers; they are not adaptive. Data are ``[1]`` (the record is there) or ``[]``.
+    The claim is (epsilon, delta)-DP under add-remove adjacency. The data are ``[1]`` (the record is present)
+    or ``[]``. Compositions release all their numbers and are not adaptive.
 
-    Raises ``InvalidParameterError`` where dp-accounting is missing, for another event, for more than 4096
-    draws, for a delta outside (0, 1), and where the accountant gives no finite epsilon.
+    Parameters
+    ----------
+    event : DpEvent
+        A ``LaplaceDpEvent``, ``GaussianDpEvent``, ``PoissonSampledDpEvent``, ``SelfComposedDpEvent``,
+        ``ComposedDpEvent`` or ``NoOpDpEvent``, nested in any way.
+    delta : number
+        The delta at which the accountant computes epsilon, in (0, 1).
+
+    Returns
+    -------
+    Adapted
+        The mechanism, the claim and a pair.
+
+    Raises
+    ------
+    InvalidParameterError
+        dp-accounting is missing, the event is of another kind or makes more than 4096 draws, ``delta`` is out
+        of range, or the accountant gives no finite epsilon.
     """
     core = library("dp_accounting", package="dp-accounting")
     if not 0 < exact(delta, name="delta") < 1:
-        raise refused("delta must be in (0, 1)", delta, "pass the one that the accountant is asked at")
+        raise refused("delta must be in (0, 1)", delta, code="E-DELTA-RANGE")
     _require_understood(event)
     if _draws(event) > MAX_DRAWS:
         raise refused(
-            f"an event must draw at most {MAX_DRAWS} numbers", _draws(event), "compose fewer rounds"
+            f"event must draw at most {MAX_DRAWS} numbers", _draws(event), code="E-EVENT-DRAWS-RANGE"
         )
     accountant = library("dp_accounting.pld", package="dp-accounting").PLDAccountant(
         core.NeighboringRelation.ADD_OR_REMOVE_ONE
     )
     epsilon = float(accountant.compose(event).get_epsilon(float(exact(delta))))
     if not np.isfinite(epsilon):
-        raise refused("the accountant must give a finite epsilon", epsilon, "raise delta, or add noise")
+        raise refused("the accountant must give a finite epsilon", epsilon, code="E-EPSILON-NOT-FINITE")
 
     def mechanism(data: Any, rng: np.random.Generator) -> Any:
         shown: list[float] = []
@@ -57,7 +71,7 @@ def dp_event(event: Any, *, delta: ExactLike) -> Adapted:
     claim = ApproxDP(
         epsilon=epsilon, delta=delta, adjacency=Adjacency.ADD_REMOVE, domain="a vector of norm at most 1"
     )
-    notes = ("the event runs at its worst pair, as the accountant means it; no training code is run",)
+    notes = ("the event runs on its worst pair, as in the accountant. No training code runs",)
     return Adapted(mechanism=mechanism, claim=claim, neighbours=[([1], [])], notes=notes)
 
 
@@ -74,9 +88,9 @@ def _require_understood(event: Any) -> None:
         _require_understood(event.event)
     elif kind not in ("LaplaceDpEvent", "GaussianDpEvent", "NoOpDpEvent"):
         raise refused(
-            "an event must be made of Laplace, Gaussian, Poisson-sampled and composed ones",
+            "event must consist of Laplace, Gaussian, Poisson-sampled, composed and no-op events",
             kind,
-            "write the mechanism as (data, rng) -> output",
+            code="E-EVENT-KIND",
         )
 
 
@@ -90,7 +104,7 @@ def _draws(event: Any) -> int:
 
 
 def _run(event: Any, value: float, rng: np.random.Generator, shown: list[float]) -> None:
-    """Append what the event releases where the record's contribution to the sum is ``value``."""
+    """Append the releases of the event to ``shown``, if the record contributes ``value`` to the sum."""
     kind = _kind(event)
     if kind == "ComposedDpEvent":
         for part in event.events:

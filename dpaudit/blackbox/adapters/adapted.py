@@ -1,4 +1,4 @@
-"""What an adapter gives: a mechanism, the claim that its object makes, and pairs to try it on."""
+"""Define the result of an adapter: a mechanism, the claim of its object, and pairs of neighbours."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ __all__ = ["Adapted", "library", "refused", "seeded_state", "unseeded"]
 
 @dataclass(frozen=True, kw_only=True)
 class Adapted:
-    """A mechanism of another library, ready for ``check``.
+    """Mechanism of another library, ready for ``check``.
 
-    ``mechanism``: ``(data, rng) -> output``; ``claim``: what the object promises, with the adjacency that the
-    library means; ``neighbours``: pairs that are neighbours by it, empty where the object does not say what
-    its data are; ``notes``: what was assumed, and whether runs can be repeated.
+    Attributes
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng) -> output``.
+    claim : PrivacyClaim
+        The claim of the object, with the adjacency of the library.
+    neighbours : sequence of pairs
+        Neighbours by this adjacency. Empty if the object does not describe its data.
+    notes : tuple of str
+        Assumptions, and whether runs are reproducible.
     """
 
     mechanism: Callable[[Any, np.random.Generator], Any]
@@ -32,44 +39,54 @@ class Adapted:
     notes: tuple[str, ...] = ()
 
     def check(self, *, neighbours: PairsOfInputs | None = None, **options: Any) -> CheckResult:
-        """``dpaudit.check`` of the mechanism; the notes are added to those of the result.
+        """Run ``dpaudit.check`` on the mechanism, and add the notes to the notes of the result.
 
-        ``neighbours`` are pairs of your own, ``options`` the others of ``check``. Raises
-        ``InvalidParameterError`` where there are no pairs, and what ``check`` raises.
+        Parameters
+        ----------
+        neighbours : sequence of pairs, Inputs or Hypothesis strategy, optional
+            Replaces the pairs of the adapter.
+        **options
+            Other options of ``check``.
+
+        Raises
+        ------
+        InvalidParameterError
+            There are no pairs, or ``check`` raises it.
         """
         pairs = self.neighbours if neighbours is None else neighbours
         if neighbours is None and not self.neighbours:
             raise InvalidParameterError(
-                "neighbours must be given where the object does not say what its data are, got none; pass "
-                "neighbours=[(data, neighbour), ...] or dpaudit.blackbox.corners(...)."
+                "neighbours must be given, because the object does not describe its data. Pass "
+                "neighbours=[(data, neighbour), ...] or dpaudit.blackbox.corners(...).",
+                code="E-NEIGHBOURS-MISSING",
             )
         result = check(self.mechanism, self.claim, neighbours=pairs, **options)
         return replace(result, notes=(*self.notes, *result.notes))
 
 
 def library(module: str, *, package: str) -> Any:
-    """The module of an optional library. Raises ``InvalidParameterError`` where it is not installed."""
+    """Import a module of an optional library. Raises ``InvalidParameterError`` if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
         raise InvalidParameterError(
-            f"this adapter needs {package}, got {error}; pip install {package}, or dpaudit[libraries]."
+            f"this adapter requires {package} ({error}). Run pip install {package}.", code="E-PACKAGE-MISSING"
         ) from error
 
 
-def refused(what: str, received: object, advice: str) -> InvalidParameterError:
-    """The error for an object that an adapter cannot read."""
-    return InvalidParameterError(f"{what}, got {received}; {advice}.")
+def refused(what: str, received: object, advice: str = "", *, code: str) -> InvalidParameterError:
+    """Return the error for an object that an adapter cannot read."""
+    return InvalidParameterError(f"{what}, got {received}.{f' {advice}' if advice else ''}", code=code)
 
 
 def seeded_state(rng: np.random.Generator) -> np.random.RandomState:
-    """numpy's older generator on the same stream of bits: what it draws moves ``rng`` on."""
+    """Return a legacy numpy generator on the bit stream of ``rng``. Its draws advance ``rng``."""
     return np.random.RandomState(rng.bit_generator)
 
 
 def unseeded(name: str) -> str:
-    """The note on a library that keeps its generator to itself."""
+    """Return the note on a library with an internal generator."""
     return (
-        f"{name} draws from a generator of its own that cannot be seeded: the runs cannot be repeated, and "
-        "another call may stop elsewhere"
+        f"not reproducible: {name} draws from an internal generator that cannot be seeded, so another "
+        "check may stop after a different number of runs"
     )

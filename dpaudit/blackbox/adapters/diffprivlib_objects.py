@@ -1,12 +1,12 @@
-"""diffprivlib: mechanisms, estimators, and tools with their arguments bound.
+"""Adapt mechanisms, estimators and tools of diffprivlib.
 
     adapted = dpaudit.blackbox.adapters.diffprivlib(Laplace(epsilon=1, sensitivity=1))
     adapted = dpaudit.blackbox.adapters.diffprivlib(GaussianNB(epsilon=1, bounds=(0, 1)))
     adapted = dpaudit.blackbox.adapters.diffprivlib(functools.partial(tools.mean, epsilon=1, bounds=(0, 1)))
 
-All of them are driven by ``check``'s generator, so that runs can be repeated. diffprivlib's documentation
-names no adjacency. Its sensitivities of means and variances are those of a replaced record, with the number
-of records known; those of counts and histograms are those of a record added or removed.
+All of them use the generator of ``check``, so runs are reproducible. The documentation of diffprivlib names
+no adjacency. Its sensitivities of means and variances are for a replaced record with a known number of
+records. Its sensitivities of counts and histograms are for a record that is added or removed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpaudit.core.claims.base import Model
 
 __all__ = ["diffprivlib"]
 
-#: What an estimator reads from the data where it is left out, as its PrivacyLeakWarning says.
+#: Parameters that an estimator reads from the data if they are missing, according to its PrivacyLeakWarning.
 FROM_DATA = ("bounds", "data_norm", "bounds_X", "bounds_y", "range")
 
 Mechanism = Callable[[Any, np.random.Generator], Any]
@@ -37,16 +37,34 @@ def diffprivlib(
     neighbours: Sequence[tuple[Any, Any]] = (),
     model: Model | str = Model.IDEAL,
 ) -> Adapted:
-    """A mechanism, an unfitted estimator or a ``functools.partial`` of a tool as what ``check`` takes.
+    """Adapt a mechanism, an unfitted estimator or a ``functools.partial`` of a tool of diffprivlib.
 
-    The claim is the object's epsilon and delta. A mechanism's data are values; its pairs are values that its
-    sensitivity moves apart. An estimator's data are what ``fit`` takes, ``X`` or ``(X, y)`` as a tuple, and
-    its output is what the fitted one holds under names that end in ``_``. A tool's data are its first
-    argument. ``adjacency`` is yours to choose where data are records, replace-one where nothing is
-    said: diffprivlib names none. A ``random_state`` of the object is set aside.
+    The claim is the epsilon and delta of the object. The data of a mechanism are values, and its pairs are
+    values at the distance of its sensitivity. The data of an estimator are the arguments of ``fit``, ``X`` or
+    ``(X, y)`` as a tuple, and its output is the dict of fitted attributes, whose names end in ``_``. The data
+    of a tool are its first argument. A ``random_state`` of the object is ignored.
 
-    Raises ``InvalidParameterError`` where diffprivlib is missing, for any other object, for an infinite
-    epsilon, and for an estimator that would read its bounds from the data.
+    Parameters
+    ----------
+    thing : object
+        The mechanism, estimator or partial.
+    adjacency : Adjacency or str, optional
+        Which datasets are neighbours, if the data are records. diffprivlib names none. Default: replace-one.
+    neighbours : sequence of pairs, optional
+        Replaces the pairs of a mechanism. The others have none.
+    model : Model or str, default "ideal"
+        Whether the claim is about real numbers or about floats as they run.
+
+    Returns
+    -------
+    Adapted
+        The mechanism, the claim, pairs and notes.
+
+    Raises
+    ------
+    InvalidParameterError
+        diffprivlib is missing, the object is of another kind, its epsilon is infinite, or an estimator would
+        read its bounds from the data.
     """
     core = library("diffprivlib", package="diffprivlib")
     if isinstance(thing, core.mechanisms.DPMechanism):
@@ -58,39 +76,39 @@ def diffprivlib(
         mechanism, pairs, domain = _tool(thing), list(neighbours), "an entry of the array"
     else:
         raise refused(
-            "diffprivlib must be given a mechanism, an estimator, or a partial of a tool",
+            "thing must be a mechanism, an estimator, or a functools.partial of a tool of diffprivlib",
             type(thing).__name__,
-            "for a tool write functools.partial(tools.mean, epsilon=1, bounds=(0, 1))",
+            code="E-OBJECT-KIND",
         )
     claim = _claim(thing, adjacency=adjacency or Adjacency.REPLACE_ONE, domain=domain, model=model)
     notes = []
     if adjacency is None and not isinstance(thing, core.mechanisms.DPMechanism):
-        notes.append(f"diffprivlib names no adjacency: {claim.adjacency.value} was assumed")
+        notes.append(f"diffprivlib names no adjacency, so {claim.adjacency.value} was assumed")
     own = thing.keywords if isinstance(thing, functools.partial) else vars(thing)
     if own.get("random_state") is not None:
-        notes.append("its random_state was set aside: with it all calls would draw the same noise")
+        notes.append("random_state was ignored, because with it all calls would draw the same noise")
     return Adapted(mechanism=mechanism, claim=claim, neighbours=pairs, notes=tuple(notes))
 
 
 def _claim(thing: Any, **context: Any) -> PrivacyClaim:
-    """The epsilon and delta that the object, or the bound arguments of a tool, state."""
+    """Return the claim with the epsilon and delta of the object, or of the bound arguments of a tool."""
     bound = thing.keywords if isinstance(thing, functools.partial) else vars(thing)
-    epsilon, delta = bound.get("epsilon", 1.0), bound.get("delta", 0.0)  # 1.0: the default of every tool
+    epsilon, delta = bound.get("epsilon", 1.0), bound.get("delta", 0.0)  # 1.0 is the default of every tool
     if not 0 <= epsilon < float("inf"):
-        raise refused("epsilon must be finite", epsilon, "an infinite one claims nothing")
+        raise refused("epsilon must be at least 0 and finite", epsilon, code="E-EPSILON-NOT-FINITE")
     if delta == 0:
         return PureDP(epsilon=epsilon, **context)
     return ApproxDP(epsilon=epsilon, delta=delta, **context)
 
 
 def _randomiser(thing: Any) -> Mechanism:
-    """``randomise`` with the generator that each call is given; the object itself is left as it is."""
+    """Return ``randomise`` with the generator of each call. The object itself does not change."""
     own = copy.copy(thing)
     if not hasattr(own, "_rng"):
         raise refused(
-            "a mechanism must keep its generator as _rng, as diffprivlib 0.6 does",
+            "a mechanism must hold its generator as _rng, as in diffprivlib 0.6",
             type(thing).__name__,
-            "write (data, rng) -> output by yourself",
+            code="E-LIBRARY-VERSION",
         )
 
     def mechanism(data: Any, rng: np.random.Generator) -> Any:
@@ -101,7 +119,7 @@ def _randomiser(thing: Any) -> Mechanism:
 
 
 def _values(thing: Any) -> list[tuple[Any, Any]]:
-    """Two values that the sensitivity moves apart, inside the bounds where there are some."""
+    """Return pairs of values at the distance of the sensitivity, within the bounds if there are any."""
     if hasattr(thing, "value0"):
         return [(thing.value0, thing.value1)]
     sensitivity, low = getattr(thing, "sensitivity", None), getattr(thing, "lower", 0)
@@ -121,9 +139,10 @@ def _fitting(thing: Any) -> Mechanism:
     missing = [name for name in FROM_DATA if name in parameters and parameters[name] is None]
     if missing:
         raise refused(
-            f"{type(thing).__name__} must be given {' and '.join(missing)}",
+            f"{type(thing).__name__} requires {' and '.join(missing)}",
             "None",
-            "it would read them from the data, which is not private, as its PrivacyLeakWarning says",
+            "Otherwise it reads them from the data, which is not private (see its PrivacyLeakWarning).",
+            code="E-BOUNDS-MISSING",
         )
 
     def mechanism(data: Any, rng: np.random.Generator) -> Any:

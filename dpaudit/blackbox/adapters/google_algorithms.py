@@ -1,9 +1,9 @@
-"""python-dp (PyDP), the Python side of Google's C++ library: algorithms over records, and noise for a number.
+"""Adapt python-dp (PyDP), the Python interface of Google's C++ library: algorithms and noise mechanisms.
 
     adapted = dpaudit.blackbox.adapters.pydp(BoundedSum(epsilon=1, lower_bound=0, upper_bound=1, dtype="int"))
 
-Google's library is about adding and removing a user's records, up to ``l0_sensitivity`` partitions with
-``linf_sensitivity`` records in each; one call here is one partition.
+In Google's library, neighbours differ by the records of one user, in up to ``l0_sensitivity`` partitions with
+``linf_sensitivity`` records in each. One call here is one partition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpaudit.core.claims.base import Model
 
 __all__ = ["pydp"]
 
-#: Records of the data sets that pairs are made of.
+#: Number of records in the datasets of pairs.
 RECORDS = 3
 
 
@@ -31,16 +31,32 @@ def pydp(
     neighbours: Sequence[tuple[Any, Any]] = (),
     model: Model | str = Model.IDEAL,
 ) -> Adapted:
-    """An algorithm of ``pydp.algorithms`` (it has ``quick_result``) or a mechanism of
-    ``pydp.algorithms.numerical_mechanisms`` (it has ``add_noise``) as what ``check`` takes.
+    """Adapt an algorithm or a numerical mechanism of python-dp.
 
-    Claimed are the object's epsilon and delta. An algorithm's data are lists of records, neighbours differ by
-    one record that is added or removed: pairs are made of ``records``, the extreme values of one, since the
-    object does not show its bounds. A mechanism's data are numbers, its pairs a sensitivity apart. The
-    library cannot be seeded.
+    The claim is the epsilon and delta of the object. The library cannot be seeded.
 
-    Raises ``InvalidParameterError`` where python-dp is missing, for any other object, and for an algorithm in
-    which one user has more than one record.
+    Parameters
+    ----------
+    algorithm : object
+        An algorithm of ``pydp.algorithms`` (with ``quick_result``), whose data are lists of records under
+        add-remove adjacency, or a mechanism of ``pydp.algorithms.numerical_mechanisms`` (with ``add_noise``),
+        whose data are numbers at the distance of its sensitivity.
+    records : sequence, optional
+        The extreme values of one record, of which pairs are made. The object does not show its bounds.
+    neighbours : sequence of pairs, optional
+        Replaces these pairs.
+    model : Model or str, default "ideal"
+        Whether the claim is about real numbers or about floats as they run.
+
+    Returns
+    -------
+    Adapted
+        The mechanism, the claim, pairs and notes.
+
+    Raises
+    ------
+    InvalidParameterError
+        python-dp is missing, the object is of another kind, or one user has more than one record.
     """
     library("pydp", package="python-dp")
     context: dict[str, Any] = {"model": model}
@@ -54,9 +70,7 @@ def pydp(
         pairs = [(0.0, float(_sensitivity(algorithm)))]
     else:
         raise refused(
-            "pydp must be given an algorithm with quick_result, or a mechanism with add_noise",
-            type(algorithm).__name__,
-            "create it with its epsilon first",
+            "algorithm must have quick_result or add_noise", type(algorithm).__name__, code="E-OBJECT-KIND"
         )
     return Adapted(
         mechanism=_mechanism(algorithm),
@@ -76,14 +90,15 @@ def _mechanism(algorithm: Any) -> Callable[[Any, np.random.Generator], Any]:
 
 
 def _require_one_record(algorithm: Any) -> None:
-    """Claims here are about one record, and the budget of an algorithm is about one user's."""
+    """Require one record per user, because the claim is about a record and the budget about a user."""
     for name in ("l0_sensitivity", "linf_sensitivity"):
         value = getattr(algorithm, name, 1)
         if isinstance(value, int | float) and value != 1:
             raise refused(
                 f"{name} must be 1, so that one user has one record",
                 value,
-                "check an algorithm for one record a user, or use dpaudit.check with pairs of users",
+                "For more records, use dpaudit.check with pairs that differ by one user.",
+                code="E-USER-RECORDS",
             )
 
 

@@ -1,10 +1,11 @@
-"""OpenDP: a ``Measurement`` says its domain, metric and measure, and its privacy map gives the claim.
+"""Adapt a ``Measurement`` of OpenDP, whose privacy map gives the claim.
 
     import opendp.prelude as dp
     adapted = dpaudit.blackbox.adapters.opendp(dp.m.make_laplace(domain, metric, scale=1.0), d_in=1.0)
 
-OpenDP's metrics are those of its documentation: the symmetric distance counts records added or removed, the
-change-one distance records replaced, and for numbers and vectors d_in is the distance of the two inputs.
+The metrics are as in OpenDP's documentation. The symmetric distance counts records that are added or removed,
+and the change-one distance counts replaced records. For numbers and vectors, d_in is the distance between the
+two inputs.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from dpaudit.core.claims.base import Model
 
 __all__ = ["opendp"]
 
-#: Where a privacy profile is held against the runs.
+#: Epsilons at which a privacy profile is tested.
 PROFILE_AT = (0.25, 0.5, 1.0, 2.0, 4.0)
 
-#: Records of a data set, and entries of a vector, whose size the domain leaves open.
+#: Number of records of a dataset, and of entries of a vector, if the domain does not fix it.
 RECORDS, ENTRIES = 3, 2
 
 _DATASETS = {
@@ -53,22 +54,40 @@ def opendp(
     order: int = 2,
     model: Model | str = Model.IDEAL,
 ) -> Adapted:
-    """``measurement`` as what ``check`` takes: the claim is ``measurement.map(d_in)`` in its own measure.
+    """Adapt a measurement of OpenDP, with the claim ``measurement.map(d_in)`` in its output measure.
 
-    ``d_in``: the distance of neighbours in the input metric; left out it is 1, and 2 for the symmetric
-    distance on data sets of a known size, which is one record replaced. ``neighbours``: pairs at that
-    distance; left out they are made from the domain where it says enough (a boolean, numbers, vectors of
-    numbers, data sets with bounds). ``order`` is that of a claim in Rényi divergence. ``model="as_run"``
-    claims it of the floats as they run, as OpenDP does. OpenDP draws from a generator of its own: runs cannot
-    be repeated.
+    OpenDP draws from an internal generator, so runs are not reproducible.
 
-    Raises ``InvalidParameterError`` where OpenDP is missing, for what is no measurement, for a metric or a
-    measure that has no claim here, and for a distance that is no single change of a record.
+    Parameters
+    ----------
+    measurement : opendp.mod.Measurement
+        The measurement.
+    d_in : number, optional
+        The distance of neighbours in the input metric. Default: 1, or 2 for the symmetric distance on
+        datasets of a known size, which is one replaced record.
+    neighbours : sequence of pairs, optional
+        Pairs at that distance. By default, they are made from the domain if it is specific enough (a boolean,
+        numbers, vectors of numbers, datasets with bounds).
+    order : int, default 2
+        The order of a claim in Rényi divergence.
+    model : Model or str, default "ideal"
+        With "as_run", the claim is about floats as they run, as in OpenDP.
+
+    Returns
+    -------
+    Adapted
+        The mechanism, the claim, pairs and notes.
+
+    Raises
+    ------
+    InvalidParameterError
+        OpenDP is missing, ``measurement`` is not a Measurement, its metric or measure has no claim here, or
+        the distance is not a single change of a record.
     """
     core = library("opendp.mod", package="opendp")
     if not isinstance(measurement, core.Measurement):
         raise refused(
-            "opendp must be given a Measurement", type(measurement).__name__, "chain it to its noise with >>"
+            "measurement must be an OpenDP Measurement", type(measurement).__name__, code="E-OBJECT-KIND"
         )
     metric = _origin(measurement.input_metric)
     distance = _default_distance(measurement, metric) if d_in is None else d_in
@@ -83,7 +102,7 @@ def opendp(
 
 
 def _origin(metric: Any) -> str:
-    """The name of a metric without its types."""
+    """Return the name of a metric without its types."""
     return str(metric).split("(")[0].split("<")[0]
 
 
@@ -98,35 +117,29 @@ def _default_distance(measurement: Any, metric: str) -> Any:
 
 
 def _adjacency(metric: str, distance: Any, measurement: Any) -> tuple[Adjacency, str]:
-    """Which pairs are at this distance, and one record in words."""
+    """Return the adjacency at this distance, and a description of one record."""
     if metric in _NUMBERS:
         return Adjacency.REPLACE_ONE, f"{measurement.input_domain}; neighbours at {metric} at most {distance}"
     if metric not in _DATASETS:
         raise refused(
-            f"the input metric must be one of {(*_DATASETS, *_NUMBERS)}",
-            metric,
-            "check the measurement by dpaudit.check, with pairs of your own",
+            f"the input metric must be one of {(*_DATASETS, *_NUMBERS)}", metric, code="E-METRIC-KIND"
         )
     adjacency = _DATASETS[metric]
     if adjacency is Adjacency.ADD_REMOVE and distance == 2:
-        adjacency = Adjacency.REPLACE_ONE  # one record removed, another one added
+        adjacency = Adjacency.REPLACE_ONE  # one record removed and another one added
     elif adjacency is Adjacency.ADD_REMOVE and _size(measurement.input_domain) is not None:
         raise refused(
-            "d_in must be 2 for data sets of a known size, of which none has a record more",
-            distance,
-            "leave d_in out, which is one record replaced, or drop the size from the domain",
+            "d_in must be 2 (one replaced record) for datasets of a known size", distance, code="E-D-IN-RANGE"
         )
     elif distance != 1:
         raise refused(
-            f"d_in must be 1 (or 2 for a replaced record, in {metric})",
-            distance,
-            "ask about one record at a time",
+            f"d_in must be 1 (or 2 for a replaced record, in {metric})", distance, code="E-D-IN-RANGE"
         )
     return adjacency, f"a record of {measurement.input_domain}"
 
 
 def _claim(measurement: Any, distance: Any, order: int, **context: Any) -> PrivacyClaim:
-    """The privacy map at this distance, in the measurement's own measure."""
+    """Return the claim of the privacy map at this distance, in the output measure."""
     measure = str(measurement.output_measure)
     loss = measurement.map(distance)
     makers: dict[str, Callable[[], PrivacyClaim]] = {
@@ -142,13 +155,14 @@ def _claim(measurement: Any, distance: Any, order: int, **context: Any) -> Priva
         raise refused(
             f"the output measure must be one of {sorted(makers)}",
             measure,
-            "convert it, for example by make_zCDP_to_approxDP and make_fix_delta",
+            "Convert it, for example by make_zCDP_to_approxDP and make_fix_delta.",
+            code="E-MEASURE-KIND",
         )
     return makers[measure]()
 
 
 def _pairs(measurement: Any, metric: str, distance: Any, adjacency: Adjacency) -> list[tuple[Any, Any]]:
-    """Neighbours that the domain suffices to name; none where it does not."""
+    """Return pairs of neighbours made from the domain, if it is specific enough."""
     domain = measurement.input_domain
     kind = str(domain.type)
     if metric in _DATASETS:
@@ -165,8 +179,8 @@ def _pairs(measurement: Any, metric: str, distance: Any, adjacency: Adjacency) -
         return []
     low = _low(getattr(domain, "element_domain", None), number)
     base = [low] * (_size(domain) or ENTRIES)
-    one_sign = "monotonic" in str(measurement.input_metric)  # of noisy max: all scores rise, or all fall
-    return _moved(base, metric, number(distance), one_sign=one_sign)
+    one_sign = "monotonic" in str(measurement.input_metric)  # for noisy max: all scores rise, or all fall
+    return _shifted(base, metric, number(distance), one_sign=one_sign)
 
 
 def _low(domain: Any, number: type) -> Any:
@@ -174,14 +188,17 @@ def _low(domain: Any, number: type) -> Any:
     return number(bounds[0] if bounds else 0)
 
 
-def _moved(base: list[Any], metric: str, distance: Any, *, one_sign: bool) -> list[tuple[Any, Any]]:
-    """Vectors at this distance: one entry moved, in the largest norm all of them as well, and entries moved
-    against each other, unless neighbours move in ``one_sign``."""
+def _shifted(base: list[Any], metric: str, distance: Any, *, one_sign: bool) -> list[tuple[Any, Any]]:
+    """Return pairs of vectors at this distance.
+
+    One entry changes, and in the L-infinity norm, all entries change as well. Unless neighbours change in
+    ``one_sign``, a pair with entries that change in opposite directions is added.
+    """
     first = [base[0] + distance, *base[1:]]
     pairs = [(base, first)]
     if metric == "LInfDistance":
         pairs.insert(0, (base, [entry + distance for entry in base]))
-    # Two entries share the distance, in the largest norm each has all of it, and so has any further one.
+    # Two entries share the distance. In the L-infinity norm, every entry changes by the whole distance.
     share = {"L1Distance": distance / 2, "L2Distance": math.nextafter(distance * math.sqrt(0.5), 0)}
     step = type(distance)(share.get(metric, distance))
     if len(base) > 1 and step and not one_sign:

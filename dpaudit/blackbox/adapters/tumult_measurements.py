@@ -1,9 +1,9 @@
-"""tmlt.core (Tumult): measurements say their metric, their measure and an exact privacy function.
+"""Adapt measurements of tmlt.core (Tumult), whose exact privacy function gives the claim.
 
     adapted = dpaudit.blackbox.adapters.tmlt(AddLaplaceNoise(NumpyIntegerDomain(), scale=1))
 
-tmlt.core 0.20 needs numpy below 2 on Python up to 3.12, and dpaudit needs numpy 2: they install together from
-Python 3.13 on.
+tmlt.core 0.20 requires numpy below 2 on Python up to 3.12, and dpaudit requires numpy 2. Both can be
+installed from Python 3.13 on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpaudit.core.claims.base import Model
 
 __all__ = ["tmlt"]
 
-#: Metrics by the name of their class: which change of a data set they count; none for numbers.
+#: Maps the class name of a metric to the adjacency of datasets that it counts, or None for numbers.
 _METRICS: dict[str, Adjacency | None] = {
     "SymmetricDifference": Adjacency.ADD_REMOVE,
     "HammingDistance": Adjacency.REPLACE_ONE,
@@ -35,27 +35,40 @@ def tmlt(
     neighbours: Sequence[tuple[Any, Any]] = (),
     model: Model | str = Model.IDEAL,
 ) -> Adapted:
-    """``measurement`` as what ``check`` takes: the claim is ``measurement.privacy_function(d_in)`` in its own
-    measure (PureDP, RhoZCDP, ApproxDP), exactly.
+    """Adapt a measurement of tmlt.core, with the exact claim ``measurement.privacy_function(d_in)``.
 
-    ``d_in``: the distance of neighbours in the input metric. ``neighbours``: pairs at that distance; for
-    numbers they are left out and made. tmlt.core's generator cannot be handed over: runs cannot be repeated.
+    The generator of tmlt.core cannot be replaced, so runs are not reproducible.
 
-    Raises ``InvalidParameterError`` where tmlt.core is missing, for what is no measurement, for another
-    metric or measure, and for a privacy function without a finite value.
+    Parameters
+    ----------
+    measurement : tmlt.core.measurements.base.Measurement
+        The measurement, with output measure PureDP, RhoZCDP or ApproxDP.
+    d_in : number, default 1
+        The distance of neighbours in the input metric.
+    neighbours : sequence of pairs, optional
+        Pairs at that distance. For numbers, a pair is made by default.
+    model : Model or str, default "ideal"
+        Whether the claim is about real numbers or about floats as they run.
+
+    Returns
+    -------
+    Adapted
+        The mechanism, the claim, pairs and notes.
+
+    Raises
+    ------
+    InvalidParameterError
+        tmlt.core is missing, ``measurement`` is not a Measurement, its metric or measure is of another kind,
+        or its privacy function has no finite value.
     """
     base = library("tmlt.core.measurements.base", package="tmlt-core")
     if not isinstance(measurement, base.Measurement):
         raise refused(
-            "tmlt must be given a Measurement", type(measurement).__name__, "chain it to its noise with |"
+            "measurement must be a tmlt.core Measurement", type(measurement).__name__, code="E-OBJECT-KIND"
         )
     metric = type(measurement.input_metric).__name__
     if metric not in _METRICS:
-        raise refused(
-            f"the input metric must be one of {sorted(_METRICS)}",
-            metric,
-            "check the measurement by dpaudit.check, with pairs of your own",
-        )
+        raise refused(f"the input metric must be one of {sorted(_METRICS)}", metric, code="E-METRIC-KIND")
     adjacency = _METRICS[metric]
     domain = f"{measurement.input_domain}; neighbours at {metric} at most {d_in}"
     claim = _claim(
@@ -70,7 +83,7 @@ def tmlt(
 
 
 def _claim(measurement: Any, d_in: Any, **context: Any) -> PrivacyClaim:
-    """The privacy function at ``d_in`` in the measurement's own measure."""
+    """Return the claim of the privacy function at ``d_in``, in the output measure."""
     measure = type(measurement.output_measure).__name__
     loss = measurement.privacy_function(d_in)
     if measure == "PureDP":
@@ -80,22 +93,20 @@ def _claim(measurement: Any, d_in: Any, **context: Any) -> PrivacyClaim:
     if measure == "ApproxDP":
         epsilon, delta = loss
         return ApproxDP(epsilon=_exact(epsilon), delta=_exact(delta), **context)
-    raise refused(
-        "the output measure must be PureDP, RhoZCDP or ApproxDP", measure, "convert it in tmlt.core first"
-    )
+    raise refused("the output measure must be PureDP, RhoZCDP or ApproxDP", measure, code="E-MEASURE-KIND")
 
 
 def _exact(number: Any) -> Fraction:
-    """An ``ExactNumber`` as a fraction: rational ones exactly, others from above."""
+    """Convert an ``ExactNumber`` to a fraction. Rational numbers are exact, and others are rounded up."""
     expression = number.expr
     if expression.is_Rational:
         return Fraction(int(expression.p), int(expression.q))
     if not expression.is_finite:
-        raise refused("the privacy function must have a finite value", number, "choose a smaller d_in")
+        raise refused("the privacy function must have a finite value", number, code="E-EPSILON-NOT-FINITE")
     return Fraction(number.to_float(round_up=True))
 
 
 def _numbers(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
-    """0 and ``d_in``, in the type that the domain takes."""
+    """Return the pair of 0 and ``d_in``, in the type of the domain."""
     kind = np.int64 if "Integer" in type(measurement.input_domain).__name__ else np.float64
     return [(kind(0), kind(d_in))]

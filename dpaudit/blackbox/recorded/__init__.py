@@ -1,8 +1,9 @@
-"""The draw recorder: what an unchanged function draws on two neighbouring inputs.
+"""Record the draws of an unchanged function on two neighbouring inputs.
 
-``ears`` stand in for the sources of randomness, ``trace`` writes down what is drawn, ``recording`` compares
-two inputs and changes single numbers; ``noise`` and ``cost`` read distributions from it, ``findings`` says
-what to look at, ``port`` proposes the function with coins. ``record_draws`` is the door.
+``record_draws`` is the entry point. ``rng_proxies`` replaces the sources of randomness, and ``trace`` records
+the draws. ``recording`` compares two inputs and changes single numbers. ``noise`` and ``cost`` read
+distributions from a recording, ``findings`` reports possible defects, and ``rewrite`` proposes the function
+with its randomness taken from ``coins``.
 """
 
 from dpaudit.blackbox.recorded.record_draws import RecordedDraws, record_draws

@@ -1,9 +1,8 @@
-"""What a pair of inputs costs where the one draw is the output: a choice by probabilities, a binomial count.
+"""Compute the cost of a pair if its only draw is the output: a choice by probabilities, or a binomial count.
 
-The distribution of the output is then the distribution of the draw, and the loss of the pair is the largest
-log-ratio of the
-two distributions' probabilities. For a binomial it lies at one of the ends: the log-ratio is linear in the
-count.
+The distribution of the output is then the distribution of the draw. The privacy loss of the pair is the
+largest log-ratio of the probabilities of the two distributions. For a binomial, it lies at one of the ends,
+because the log-ratio is linear in the count.
 """
 
 from __future__ import annotations
@@ -21,8 +20,11 @@ __all__ = ["chosen_epsilon"]
 
 
 def chosen_epsilon(recording: Recording) -> float | None:
-    """The largest log-ratio of the outputs' probabilities, infinite where only one input gives an output;
-    ``None`` where the output is not one draw of a distribution with probabilities that differ."""
+    """Return the largest log-ratio of the probabilities of an output, or None if it is unknown.
+
+    The value is infinite if only one input gives an output. It is None unless the output is one draw from a
+    distribution whose probabilities differ between the inputs.
+    """
     sides = (recording.first, recording.second)
     if not recording.repeats or not all(map(_is_the_draw, sides)) or not _followed(recording):
         return None
@@ -33,15 +35,17 @@ def chosen_epsilon(recording: Recording) -> float | None:
 
 
 def _is_the_draw(side: RecordedCall) -> bool:
-    """Whether the run drew once, heard to the end, and shows what it drew and nothing else."""
-    if len(side.draws) != 1 or side.more or side.unheard or side.seedings:
+    """Return whether the run made one draw, was recorded completely, and outputs only what it drew."""
+    if len(side.draws) != 1 or side.more or side.unrecorded or side.seedings:
         return False
     return [value for _, value in leaves(side.draws[0].values)] == [value for _, value in side.shown]
 
 
 def _followed(recording: Recording) -> bool:
-    """Whether the output goes with the number that was drawn wherever that was moved to; of labels, which
-    cannot be moved, the two runs must do."""
+    """Return whether the output followed every change of the drawn number.
+
+    Labels cannot be changed. For them, the two recorded runs are the only evidence.
+    """
     response = recording.response
     if not elements_of(recording.first.draws[0]):
         return True
@@ -49,7 +53,7 @@ def _followed(recording: Recording) -> bool:
 
 
 def _distribution(draw: Draw) -> Mapping[object, float] | None:
-    """The log of the probability of each value; of a binomial those of its ends."""
+    """Return the log-probability of each value, or of the two ends of a binomial distribution."""
     given = draw.parameters
     if draw.count != 1:
         return None
@@ -63,7 +67,7 @@ def _distribution(draw: Draw) -> Mapping[object, float] | None:
 
 
 def _summed(values: Sequence[object], probabilities: Sequence[float]) -> Mapping[object, float] | None:
-    """Values that are listed twice have the sum of their probabilities; rows of a table are no values."""
+    """Add the probabilities of equal values. Return None if a value is a row of a table."""
     distribution: dict[object, float] = {}
     for value, p in zip(values, probabilities, strict=True):
         if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""What a pair of inputs costs by a recording, where the shown numbers are sums of data and noise.
+"""Compute the privacy cost of a pair from a recording in which outputs are sums of data and noise.
 
-With shift s between the inputs and slopes A along the drawn numbers, moving the noise by c with A c = s turns
-the outputs of one input into those of the other. A combination w with w A = 0 and w s != 0 holds no noise and
-tells the inputs apart. Where each number feeds one output only, the outputs are independent and the costs of
-pure noises add up; deviations of normal noises add up as squares.
+Let s be the shift between the inputs and A the slopes along the drawn numbers. A shift c of the noise with
+A c = s turns the outputs of one input into the outputs of the other. A combination w with w A = 0 and
+w s != 0 holds no noise and distinguishes the inputs. If each number feeds one output only, the outputs are
+independent. Then the costs of pure noises add up, and deviations of normal noises add up as squares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpaudit.blackbox.recorded.noise import LAPLACE, NORMAL, SHARES, Noise, nois
 from dpaudit.blackbox.recorded.recording import Recording
 from dpaudit.blackbox.recorded.trace import elements_of
 
-__all__ = ["Bare", "Cost", "bare_combination", "chooses_unseen", "cost_of", "significant", "why_unpriced"]
+__all__ = ["Bare", "Cost", "bare_combination", "chooses_unseen", "cost_of", "significant", "why_cost_unknown"]
 
 TOLERANCE = 1e-7
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bare:
-    """A combination of shown numbers without noise: ``weights`` by place, and what it moves by."""
+    """Combination of returned numbers without noise: its ``weights`` by place, and its change ``moves``."""
 
     weights: dict[int, float]
     moves: float
@@ -38,9 +38,19 @@ class Bare:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a pair costs: ``epsilon`` where all noise is Laplace, continuous or discrete, ``mu`` (the shift in
-    deviations) where all is normal. ``parts``: (place, what it moves by, its noise) of each output that
-    moves. ``chosen``: the output is one draw whose probabilities move."""
+    """Privacy cost of a pair.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        The cost if all noise is Laplace, continuous or discrete.
+    mu : float or None
+        The shift in deviations if all noise is normal.
+    parts : sequence of (int, float, Noise)
+        Place, change and noise of each output that changes.
+    chosen : bool
+        Whether the output is one draw whose probabilities depend on the input.
+    """
 
     epsilon: float | None
     mu: float | None
@@ -49,7 +59,7 @@ class Cost:
 
 
 def significant(recording: Recording) -> Floats | None:
-    """The shift with rounding errors set to 0."""
+    """Return the shift with rounding errors set to 0."""
     shift = recording.shift
     if shift is None:
         return None
@@ -58,9 +68,11 @@ def significant(recording: Recording) -> Floats | None:
 
 
 def chooses_unseen(recording: Recording) -> bool:
-    """Whether a draw may choose something, such as which records take part, without a trace on these inputs:
-    an order, a label, or a number of no known noise that moved nothing. What is true given that choice may
-    then be false on average over it (a sampled record costs less)."""
+    """Return whether a draw may make a choice, such as which records take part, that these inputs hide.
+
+    Such a draw is an order, a label, or a number of unknown distribution that changed no output. A cost
+    given that choice may be wrong on average over it: for example, a sampled record has a smaller cost.
+    """
     response, first = recording.response, recording.first
     if response is None or not response.complete:
         return True
@@ -72,7 +84,7 @@ def chooses_unseen(recording: Recording) -> bool:
 
 
 def _linear(recording: Recording) -> tuple[Floats, Floats] | None:
-    """Shift and slopes, where every number that was drawn is known to be added, with some factor."""
+    """Return shift and slopes if every drawn number is known to be added with some factor, or None."""
     shift, response = significant(recording), recording.response
     if shift is None or response is None or chooses_unseen(recording) or not shift.any():
         return None
@@ -80,8 +92,10 @@ def _linear(recording: Recording) -> tuple[Floats, Floats] | None:
 
 
 def bare_combination(recording: Recording) -> Bare | None:
-    """A combination of shown numbers, each of which holds noise, that holds none and tells the inputs apart:
-    of two outputs where there is one."""
+    """Return a combination of noisy outputs that holds no noise and distinguishes the inputs, or None.
+
+    A difference of two outputs is preferred.
+    """
     found = _linear(recording)
     if found is None or not len(found[0]):
         return None
@@ -104,10 +118,10 @@ def bare_combination(recording: Recording) -> Bare | None:
 
 
 def cost_of(recording: Recording) -> Cost | None:
-    """The cost of the pair; ``None`` where the recording does not give it: noise of other distributions,
-    noise shared
-    between outputs, distributions that depend on the data other than by their location, seeds that anybody
-    can read.
+    """Return the cost of the pair, or None if the recording does not determine it.
+
+    It is unknown for other distributions, for some noise shared between outputs, for distributions that
+    depend on the data by more than their location, and for seeds chosen by the program.
     """
     epsilon = chosen_epsilon(recording)
     if epsilon is not None:
@@ -127,32 +141,32 @@ def cost_of(recording: Recording) -> Cost | None:
     return _added(parts)
 
 
-def why_unpriced(recording: Recording) -> str:
-    """Why ``cost_of`` gives nothing, in words."""
+def why_cost_unknown(recording: Recording) -> str:
+    """Return why ``cost_of`` gives no cost."""
     shift, response = significant(recording), recording.response
     if any(seeding.drawn for seeding in recording.first.seedings):
-        return "it draws the seed of a generator: the noise has no more values than the seed"
+        return "the function draws the seed of a generator, so the noise has no more values than the seed"
     if recording.first.seedings:
-        return "it gives a generator a seed of its own"
+        return "the function chooses the seed of a generator"
     if not recording.first.draws:
-        return "nothing was heard to be drawn"
+        return "no draw was recorded"
     if shift is None:
-        return "by the same noise the two outputs have other forms, labels or draws"
+        return "with the same noise, the two outputs differ in form, labels or draws"
     if response is None or not response.complete:
-        return "which outputs each number feeds could not be followed to the end"
+        return "it was not determined for every drawn number which outputs it feeds"
     if not shift.any():
-        return "by the same noise both inputs give the same output"
+        return "with the same noise, both inputs give the same output"
     if np.isnan(response.slopes).any():
-        return "the numbers that were drawn are not just added to what is shown"
+        return "the drawn numbers are not just added to the output"
     if chooses_unseen(recording):
-        return "a number that was drawn may choose something that these inputs do not show"
+        return "a drawn number may make a choice that these inputs do not show"
     if not _same_noise(recording):
-        return "the noise itself depends on the data"
+        return "the noise distribution depends on the data"
     if bare_combination(recording) is not None:
-        return "some outputs together hold no noise at all"
+        return "a combination of outputs holds no noise"
     if not response.feeds[shift != 0].any(axis=1).all():
-        return "an output moves with the data and holds no noise"
-    return "its noise is neither Laplace nor normal all through"
+        return "an output changes with the data and holds no noise"
+    return "some of the noise is neither Laplace nor normal"
 
 
 def _noise_at(recording: Recording, slopes: Floats, place: int) -> Noise | None:
@@ -175,11 +189,11 @@ def _added(parts: Sequence[tuple[int, float, Noise]]) -> Cost | None:
 
 
 def _shared_cost(recording: Recording, shift: Floats, slopes: Floats) -> Cost | None:
-    """Outputs that share numbers: the cheapest shift of the numbers that explains the outputs.
+    """Return the cost of outputs that share numbers: the cheapest noise shift that explains the change.
 
-    No pair of outputs loses more, by moving the noise. For Laplace noise the cost N is a norm of the shift,
-    and far out along it, at y = t s, the loss tends to N((t + 1) s) - N(t s) = N(s); for normal noise the
-    outputs are normal and N is their distance in deviations.
+    The privacy loss is never larger, because the noise can be shifted. For Laplace noise, the cost N is a
+    norm of the shift. Far out along the shift, at y = t s, the loss tends to N((t + 1) s) - N(t s) = N(s).
+    For normal noise, the outputs are normal and N is their distance in deviations.
     """
     response = recording.response
     terms = (
@@ -202,7 +216,7 @@ def _shared_cost(recording: Recording, shift: Floats, slopes: Floats) -> Cost | 
 
 
 def _same_noise(recording: Recording) -> bool:
-    """Whether both runs drew from the same distributions, apart from where these are centred."""
+    """Return whether both runs drew from the same distributions, except for their locations."""
     for one, two in zip(recording.first.draws, recording.second.draws, strict=True):
         for name in set(one.parameters) | set(two.parameters):
             same = np.array_equal(np.asarray(one.parameters.get(name)), np.asarray(two.parameters.get(name)))

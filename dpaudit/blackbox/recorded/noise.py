@@ -1,9 +1,9 @@
-"""From draws to noise: which distribution the numbers that are added to one shown number have together.
+"""Determine the distribution of the noise in one returned number from its draws.
 
-A draw is read by the family and the parameters with which it was asked for. Known sums: one Laplace variate;
-normal variates; Pólya (negative binomial) variates of one ratio, as many shares added as taken away, of which
-a whole one makes discrete Laplace noise (Goryczka and Xiong 2017). A Poisson variate of a gamma variate is
-Pólya.
+The distribution of a draw is read from the family and the parameters of the call. The known sums are one
+Laplace variate, normal variates, and Pólya (negative binomial) variates of one ratio of which equal shares
+are added and subtracted. Shares of 1 make discrete Laplace noise (Goryczka and Xiong 2017). A Poisson variate
+of a gamma variate is Pólya.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ _LAPLACES = {"laplace": "scale"}
 _NORMALS = {"normal": "scale", "gauss": "sigma", "normalvariate": "sigma", "norm": "scale"}
 CLOSE = 1e-9
 
-#: A gamma draw, by its place, and the number by which it becomes a mean.
+#: The index of a gamma draw, and the factor by which the draw becomes a mean.
 Mixture = tuple[int, float]
 
 
 @dataclass(frozen=True)
 class Term:
-    """One drawn number as noise: ``spread`` is a scale, a deviation, or the ratio of a Pólya variate of
-    ``shape``."""
+    """Noise of one drawn number. ``spread`` is a scale, a deviation, or the ratio of a Pólya variate.
+
+    ``shape`` is the shape of the Pólya variate.
+    """
 
     kind: str
     spread: float
@@ -52,8 +54,19 @@ class Term:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of one shown number: ``spread`` is the scale of Laplace noise or the deviation of normal
-    noise, ``share`` (below 1) how much of discrete Laplace noise the shares make. ``ratio``: theirs."""
+    """Noise of one returned number.
+
+    Attributes
+    ----------
+    kind : str
+        The family.
+    spread : float
+        The scale of Laplace noise, or the deviation of normal noise.
+    share : float
+        The share of discrete Laplace noise, in (0, 1].
+    ratio : float or None
+        The ratio of the Pólya shares.
+    """
 
     kind: str
     spread: float
@@ -67,9 +80,9 @@ class Noise:
 
 
 def mixtures(draws: Sequence[Draw]) -> dict[int, Mixture]:
-    """For each Poisson draw whose mean is an earlier gamma draw: which one, and the number between them.
+    """Map each Poisson draw whose mean is an earlier gamma draw to that draw and the factor between them.
 
-    A single gamma variate must be the mean as it is; an array may be multiplied by one number.
+    A single gamma variate must equal the mean. An array may be multiplied by one factor.
     """
     found: dict[int, Mixture] = {}
     waiting: list[int] = []
@@ -88,7 +101,7 @@ def mixtures(draws: Sequence[Draw]) -> dict[int, Mixture]:
 
 
 def _factor(values: NDArray[np.float64], mean: NDArray[np.float64]) -> float | None:
-    """The number by which ``values`` become ``mean``."""
+    """Return the factor from ``values`` to ``mean``, or None."""
     if len(values) != len(mean) or not len(mean) or not values.max() > 0:
         return None
     factor = float(mean.max() / values.max()) if len(mean) > 1 else 1.0
@@ -96,8 +109,10 @@ def _factor(values: NDArray[np.float64], mean: NDArray[np.float64]) -> float | N
 
 
 def term_of(draws: Sequence[Draw], mixed: Mapping[int, Mixture], index: int, element: int) -> Term | None:
-    """What kind of noise one drawn number is; ``None`` for any other distribution. ``mixed``: the
-    ``mixtures``."""
+    """Return the noise of one drawn number, or None for an unknown distribution.
+
+    ``mixed`` is the result of ``mixtures``.
+    """
     draw = draws[index]
 
     def of(name: str, default: float | None = None) -> float | None:
@@ -135,7 +150,7 @@ def _entry(value: Any, draw: Draw, element: int) -> float | None:
 
 
 def noise_of(terms: Sequence[Term | None], slopes: Sequence[float]) -> Noise | None:
-    """The distribution of the sum of slope times number; ``None`` where it is none of the known ones."""
+    """Return the distribution of the sum of slope times number, or None if it is unknown."""
     kinds = {term.kind if term else "" for term in terms}
     sizes = [abs(slope) for slope in slopes]
     if len(kinds) != 1:
@@ -168,17 +183,17 @@ def _of_shares(terms: Sequence[Term], slopes: Sequence[float]) -> Noise | None:
 
 
 def constant_of(draw: Draw) -> str:
-    """Why every number of a draw comes out the same whatever the generator, in words; empty where not."""
-    said = {name: number(value) for name, value in draw.parameters.items()}
-    family, n, p = draw.family, said.get("n"), said.get("p")
+    """Return why every number of a draw is constant whatever the generator, or an empty text."""
+    given = {name: number(value) for name, value in draw.parameters.items()}
+    family, n, p = draw.family, given.get("n"), given.get("p")
     if family == "binomial" and n is not None and int(n) == 0:
-        cut = f", because n = {n:g} is cut to 0" if n else ""
-        return f"is always 0{cut}"
+        truncated = f" because n = {n:g} is truncated to 0" if n else ""
+        return f"is always 0{truncated}"
     if family in ("binomial", "binom", "bernoulli") and p in (0.0, 1.0):
-        return f"is always the same, because p = {p:g}"
+        return f"is constant because p = {p:g}"
     if family in (*_LAPLACES, *_NORMALS, "gumbel", "logistic", "cauchy", "gamma", "exponential", "expon"):
-        spread = said.get("scale", said.get("sigma"))
-        return "is always the same, because its scale is 0" if spread == 0 else ""
-    if family == "poisson" and said.get("lam", said.get("mu")) == 0 and draw.source != "scipy":
-        return "is always 0, because its mean is 0"
+        spread = given.get("scale", given.get("sigma"))
+        return "is constant because its scale is 0" if spread == 0 else ""
+    if family == "poisson" and given.get("lam", given.get("mu")) == 0 and draw.source != "scipy":
+        return "is always 0 because its mean is 0"
     return ""

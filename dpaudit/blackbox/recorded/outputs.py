@@ -1,4 +1,4 @@
-"""An output as a flat list of what it shows: numbers, and labels for everything else, each with its place."""
+"""Flatten an output into a list of numbers and labels, each with its place in the output."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dpaudit.core.tables import table_parts
 
 __all__ = ["Leaf", "leaves"]
 
-#: Entries of an output that are looked at.
+#: Largest number of entries of an output that are read.
 SHOWN = 512
 
-#: A number in a text: its values are shown numbers, the text around them a label.
+#: A number in a text. Its value is a returned number, and the text around it is a label.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 
-#: One shown value with its place in the output; a number, or a text that stands for what is none.
+#: A value with its place in the output. It is a number, or a text that represents any other value.
 Leaf = tuple[str, float | str]
 
 
 def leaves(output: Any) -> list[Leaf]:
-    """The first ``SHOWN`` entries of an output, in its own order (a set's in the order of their texts)."""
+    """Return the first ``SHOWN`` entries of an output in order, with sets ordered by their texts."""
     found: list[Leaf] = []
     for leaf in _walk(output, ""):
         found.append(leaf)

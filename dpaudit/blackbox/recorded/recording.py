@@ -1,11 +1,11 @@
-"""One function heard on two neighbouring inputs: what it drew, what moved, and which draw feeds which output.
+"""Record a function on two neighbouring inputs: its draws, its changes, and which draw feeds which output.
 
     print(dpaudit.record_draws(noisy_sum, ([0, 0], [1, 0])))
 
-Both runs begin with the same states of all generators that can be set, so that what differs in the outputs is
-what the data did. Then single numbers are changed on the first input, one a run, and the outputs compared:
-where an output moves with a number as a line does, the number is noise added to it. All of this is about
-these runs; it finds what to look at and what to write down, and proves nothing.
+Both runs start with the same states of all generators that can be set, so any difference of the outputs is
+caused by the data. Then single numbers are changed on the first input, one per run, and the outputs are
+compared. If an output is linear in a number, the number is noise added to it. All of this is about these runs
+only. It finds possible defects and a draft of a rewrite, and proves nothing.
 """
 
 from __future__ import annotations
@@ -22,55 +22,72 @@ from numpy.typing import NDArray
 
 from dpaudit.blackbox.recorded.noise import Mixture, mixtures
 from dpaudit.blackbox.recorded.outputs import Leaf, leaves
-from dpaudit.blackbox.recorded.rng_proxies import Session, listening
+from dpaudit.blackbox.recorded.rng_proxies import Session, install_proxies
 from dpaudit.blackbox.recorded.trace import Draw, Seeding, Trace, elements_of, number
 
 __all__ = ["Element", "RecordedCall", "Recording", "Response", "record_runs"]
 
-#: Numbers that are changed one by one, and the seconds after which no more of them are.
+#: Largest number of drawn numbers that are changed one by one, and the time limit in seconds.
 PROBED, SECONDS = 256, 2.0
-#: An output that moves by less than this share of what a line would is taken to follow the line.
+#: An output is taken to be linear if it deviates from a line by at most this share of its change.
 STRAIGHT = 1e-6
-#: How often the first run is repeated; where no draw was heard, somebody else's coin may show late.
-REPEATED, UNHEARD_REPEATED = 2, 24
-#: Families with an interval that a changed number must not leave.
+#: Repetitions of the first run: with recorded draws, and without, since unrecorded randomness may be rare.
+REPEATED, UNRECORDED_REPEATED = 2, 24
+#: Families whose changed numbers must stay in an interval.
 _UNIFORM = ("random", "random_sample", "uniform", "rand")
 
 Floats = NDArray[np.float64]
 #: (draw, element of it), both counted from 0.
 Element = tuple[int, int]
-#: Runs the function on an input and returns its output; an exception is the caller's to turn into one.
+#: A callable that runs the function on an input and returns its output. It converts exceptions to outputs.
 Call = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """One run: its draws, the seeds that it chose, and what it showed."""
+    """One recorded run: its draws, the seeds that it chose, and its output.
+
+    Attributes
+    ----------
+    more : int
+        Numbers drawn after the limit of recorded draws.
+    unrecorded : bool
+        Whether a generator advanced without a recorded draw.
+    """
 
     draws: Sequence[Draw]
     seedings: Sequence[Seeding]
     shown: Sequence[Leaf]
     more: int = 0
-    unheard: bool = False
+    unrecorded: bool = False
 
     @cached_property
     def mixtures(self) -> dict[int, Mixture]:
-        """Poisson draws of gamma variates."""
+        """Return the Poisson draws of gamma variates."""
         return mixtures(self.draws)
 
     @property
     def numbers(self) -> int:
-        """How many numbers were drawn."""
+        """Return how many numbers were drawn."""
         return sum(draw.count for draw in self.draws) + self.more
 
 
 @dataclass(frozen=True)
 class Response:
-    """How the shown numbers follow the drawn ones on the first input.
+    """Dependence of the returned numbers on the drawn numbers, on the first input.
 
-    ``slopes``: shape (shown, probed), what an entry moves by for each unit of a number; NaN where it does
-    not follow a line. ``feeds``: the same shape, whether the entry moved at all. ``complete``: every number
-    that was drawn was changed; ``reshaped``: a change gave an output of another form, or none.
+    Attributes
+    ----------
+    elements : sequence of Element
+        The drawn numbers that were changed.
+    slopes : array, shape (returned, changed)
+        Change of an entry per unit of a number. NaN if the entry is not linear in the number.
+    feeds : array of bool, shape (returned, changed)
+        Whether the entry changed at all.
+    complete : bool
+        Whether every drawn number was changed.
+    reshaped : bool
+        Whether a change gave an output of another form, or no output.
     """
 
     elements: Sequence[Element]
@@ -82,8 +99,11 @@ class Response:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a function drew on two inputs. ``repeats``: the first run came out the same when it was repeated;
-    where it did not, there is no ``response``."""
+    """Recorded runs of a function on two inputs.
+
+    ``repeats`` states whether repetitions of the first run gave the same output. Without it, there is no
+    ``response``.
+    """
 
     first: RecordedCall
     second: RecordedCall
@@ -93,14 +113,16 @@ class Recording:
 
     @property
     def aligned(self) -> bool:
-        """Whether both runs made the same calls, each for as many numbers."""
+        """Return whether both runs made the same calls, each for the same count of numbers."""
         pairs = [[(d.source, d.family, d.count) for d in side.draws] for side in (self.first, self.second)]
         return pairs[0] == pairs[1] and self.first.more == self.second.more
 
     @property
     def shift(self) -> Floats | None:
-        """What each shown number moves by from the first to the second input, the noise being the same;
-        ``None`` where that has no meaning."""
+        """Return the change of each returned number from the first to the second input under equal noise.
+
+        The value is None if the change is undefined.
+        """
         one, two = self.first.shown, self.second.shown
         if not (self.repeats and self.aligned) or [path for path, _ in one] != [path for path, _ in two]:
             return None
@@ -113,11 +135,14 @@ class Recording:
 def record_runs(
     call: Call, pairs: Sequence[tuple[Any, Any]], *, function: Any, seconds: float = SECONDS
 ) -> list[Recording]:
-    """Hear ``call`` on both inputs of each pair; ``function`` is what it runs, searched for generators that
-    it holds. After ``seconds`` no more pairs are heard and no more numbers are changed."""
+    """Record ``call`` on both inputs of each pair.
+
+    ``function`` is the function that ``call`` runs. It is searched for generators that it holds. After
+    ``seconds``, no more pairs are recorded and no more numbers are changed.
+    """
     end = time.perf_counter() + seconds
     found: list[Recording] = []
-    with listening(function) as session:
+    with install_proxies(function) as session:
         for pair in pairs:
             if not found or time.perf_counter() < end:
                 found.append(_record(session, call, pair, function, end))
@@ -131,7 +156,7 @@ def _record(session: Session, call: Call, pair: tuple[Any, Any], function: Any, 
     two = _run(session, call, second, Trace(earlier=one.draws))
     repeats = all(
         _repeated(one, _run(session, call, first, Trace(earlier=one.draws)))
-        for _ in range(REPEATED if one.draws else UNHEARD_REPEATED)
+        for _ in range(REPEATED if one.draws else UNRECORDED_REPEATED)
     )
     response = None
     if repeats and one.draws and not one.more:
@@ -142,12 +167,14 @@ def _record(session: Session, call: Call, pair: tuple[Any, Any], function: Any, 
 def _run(session: Session, call: Call, data: Any, trace: Trace) -> RecordedCall:
     with session.run(trace):
         output = call(data)
-    return RecordedCall(trace.draws, trace.seedings, leaves(output), trace.more, trace.unheard)
+    return RecordedCall(trace.draws, trace.seedings, leaves(output), trace.more, trace.unrecorded)
 
 
 def _seedings(session: Session, call: Call, data: Any, one: RecordedCall) -> list[Seeding]:
-    """The seeds of a run, with those marked as drawn that are others once its numbers are: numbers of
-    generators are changed, and the system's randomness comes anew."""
+    """Return the seeds of a run, and mark the seeds that depend on drawn numbers as drawn.
+
+    Numbers of generators are changed, and new system randomness is drawn. A seed that changes is drawn.
+    """
     if not (one.seedings and one.draws):
         return list(one.seedings)
     changes = {(k, 0): _steps(draw, 0)[0] for k, draw in enumerate(one.draws) if elements_of(draw)}
@@ -155,7 +182,7 @@ def _seedings(session: Session, call: Call, data: Any, one: RecordedCall) -> lis
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             other = _run(session, call, data, Trace(changes)).seedings
-    except Exception:  # as for any changed number
+    except Exception:  # a number that the distribution cannot give may have any effect
         return list(one.seedings)
     if len(other) != len(one.seedings):
         return list(one.seedings)
@@ -174,8 +201,7 @@ def _alike(one: Sequence[Leaf], two: Sequence[Leaf]) -> bool:
 
 
 def _respond(session: Session, call: Call, data: Any, base: RecordedCall, *, end: float) -> Response:
-    """Change numbers one by one and see what is shown; those that only set the mean of another draw are left
-    alone."""
+    """Change numbers one by one and compare outputs. Skip numbers that only set the mean of another draw."""
     means = {gamma for gamma, _ in base.mixtures.values()}
     counts = [0 if i in means else elements_of(draw) for i, draw in enumerate(base.draws)]
     tried = _spread(counts)
@@ -193,7 +219,7 @@ def _respond(session: Session, call: Call, data: Any, base: RecordedCall, *, end
 
 
 def _spread(counts: Sequence[int]) -> list[Element]:
-    """All elements, or ``PROBED`` of them, evenly spread."""
+    """Return all elements, or ``PROBED`` of them, evenly spread."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     places = range(total) if total <= PROBED else np.unique(np.linspace(0, total - 1, PROBED).astype(int))
@@ -202,16 +228,19 @@ def _spread(counts: Sequence[int]) -> list[Element]:
 
 
 class _Probe:
-    """Runs on one input with single numbers changed. ``reshaped``: one of them gave another form, or none."""
+    """Runs on one input with single numbers changed.
+
+    ``reshaped`` states whether a run gave an output of another form, or no output.
+    """
 
     def __init__(self, session: Session, call: Call, data: Any, base: RecordedCall) -> None:
         self._session, self._call, self._data, self._base = session, call, data, base
         self.reshaped = False
 
     def along(self, element: Element) -> tuple[Floats, NDArray[np.bool_]]:
-        """Slopes of all shown entries along one number, and which entries it moves at all."""
+        """Return the slopes of all entries along one number, and which entries it changes at all."""
         step, low, high = _steps(self._base.draws[element[0]], element[1])
-        # A choice may turn only where a number is very different: at the ends.
+        # A choice may depend only on a large change of a number, so both ends are tried as well.
         once, twice, low_end, high_end = (self._moved({element: by}) for by in (step, 2 * step, low, high))
         straight = np.abs(twice - 2 * once) <= STRAIGHT * np.abs(once) + 1e-12
         moves = [np.isnan(part) | (part != 0) for part in (once, twice, low_end, high_end)]
@@ -219,23 +248,28 @@ class _Probe:
         return np.where(straight & ((once != 0) | ~feeds), once / step, np.nan), feeds
 
     def _moved(self, changes: dict[Element, float]) -> Floats:
-        """What each shown entry moves by; NaN where it moves and is no number on both sides."""
+        """Return the change of each entry, or NaN if it changes and is not a number in both runs."""
         base = self._base.shown
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                heard = _run(self._session, self._call, self._data, Trace(changes, earlier=self._base.draws))
-        except Exception:  # a number that the distribution cannot give may do anything
-            heard = None
-        if heard is None or [path for path, _ in heard.shown] != [path for path, _ in base]:
+                changed = _run(
+                    self._session, self._call, self._data, Trace(changes, earlier=self._base.draws)
+                )
+        except Exception:  # a number that the distribution cannot give may have any effect
+            changed = None
+        if changed is None or [path for path, _ in changed.shown] != [path for path, _ in base]:
             self.reshaped = True
             return np.full(len(base), np.nan)
-        return np.array([_difference(a, b) for (_, a), (_, b) in zip(base, heard.shown, strict=True)])
+        return np.array([_difference(a, b) for (_, a), (_, b) in zip(base, changed.shown, strict=True)])
 
 
 def _steps(draw: Draw, element: int) -> tuple[float, float, float]:
-    """Changes of a drawn number: one of the size of its noise, a power of two (1 for whole numbers), and two
-    far ones, down and up; a uniform number stays in its interval."""
+    """Return three changes of a drawn number: a small one, a large one down and a large one up.
+
+    The small change is a power of two near the scale of the noise (1 for integers). A uniform number stays
+    in its interval.
+    """
     values = np.asarray(draw.values)
     if draw.family in _UNIFORM and values.dtype.kind == "f":
         low, high = number(draw.parameters.get("low", 0.0)), number(draw.parameters.get("high", 1.0))

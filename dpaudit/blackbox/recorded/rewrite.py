@@ -1,9 +1,10 @@
-"""A proposal for a function with coins, as text, from what was heard and from its source.
+"""Propose a rewrite of a function that takes its randomness from coins, from its draws and its source.
 
-A call that was heard becomes a site: noise that exactly one shown number follows as a line, and nothing else
-does, becomes ``release`` where it is added to a value (what is done to the noisy value is done afterwards);
-any other draw ``draw``, which nobody sees. The text is meant to be read and finished: what it could not place
-stands in its comments. Run it under ``dpaudit.coins.record`` and hold it against the function before use.
+Each recorded call becomes a site. Noise becomes ``release`` if it is added to a value, exactly one returned
+number is linear in it, and no other number depends on it. Whatever is done to the noisy value is done after
+the release. Every other draw becomes ``draw``, a hidden draw. The text is a draft to complete: its comments
+list what could not be placed. Run it under ``dpaudit.coins.record`` and compare it with the function before
+use.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from dpaudit.blackbox.recorded.findings import recorded_in_words
 from dpaudit.blackbox.recorded.recording import Recording
 from dpaudit.blackbox.recorded.trace import Place
 
-__all__ = ["port_of"]
+__all__ = ["rewrite_of"]
 
-#: From a family to its distribution and to its parameters: (name in the distribution, names in the call,
+#: Maps a family to its distribution and its parameters: (name in the distribution, names in the call,
 #: default).
 _DISTRIBUTIONS: dict[str, tuple[str, tuple[tuple[str, tuple[str, ...], str], ...]]] = {
     "laplace": ("Laplace", (("scale", ("scale",), "1"),)),
@@ -52,12 +53,12 @@ _CENTRES = ("loc", "mu")
 _Span = tuple[int, int, int, int]
 
 
-def port_of(recording: Recording) -> str:
-    """The text of the port; where the source cannot be had, a list of the sites."""
-    heard = "".join(f"# heard: {line}\n" for line in recorded_in_words(recording))
+def rewrite_of(recording: Recording) -> str:
+    """Return the text of the rewrite, or a list of the draws if the source cannot be read."""
+    draws = "".join(f"# recorded: {line}\n" for line in recorded_in_words(recording))
     found = _source_of(recording.source)
     if found is None:
-        return f"{heard}# The source of this function cannot be read: write one site for each draw above.\n"
+        return f"{draws}# The source of this function cannot be read: write one site for each draw above.\n"
     tree, first, indent = found
     shown = dict(_shown(recording, first, indent))
     changer = _Changer(_sites(recording, first, indent), shown, _added_later(tree, shown))
@@ -70,12 +71,12 @@ def port_of(recording: Recording) -> str:
     left = len(changer.sites) - changer.placed
     notes = [f"# to do: {note}\n" for note in changer.notes]
     if left:
-        notes.append(f"# to do: {left} places that draw are not in this function; hand coins on to them\n")
-    return f"{heard}{''.join(notes)}{imports}{ast.unparse(changed)}\n"
+        notes.append(f"# to do: {left} recorded draws are outside this function: pass coins to that code\n")
+    return f"{draws}{''.join(notes)}{imports}{ast.unparse(changed)}\n"
 
 
 def _source_of(function: Any) -> tuple[ast.Module, int, int] | None:
-    """The function's syntax, its first line, how far it is indented; ``None`` for lambdas and the like."""
+    """Return the syntax tree of the function, its first line and its indent, or None for a lambda."""
     try:
         lines, first = inspect.getsourcelines(inspect.unwrap(function))
         text = "".join(lines)
@@ -93,12 +94,15 @@ def _span(place: Place, first: int, indent: int) -> _Span:
 
 
 def _sites(recording: Recording, first: int, indent: int) -> Mapping[_Span, str]:
-    """The family of the draw at each place in the function's source."""
+    """Return the family of the draw at each place in the source of the function."""
     return {_span(draw.place, first, indent): draw.family for draw in recording.first.draws}
 
 
 def _shown(recording: Recording, first: int, indent: int) -> Sequence[tuple[_Span, bool]]:
-    """For each place, whether each of its numbers moves one shown number, as a line, that no other moves."""
+    """Return, for each place, whether its numbers are noise of one returned number each.
+
+    Each number must change exactly one returned number, linearly, and no other number may change that one.
+    """
     response = recording.response
     found: dict[_Span, bool] = {}
     if response is None or not response.complete or recording.shift is None:
@@ -116,7 +120,10 @@ def _shown(recording: Recording, first: int, indent: int) -> Sequence[tuple[_Spa
 
 
 class _Changer(ast.NodeTransformer):
-    """Puts sites where draws were heard. ``later``: the noise by the name under which it is added later."""
+    """Transformer that replaces recorded draws by sites.
+
+    ``later`` maps a variable to the noise that is added under this name in a later statement.
+    """
 
     def __init__(
         self, sites: Mapping[_Span, str], shown: Mapping[_Span, bool], later: Mapping[str, ast.Call]
@@ -132,7 +139,7 @@ class _Changer(ast.NodeTransformer):
             self._name = node.name
             own = [item for item in node.args.args if item.arg == "self"]
             rest = node.args.args[len(own) :]
-            rest = [*rest[:1], *rest[2:]]  # the second one is the generator, whatever its name
+            rest = [*rest[:1], *rest[2:]]  # the second argument is the generator, whatever its name
             node.args.args = [*own, ast.arg("coins"), *rest]
             node.args.defaults = node.args.defaults[-len(rest) :] if rest else []
         self._depth += 1
@@ -159,12 +166,12 @@ class _Changer(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         if isinstance(node.targets[0], ast.Name) and self.later.get(node.targets[0].id) is node.value:
-            return None  # drawn where it is added
+            return None  # the release draws the noise in the statement that adds it
         self.generic_visit(node)
         return node
 
     def _released(self, value: ast.expr, noise: ast.expr) -> ast.Call | None:
-        """The sum of a value and shown noise as one release; ``None`` where it is something else."""
+        """Return a release for the sum of a value and its noise, or None for any other sum."""
         if isinstance(noise, ast.Name):
             noise = self.later.get(noise.id, noise)
         span = _node_span(noise)
@@ -185,7 +192,7 @@ class _Changer(ast.NodeTransformer):
             return node
         distribution = self._distribution(node, span)
         if distribution is None:
-            self.notes.append(f"{self.sites[span]} in line {span[0]} has no distribution here yet")
+            self.notes.append(f"{self.sites[span]} in line {span[0]} has no known distribution")
             self.placed += 1
             return node
         centre = self._centre(node, span)
@@ -193,8 +200,8 @@ class _Changer(ast.NodeTransformer):
             return self._call("release", [centre, distribution], span)
         if self.shown.get(span):
             self.notes.append(
-                f"the noise of line {span[0]} is shown with something that is not found here: in the place "
-                "of draw, release what it is added to, with its distribution"
+                f"the noise of line {span[0]} is returned with a value that was not found: replace draw by a "
+                "release of that value, with the distribution"
             )
         size = _given(node, self.sites[span]).get("size")
         if size is not None:  # an array of independent numbers
@@ -228,7 +235,7 @@ class _Changer(ast.NodeTransformer):
 
 
 class _Names(ast.NodeVisitor):
-    """How often each name is set and read, and the calls that are given a name."""
+    """Visitor that counts the uses of each name, and collects calls that are assigned to a name."""
 
     def __init__(self) -> None:
         self.uses: Counter[str] = Counter()
@@ -245,8 +252,10 @@ class _Names(ast.NodeVisitor):
 
 
 def _added_later(tree: ast.Module, shown: Mapping[_Span, bool]) -> dict[str, ast.Call]:
-    """Noise that gets a name and is added under it once, by the same list of statements: ``noise = ...``,
-    ``return total + noise``."""
+    """Return noise that is assigned to a name and added once in the same block of statements.
+
+    An example is ``noise = ...`` followed by ``return total + noise``.
+    """
     names = _Names()
     names.visit(tree)
     found: dict[str, ast.Call] = {}
@@ -261,13 +270,13 @@ def _added_later(tree: ast.Module, shown: Mapping[_Span, bool]) -> dict[str, ast
 
 
 def _blocks(tree: ast.AST) -> list[list[ast.stmt]]:
-    """All lists of statements."""
+    """Return all blocks of statements."""
     fields = [value for node in ast.walk(tree) for _, value in ast.iter_fields(node)]
     return [value for value in fields if isinstance(value, list) and value and isinstance(value[0], ast.stmt)]
 
 
 def _without_blocks(statement: ast.stmt) -> list[ast.AST]:
-    """The nodes of a statement that run once with it: no other statements inside, no loops, no functions."""
+    """Return the nodes of a statement that run once with it, without inner statements, loops or functions."""
     inner = (ast.stmt, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     found: list[ast.AST] = [statement]
     for node in found:

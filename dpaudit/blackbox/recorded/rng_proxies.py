@@ -1,12 +1,11 @@
-"""Ears: generators that write down what they are asked for, in place of those that a function finds.
+"""Replace sources of randomness by rng proxies, which record the draws of a function.
 
-For the time of a run ``listening`` puts listeners in the places where a function looks for randomness:
-``numpy.random`` (its functions, ``default_rng``, the two classes of generators), ``random`` and
-``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of scipy's distributions; names of these that a
-module has
-imported; and generators that the function holds in closures, globals, attributes and containers. A listener
-shares the bit generator of the one that it stands for: the numbers are the same. Afterwards all is as before,
-states included. What compiled code draws past them is noticed by the state, not listed.
+During a run, ``install_proxies`` installs proxies for ``numpy.random`` (its functions, ``default_rng``, the
+two classes of generators), ``random`` and ``random.Random``, ``secrets`` and ``os.urandom``, ``rvs`` of
+scipy's distributions, names of these that a module has imported, and generators that the function holds in
+closures, globals, attributes and containers. A proxy shares the bit generator of the original, so the numbers
+are the same. Afterwards everything is restored, including the states. Draws of compiled code bypass the
+proxies. They are noticed by the changed state, but not listed.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ from numpy.random import Generator, RandomState
 
 from dpaudit.blackbox.recorded.trace import Trace
 
-__all__ = ["Session", "listening"]
+__all__ = ["Session", "install_proxies"]
 
-#: Methods that draw nothing.
+#: Methods that make no draw.
 _SILENT = frozenset({"spawn", "seed", "get_state", "set_state", "getstate", "setstate"})
 _SECRETS = ("randbelow", "randbits", "choice", "token_bytes", "token_hex", "token_urlsafe")
-#: Objects looked at in the search for generators that a function holds.
+#: Largest number of objects that are searched for generators held by a function.
 _HELD = 2000
 
-#: Generators that a function makes without a seed get one by this key and their number.
+#: Generators made without a seed get a seed from this key and their number.
 _FRESH = 2**31 + 4
 
-#: The trace that listens now, and the thread that it listens to: others draw unheard.
-_TAPES: list[Trace] = []
-#: One session at a time: two that end in another order than they began would leave listeners behind.
+#: The active traces. The last one records only its own thread.
+_TRACES: list[Trace] = []
+#: Allows one session at a time. Two sessions that end out of order would leave proxies behind.
 _LOCK = threading.RLock()
 
 
 def _trace() -> Trace | None:
-    """The trace that listens to this thread."""
-    return _TAPES[-1] if _TAPES and _TAPES[-1].thread == threading.get_ident() else None
+    """Return the trace that records this thread, or None."""
+    return _TRACES[-1] if _TRACES and _TRACES[-1].thread == threading.get_ident() else None
 
 
 def _named(original: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,44 +68,44 @@ def _signature(original: Any) -> inspect.Signature:
     return inspect.signature(original)
 
 
-def _heard(source: str, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``original`` as a function or method that is written down where a trace listens."""
+def _recorded(source: str, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function or method so that an active trace records its calls."""
 
     @functools.wraps(original)
-    def listener(*arguments: Any, **named: Any) -> Any:
+    def proxy(*arguments: Any, **named: Any) -> Any:
         trace = _trace()
         if trace is None:
             return original(*arguments, **named)
-        return trace.hear(
+        return trace.record(
             "secrets" if arguments and isinstance(arguments[0], random.SystemRandom) else source,
             name,
             lambda: _named(original, arguments, named),
             lambda: original(*arguments, **named),
         )
 
-    return listener
+    return proxy
 
 
 def _drawing(kind: type) -> list[str]:
-    """The names of the methods of a class that draw."""
+    """Return the names of the methods of a class that draw."""
     names = (name for name in dir(kind) if not name.startswith("_") and name not in _SILENT)
     return [name for name in names if callable(getattr(kind, name))]
 
 
 class _AnyOf(type):
-    """Instances of the original class are instances of its listening form as well."""
+    """Metaclass for which instances of the original class are instances of the proxy class too."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, (Generator, RandomState)) and isinstance(value, cls.__mro__[1])
 
 
-def _listening_class(base: type, source: str) -> Any:
-    members = {name: _heard(source, name, getattr(base, name)) for name in _drawing(base)}
+def _proxy_class(base: type, source: str) -> Any:
+    members = {name: _recorded(source, name, getattr(base, name)) for name in _drawing(base)}
     return _AnyOf(base.__name__, (base,), members)
 
 
-_EAR = _listening_class(Generator, "numpy")
-_OLD_EAR = _listening_class(RandomState, "numpy (legacy)")
+_PROXY = _proxy_class(Generator, "numpy")
+_LEGACY_PROXY = _proxy_class(RandomState, "numpy (legacy)")
 
 
 def _bits(generator: Any) -> Any:
@@ -114,78 +113,77 @@ def _bits(generator: Any) -> Any:
 
 
 def _whole(generator: Any) -> Any:
-    """The state of a legacy generator, with the half of a pair of normals that it may hold."""
+    """Return the state of a legacy generator, including the second normal variate that it may hold."""
     return generator.get_state(legacy=False)
 
 
-def _ear_for(generator: Any) -> Any:
-    """A listener that shares the bit generator, so that the numbers stay the same."""
-    if type(generator) in (_EAR, _OLD_EAR):
+def _proxy_for(generator: Any) -> Any:
+    """Return a proxy that shares the bit generator, so that the numbers stay the same."""
+    if type(generator) in (_PROXY, _LEGACY_PROXY):
         return generator
     if isinstance(generator, Generator):
-        return _EAR(generator.bit_generator)
-    ear = _OLD_EAR(_bits(generator))
-    ear.set_state(_whole(generator))
-    return ear
+        return _PROXY(generator.bit_generator)
+    proxy = _LEGACY_PROXY(_bits(generator))
+    proxy.set_state(_whole(generator))
+    return proxy
 
 
 class Session:
-    """Listeners are in place; each run is written down on a trace of its own and begins in the same
-    states."""
+    """Session with installed proxies. Each run has its own trace and starts from the same states."""
 
     def __init__(self) -> None:
         self._states: list[tuple[Any, Any]] = []
 
     def keep(self, generator: Any) -> Any:
-        """A listener for ``generator``, whose state is the same at the start of each run."""
-        ear = _ear_for(generator)
-        self._states.append((ear, ear.bit_generator.state if type(ear) is _EAR else _whole(generator)))
-        return ear
+        """Return a proxy for ``generator`` whose state is the same at the start of each run."""
+        proxy = _proxy_for(generator)
+        self._states.append(
+            (proxy, proxy.bit_generator.state if type(proxy) is _PROXY else _whole(generator))
+        )
+        return proxy
 
     @contextmanager
     def run(self, trace: Trace) -> Iterator[None]:
-        """Write down on ``trace`` what is drawn meanwhile."""
+        """Record the draws of the block on ``trace``."""
         python = random.getstate()
-        for ear, state in self._states:
-            if type(ear) is _EAR:
-                ear.bit_generator.state = state
+        for proxy, state in self._states:
+            if type(proxy) is _PROXY:
+                proxy.bit_generator.state = state
             else:
-                ear.set_state(state)
-            trace.follow(_bits(ear))
-        _TAPES.append(trace)
+                proxy.set_state(state)
+            trace.follow(_bits(proxy))
+        _TRACES.append(trace)
         try:
             yield
             trace.compare_states()
         finally:
-            _TAPES.pop()
+            _TRACES.pop()
             random.setstate(python)
 
 
 @contextmanager
-def listening(function: Any) -> Iterator[Session]:
-    """Put listeners where ``function`` may look for randomness; it is searched for generators it holds."""
+def install_proxies(function: Any) -> Iterator[Session]:
+    """Install proxies for all sources of randomness, including generators that ``function`` holds."""
     session = Session()
     with _LOCK, ExitStack() as undo:
         swapped = _replacements(session, undo)
         for names in _places(function):
             if swapped.keys().isdisjoint(map(id, list(names.values()))):
                 continue
-            inside = names.get("__name__") in (
-                "random",
-                "secrets",
-            )  # their private names stay: seeds come by them
+            # Private names of these two modules stay, because seeds are made with them.
+            inside = names.get("__name__") in ("random", "secrets")
             for name, value in list(names.items()):
                 new = swapped.get(id(value))
                 if new is not None and not (inside and name.startswith("_")):
                     _put(names, name, new[1], undo)
-        _listen_to_random(undo)
-        _listen_to_scipy(undo)
-        _listen_to_held(function, session, undo)
+        _proxy_random(undo)
+        _proxy_scipy(undo)
+        _proxy_held(function, session, undo)
         yield session
 
 
 def _places(function: Any) -> list[dict[str, Any]]:
-    """Global names that may have imported a source of randomness."""
+    """Return the global namespaces that may have imported a source of randomness."""
     quiet = ("numpy.", "scipy.", "dpaudit.blackbox.recorded")
     modules = [(name, module) for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)]
     found = [vars(module) for name, module in modules if not name.startswith(quiet) or name == "numpy.random"]
@@ -194,26 +192,28 @@ def _places(function: Any) -> list[dict[str, Any]]:
 
 
 def _replacements(session: Session, undo: ExitStack) -> dict[int, tuple[Any, Any]]:
-    """From the identity of each source of randomness to (itself, its listener)."""
-    pairs: list[tuple[Any, Any]] = [(Generator, _EAR), (RandomState, _OLD_EAR)]
+    """Map the identity of each source of randomness to the source and its proxy."""
+    pairs: list[tuple[Any, Any]] = [(Generator, _PROXY), (RandomState, _LEGACY_PROXY)]
     pairs.append((np.random.default_rng, _default_rng()))
     legacy = np.random.mtrand._rand
     undo.callback(legacy.set_state, _whole(legacy))
-    ear = session.keep(legacy)
-    _put(vars(np.random.mtrand), "_rand", ear, undo)
+    proxy = session.keep(legacy)
+    _put(vars(np.random.mtrand), "_rand", proxy, undo)
     for name in (*_drawing(RandomState), "seed"):
         function = getattr(np.random, name, None)
         if function is not None:
-            new = _seeding(f"numpy.random.{name}", function) if name == "seed" else getattr(ear, name)
+            new = _seeding(f"numpy.random.{name}", function) if name == "seed" else getattr(proxy, name)
             pairs.append((function, new))
     undo.callback(random.setstate, random.getstate())
     for name in _drawing(random.Random):
         function = getattr(random, name, None)
         if function is not None:
-            pairs.append((function, _heard("random", name, function)))
+            pairs.append((function, _recorded("random", name, function)))
     pairs.append((random.seed, _seeding("random.seed", random.seed)))
-    pairs += [(getattr(secrets, name), _heard("secrets", name, getattr(secrets, name))) for name in _SECRETS]
-    pairs.append((os.urandom, _heard("secrets", "urandom", os.urandom)))
+    pairs += [
+        (getattr(secrets, name), _recorded("secrets", name, getattr(secrets, name))) for name in _SECRETS
+    ]
+    pairs.append((os.urandom, _recorded("secrets", "urandom", os.urandom)))
     return {id(original): (original, new) for original, new in pairs}
 
 
@@ -226,13 +226,13 @@ def _default_rng() -> Callable[..., Any]:
         if trace is None:
             return original(seed)
         if isinstance(seed, int | np.integer | list | tuple | np.ndarray):
-            trace.hear_seed("default_rng", seed)
-        if seed is None:  # from the system's randomness, which is as good as any seed and better to repeat
+            trace.record_seed("default_rng", seed)
+        if seed is None:  # a fixed seed replaces the system's randomness, so that the run can be repeated
             seed = np.random.SeedSequence(0, spawn_key=(_FRESH, trace.made))
             trace.made += 1
-        ear = _ear_for(original(seed))
-        trace.follow(ear.bit_generator)
-        return ear
+        proxy = _proxy_for(original(seed))
+        trace.follow(proxy.bit_generator)
+        return proxy
 
     return default_rng
 
@@ -245,21 +245,21 @@ def _seeding(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         if trace is None:
             return original(*arguments, **named)
         if given is not None:
-            trace.hear_seed(name, given)
+            trace.record_seed(name, given)
         return trace.reseed(lambda: original(*arguments, **named))
 
     return seed
 
 
-def _listen_to_random(undo: ExitStack) -> None:
-    """Every instance of ``random.Random``, wherever it is held, by the class."""
+def _proxy_random(undo: ExitStack) -> None:
+    """Install proxies on the class ``random.Random``, which covers every instance."""
     for kind in (random.Random, random.SystemRandom):
         for name in _drawing(kind):
             if kind is random.Random or name in vars(kind):
-                _set(kind, name, _heard("random", name, getattr(kind, name)), undo)
+                _set(kind, name, _recorded("random", name, getattr(kind, name)), undo)
 
 
-def _listen_to_scipy(undo: ExitStack) -> None:
+def _proxy_scipy(undo: ExitStack) -> None:
     infrastructure = sys.modules.get("scipy.stats._distn_infrastructure")
     if infrastructure is None:
         return
@@ -270,7 +270,7 @@ def _listen_to_scipy(undo: ExitStack) -> None:
         trace = _trace()
         if trace is None:
             return original(self, *arguments, **named)
-        return trace.hear(
+        return trace.record(
             "scipy",
             self.name or type(self).__name__,
             lambda: _scipy_parameters(self, arguments, named),
@@ -290,8 +290,8 @@ def _scipy_parameters(
     return {"loc": 0, **({"scale": 1} if "scale" in order else {}), **found}
 
 
-def _listen_to_held(function: Any, session: Session, undo: ExitStack) -> None:
-    """Generators that the function holds, in the dictionaries, lists and cells that it reaches."""
+def _proxy_held(function: Any, session: Session, undo: ExitStack) -> None:
+    """Install proxies for generators in the dictionaries, lists and cells that the function reaches."""
     waiting: list[Any] = [function]
     seen: set[int] = set()
     while waiting and len(seen) < _HELD:
@@ -300,7 +300,7 @@ def _listen_to_held(function: Any, session: Session, undo: ExitStack) -> None:
             continue
         seen.add(id(owner))
         for holder, key, value in _held(owner):
-            if isinstance(value, (Generator, RandomState)) and type(value) not in (_EAR, _OLD_EAR):
+            if isinstance(value, (Generator, RandomState)) and type(value) not in (_PROXY, _LEGACY_PROXY):
                 if value is not np.random.mtrand._rand:
                     undo.callback(setattr, _bits(value), "state", _bits(value).state)
                     _put(holder, key, session.keep(value), undo)
@@ -316,7 +316,7 @@ def _may_hold(value: Any) -> bool:
 
 
 def _held(owner: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """(where, key, value) of what an object holds: only of its own, nothing is computed."""
+    """Yield (holder, key, value) of everything that an object holds itself, without computing anything."""
     if isinstance(owner, dict):
         yield from ((owner, key, value) for key, value in list(owner.items()))
     elif isinstance(owner, list):
@@ -341,7 +341,7 @@ def _held(owner: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _put(holder: Any, key: Any, value: Any, undo: ExitStack) -> None:
-    """Put a value into a dictionary, list, cell or object, and back at the end."""
+    """Put a value into a dictionary, list, cell or object, and restore the old value at the end."""
     if holder is None:
         return
     if isinstance(holder, dict | list):

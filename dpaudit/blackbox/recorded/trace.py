@@ -1,7 +1,7 @@
-"""What was heard in one run: every draw with its family, its parameters and its place in the source.
+"""Record every draw of one run with its family, its parameters and its place in the source.
 
-A draw is listed once, where the function asks for it: what a generator asks itself for on the way (the
-uniforms behind ``random.gauss``, the generator behind a scipy distribution) is part of it.
+A draw is listed once, at the call in the function. Draws that a generator makes internally (the uniforms
+behind ``random.gauss``, the generator behind a scipy distribution) are part of it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 
 __all__ = ["Draw", "Place", "Seeding", "Trace", "elements_of", "number"]
 
-#: Modules whose own frames are not the caller's.
+#: Modules whose frames are skipped in the search for the calling code.
 _PASSED = ("dpaudit.blackbox.recorded", "numpy", "scipy", "random", "secrets", "uuid")
-#: Parameters that say how many values to draw and in which form, not from which distribution.
+#: Parameters that set the number and form of the values, not their distribution.
 _FORM = frozenset({"size", "dtype", "out", "method", "random_state", "shuffle", "axis", "discrete"})
-#: Draws that are kept; a run that draws more is heard to the end and counted only.
+#: Largest number of draws that are kept. Later draws of a run are only counted.
 KEPT = 4096
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the source a call stands: lines from 1, columns from 0 (in UTF-8 bytes), as ``ast`` counts."""
+    """Place of a call in the source: lines from 1, columns from 0 in UTF-8 bytes, as ``ast`` counts them."""
 
     file: str
     line: int
@@ -44,8 +44,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Draw:
-    """One call for randomness: ``source`` is ``numpy``, ``numpy (legacy)``, ``random``, ``secrets`` or
-    ``scipy``; ``values`` a copy of what came out."""
+    """One call to a source of randomness.
+
+    ``source`` is ``numpy``, ``numpy (legacy)``, ``random``, ``secrets`` or ``scipy``. ``values`` is a copy of
+    the drawn values.
+    """
 
     source: str
     family: str
@@ -55,7 +58,7 @@ class Draw:
 
     @property
     def count(self) -> int:
-        """How many numbers came out; 1 for what is none, such as bytes."""
+        """Return how many numbers were drawn. A value that is not a number, such as bytes, counts as 1."""
         return int(np.size(self.values)) if not isinstance(self.values, bytes | str) else 1
 
     def __str__(self) -> str:
@@ -66,8 +69,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Seeding:
-    """A generator that was given a seed inside the run: of the program's own, or (``drawn``) one that moves
-    with the numbers that were drawn before."""
+    """Seed that the program gave to a generator inside the run.
+
+    ``drawn`` states whether the seed depends on numbers drawn before.
+    """
 
     what: str
     seed: Any
@@ -80,16 +85,16 @@ class Seeding:
 
 @dataclass
 class Trace:
-    """What is heard. ``changes`` maps (draw, element) to a number that is added to what comes out there."""
+    """Record of one run. ``changes`` maps (draw, element) to a number that is added to the drawn value."""
 
     changes: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    #: Draws of an earlier run: what comes from the system's randomness, which has no seed, comes as it did.
+    #: Draws of an earlier run. The system's randomness has no seed, so its earlier values are repeated.
     earlier: Sequence[Draw] = ()
     draws: list[Draw] = field(default_factory=list)
     seedings: list[Seeding] = field(default_factory=list)
-    #: Numbers drawn by the calls beyond ``KEPT``, and whether a generator moved on without a call heard.
+    #: Numbers drawn by calls beyond ``KEPT``, and whether a generator advanced without a recorded call.
     more: int = 0
-    unheard: bool = False
+    unrecorded: bool = False
     #: Generators that the function made without a seed.
     made: int = 0
     thread: int = field(default_factory=threading.get_ident)
@@ -97,17 +102,17 @@ class Trace:
     _states: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def follow(self, bit_generator: Any) -> None:
-        """Watch the state of a generator, so that draws past the listener are noticed."""
+        """Watch the state of a generator, to notice draws that bypass the proxy."""
         self._states.setdefault(id(bit_generator), (bit_generator, _state(bit_generator)))
 
-    def hear(
+    def record(
         self, source: str, family: str, parameters: Callable[[], Mapping[str, Any]], draw: Callable[[], Any]
     ) -> Any:
-        """Let ``draw`` happen and write it down, unless it is a part of one that is being written down."""
+        """Call ``draw`` and record it, unless it is part of a draw that is being recorded."""
         if self._inside:
             return draw()
         self.compare_states()
-        said, place = _distributions_of(parameters()), _caller()
+        given, place = _distributions_of(parameters()), _caller()
         self._inside = True
         try:
             values = draw()
@@ -118,7 +123,7 @@ class Trace:
             self.more += int(np.size(values))
             return values
         values = _changed(self._as_before(source, family, values), self.changes, len(self.draws))
-        self.draws.append(Draw(source, family, said, _copied(values), place))
+        self.draws.append(Draw(source, family, given, _copied(values), place))
         return values
 
     def _as_before(self, source: str, family: str, values: Any) -> Any:
@@ -127,13 +132,13 @@ class Trace:
             return values
         return before.values if np.size(before.values) == np.size(values) else values
 
-    def hear_seed(self, what: str, seed: Any) -> None:
-        """Write down a seed that the program chose."""
+    def record_seed(self, what: str, seed: Any) -> None:
+        """Record a seed that the program chose."""
         if not self._inside:
             self.seedings.append(Seeding(what, seed, _caller()))
 
     def reseed(self, seed: Callable[[], Any]) -> Any:
-        """Let a generator be given a seed, which is no draw."""
+        """Call ``seed``, which seeds a generator, without recording a draw."""
         self.compare_states()
         try:
             return seed()
@@ -144,13 +149,13 @@ class Trace:
         self._states = {key: (item, _state(item)) for key, (item, _) in self._states.items()}
 
     def compare_states(self) -> None:
-        """See whether a watched generator moved on by itself since the last draw that was heard."""
-        if not self.unheard and len(self.draws) < KEPT:
-            self.unheard = any(_state(item) != state for item, state in self._states.values())
+        """Check whether a watched generator advanced by itself since the last recorded draw."""
+        if not self.unrecorded and len(self.draws) < KEPT:
+            self.unrecorded = any(_state(item) != state for item, state in self._states.values())
 
 
 def elements_of(draw: Draw) -> int:
-    """How many of a draw's numbers can be changed one by one; 0 for orders, labels and bytes."""
+    """Return how many numbers of a draw can be changed one by one. It is 0 for orders, labels and bytes."""
     if draw.family in ("shuffle", "permutation", "permuted", "bytes", "multinomial"):
         return 0
     if draw.family in ("choice", "choices", "sample") and not _numeric(draw.values):
@@ -159,7 +164,7 @@ def elements_of(draw: Draw) -> int:
 
 
 def number(value: Any) -> float | None:
-    """A parameter that is one number, or an array of equal ones."""
+    """Return a parameter that is one number or an array of equal numbers, or None."""
     try:
         flat = np.unique(np.asarray(value, dtype=float))
     except (TypeError, ValueError):
@@ -195,7 +200,7 @@ def _distributions_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(bit_generator: Any) -> Any:
-    """The state in a form that can be compared; an array of it by its bytes."""
+    """Return the state of a generator in a form that can be compared. An array is converted to bytes."""
     state = bit_generator.state
     inner = state.get("state")
     if isinstance(inner, dict) and "key" in inner:

@@ -1,4 +1,4 @@
-"""Testing by betting: e-processes, which may be stopped at any time and combined by averaging."""
+"""Test hypotheses by betting with e-processes, which may be stopped at any time and averaged."""
 
 from dpaudit.blackbox.statistics.betting import (
     PairBetting,

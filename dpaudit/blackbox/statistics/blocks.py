@@ -1,9 +1,9 @@
-"""Blocks: trials run on any number of workers, and their results enter in the order of their seeds.
+"""Run trials in blocks on any number of workers, and use their results in the order of their seeds.
 
-A test that may stop at any time is still wrong if *which* results it has seen depends on how long they
-took. So results are handed over in fixed blocks, in seed order, and the test may stop only at the end of a
-block: the verdict is the same for every number of workers. A trial that raises, or that exceeds its step
-limit, is an outcome of its own; dropping it would bias what is left.
+A test that may stop at any time is still wrong if the set of available results depends on how long they took.
+Therefore results arrive in fixed blocks, in seed order, and the test may stop only at the end of a block. The
+verdict is the same for every number of workers. A trial that raises, or that exceeds its step limit, is a
+separate outcome, because dropping it would bias the others.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 
 from dpaudit.blackbox.statistics.cluster import TlsScheduler, connect, packed, run_packed
-from dpaudit.core.errors import DpauditError, InvalidParameterError
+from dpaudit.core.errors import CodedError, InvalidParameterError
 from dpaudit.core.raised import held_by
 
 __all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
 T = TypeVar("T")
 
-#: Seconds that a cluster has to take leave.
+#: Time limit for closing a cluster, in seconds.
 CLOSE_SECONDS = 10
-#: Characters of the message of an exception that an outcome shows.
+#: Largest number of characters of an exception's message in an outcome.
 MESSAGE = 200
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The outcome of a trial that did not return: ``symbol`` is the exception's class name, ``reason`` its
-    first line, ``held`` a digest of all that it holds (``dpaudit.core.raised``).
+    """Outcome of a trial that raised an exception.
+
+    ``symbol`` is the class name of the exception, ``reason`` its first line, and ``held`` a digest of
+    everything that it holds (``dpaudit.core.raised``).
     """
 
     symbol: str
@@ -44,57 +46,54 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """The failure that an exception stands for."""
+        """Convert an exception to a failure."""
         try:
             text = str(error)
-        except Exception:  # an exception of the program's own may fail here as well
+        except Exception:  # an exception class of the program may fail here as well
             text = ""
         held = hashlib.sha256(held_by(error).encode(errors="surrogatepass")).hexdigest()
         return cls(type(error).__name__, (text.splitlines() or [""])[0][:MESSAGE], held)
 
 
 class StepLimitError(Exception):
-    """A trial took more steps than its limit. Raised inside the trial; it becomes the outcome
-    ``Failure("StepLimitError", ...)``.
-    """
+    """Error inside a trial that exceeds its step limit. It becomes ``Failure("StepLimitError", ...)``."""
 
 
 class Steps:
-    """A counter that a trial ticks, so that a loop that would not end becomes an outcome after a fixed
-    number of steps.
-    """
+    """Step counter of a trial. It turns an endless loop into an outcome after ``limit`` steps."""
 
     def __init__(self, limit: int) -> None:
         if limit < 1:
-            raise InvalidParameterError(
-                f"limit must be 1 or more, got {limit}; pass the largest number of steps allowed."
-            )
+            raise InvalidParameterError(f"limit must be at least 1, got {limit}.", code="E-STEP-LIMIT-RANGE")
         self.limit = limit
         self.taken = 0
 
     def tick(self, count: int = 1) -> None:
-        """Count ``count`` more steps; raises ``StepLimitError`` beyond the limit."""
+        """Count ``count`` more steps, and raise ``StepLimitError`` beyond the limit."""
         self.taken += count
         if self.taken > self.limit:
             raise StepLimitError(f"more than {self.limit} steps")
 
 
-class LostWorkersError(DpauditError):
-    """A cluster lost the workers that a task ran on, one after another, or is gone itself."""
+class LostWorkersError(CodedError):
+    """Error if a cluster lost one worker after another on a task, or is not reachable."""
+
+    code = "E-WORKERS-LOST"
 
 
 class Workers:
-    """Calls tasks on ``jobs`` joblib workers (-1: all processors), or on the Dask cluster of the address
-    ``scheduler``, and returns their results in the order of the tasks.
+    """Context manager that runs tasks on workers and returns their results in the order of the tasks.
 
-    A context manager. With one job and no cluster the tasks run here. The first exception of a task is
-    raised.
+    The workers are ``jobs`` joblib workers (-1: all processors), or the Dask cluster at the address
+    ``scheduler``. With one job and no cluster, the tasks run in this process. The first exception of a task
+    is raised.
     """
 
     def __init__(self, jobs: int = 1, *, scheduler: str | TlsScheduler | None = None) -> None:
         if jobs == 0 or jobs < -1:
             raise InvalidParameterError(
-                f"jobs must be a positive number or -1 for all processors, got {jobs}; pass 1."
+                f"jobs must be a number of workers, or -1 for all processors, got {jobs}.",
+                code="E-JOBS-RANGE",
             )
         self._jobs = jobs
         self._pool = Parallel(n_jobs=jobs)
@@ -109,12 +108,15 @@ class Workers:
         if self._jobs != 1:
             self._pool.__exit__(*error)
         if self._client is not None:
-            with suppress(Exception):  # a cluster that is gone has nothing left to close
+            with suppress(Exception):  # the cluster may be unreachable by now
                 self._client.close(timeout=CLOSE_SECONDS)
 
     def run(self, tasks: Iterable[Callable[[], T]]) -> list[T]:
-        """The tasks' results, in order. Raises ``LostWorkersError`` where a cluster could not finish them; a
-        worker that it loses once is none: its tasks run again."""
+        """Return the results of the tasks in order.
+
+        If a cluster loses a worker, its tasks run again. Raises ``LostWorkersError`` if the cluster could not
+        finish them.
+        """
         if self._client is not None:
             return self._on_cluster(list(tasks))
         if self._jobs == 1:
@@ -130,15 +132,19 @@ class Workers:
             found: list[T] = self._client.gather(futures)
         except KilledWorker as error:
             ended = error.allowed_failures + 1
-            raise LostWorkersError(f"{ended} workers of the cluster ended, one by one") from error
+            raise LostWorkersError(
+                f"{ended} workers of the cluster ended, one after another", code="E-WORKERS-LOST"
+            ) from error
         except (CancelledError, OSError) as error:
-            raise LostWorkersError(f"the cluster is not reachable ({type(error).__name__})") from error
+            raise LostWorkersError(
+                f"the cluster is not reachable ({type(error).__name__})", code="E-CLUSTER-UNREACHABLE"
+            ) from error
         return found
 
 
 @dataclass(frozen=True)
 class _Guarded(Generic[T]):
-    """A trial whose exceptions are outcomes. A class, not a closure: workers receive it by pickling."""
+    """Trial whose exceptions are outcomes. It is a class because workers receive it by pickling."""
 
     trial: Callable[[SeedSequence], T]
     seed: SeedSequence
@@ -159,12 +165,22 @@ def run_in_blocks(
     stop: Callable[[], bool],
     jobs: int = 1,
 ) -> int:
-    """Run ``trial(seed)`` for the seeds in order, a block at a time, until ``stop()`` or the seeds end;
-    return the number of trials.
+    """Run ``trial(seed)`` for the seeds in order, block by block, and return the number of trials.
 
-    ``block_size``: one size, or the size of each block in turn (the last one is repeated). After each block
-    ``update`` receives its outcomes in seed order, then ``stop`` is asked. ``jobs``: joblib workers (-1:
-    all processors); it changes no result. An error of ``update`` or ``stop`` is the caller's and is raised.
+    Parameters
+    ----------
+    trial : callable
+        ``trial(seed) -> outcome``. An exception becomes a ``Failure``.
+    seeds : iterable of SeedSequence
+        The run ends after the last seed.
+    block_size : int or iterable of int
+        One size, or the size of each block in turn. The last size is repeated.
+    update : callable
+        Receives the outcomes of each block in seed order. Its errors are raised.
+    stop : callable
+        Called after ``update``. The run ends if it returns True. Its errors are raised.
+    jobs : int, default 1
+        Number of joblib workers, or -1 for all processors. It changes no result.
     """
     queue, count = iter(seeds), 0
     with Workers(jobs) as workers:
@@ -186,8 +202,6 @@ def _sizes(block_size: int | Iterable[int]) -> Iterator[int]:
             break
         yield size
     if size < 1:
-        raise InvalidParameterError(
-            f"block_size must be 1 or more, got {size}; pass the number of trials between two looks."
-        )
+        raise InvalidParameterError(f"block_size must be at least 1, got {size}.", code="E-BLOCK-SIZE-RANGE")
     while True:
         yield size

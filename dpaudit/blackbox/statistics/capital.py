@@ -1,14 +1,13 @@
-"""Capital: from the payoffs of games that are fair or worse under the null, to wealth that may be watched
-at any time.
+"""Compute the wealth of a bettor from the payoffs of games that are fair or worse under the null hypothesis.
 
 One game pays ``g`` for each unit staked, with ``g >= -1/limit`` and conditional mean at most 0 under the
-null. A bettor who stakes the share ``b`` of ``limit`` multiplies her wealth by ``1 + b * limit * g``, which
-is never negative: her wealth is a non-negative supermartingale that starts at 1, so it ever reaches
-``1/alpha`` with probability at most ``alpha`` (Ville 1939).
+null. A stake of the share ``b`` of ``limit`` multiplies the wealth by ``1 + b * limit * g``, which is never
+negative. The wealth is therefore a non-negative supermartingale that starts at 1, and the probability that it
+ever reaches ``1/alpha`` is at most ``alpha`` (Ville 1939). It may be observed at any time.
 
-The wealth here is a mixture: half on fixed shares (some of them are near the best one, whatever it is),
-half on a share that follows the past payoffs (aGRAPA: Waudby-Smith & Ramdas 2024, section B.3). A mixture
-of supermartingales is one.
+The wealth here is a mixture: half on fixed shares (some of them are near the best share, whatever it is), and
+half on a share that follows the past payoffs (aGRAPA: Waudby-Smith & Ramdas 2024, section B.3). A mixture of
+supermartingales is a supermartingale.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["Capital", "log_average"]
 
-#: Shares of the limit that the fixed bettors stake. The share 1 could lose everything at once, so it is
-#: left out.
+#: Shares of the limit that the fixed bettors stake. The share 1 is excluded, because it could lose everything
+#: at once.
 SHARES = np.array(
     [0.97, 0.8, 0.6, 0.45, 0.33, 0.24, 0.17, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.0015, 0.0005]
 )
@@ -32,13 +31,15 @@ CHUNK_ENTRIES = 2**20
 
 
 def log_average(log_values: NDArray[np.float64], weights: ArrayLike, *, axis: int = 0) -> NDArray[np.float64]:
-    """log(sum of weights * exp(log_values)) along ``axis``, without overflow. Weights are positive and sum
-    to at most 1.
+    """Return log(sum of weights * exp(log_values)) along ``axis``, without overflow.
+
+    Weights are non-negative and sum to at most 1.
     """
     weights = np.asarray(weights, dtype=float)
     if np.any(weights < 0) or weights.sum() > 1 + ROUNDING:
         raise InvalidParameterError(
-            f"weights must be non-negative and sum to at most 1, got the sum {weights.sum():g}; divide by it."
+            f"weights must be non-negative and sum to at most 1, got the sum {weights.sum():g}.",
+            code="E-WEIGHTS-SUM",
         )
     shape = [1] * log_values.ndim
     shape[axis] = -1
@@ -49,18 +50,26 @@ def log_average(log_values: NDArray[np.float64], weights: ArrayLike, *, axis: in
 
 
 class Capital:
-    """The wealth of one bettor in each of J games.
+    """Wealth of one bettor in each of J games.
 
-    ``limits``: shape (J,), positive; game j never pays less than ``-1/limits[j]`` per unit staked.
-    ``log_wealth`` and ``peak`` (its running maximum over every step so far) have shape (J,); both start at 0.
+    ``log_wealth`` and ``peak`` (its running maximum over every step so far) have shape (J,) and start at 0.
+
+    Parameters
+    ----------
+    limits : array, shape (J,)
+        Positive. Game j never pays less than ``-1/limits[j]`` per unit staked.
+
+    Raises
+    ------
+    InvalidParameterError
+        A limit is not positive and finite.
     """
 
     def __init__(self, limits: ArrayLike) -> None:
         self.limits = np.atleast_1d(np.asarray(limits, dtype=float))
         if self.limits.ndim != 1 or not np.all(np.isfinite(self.limits)) or np.any(self.limits <= 0):
             raise InvalidParameterError(
-                f"limits must be a vector of positive finite numbers, got {limits!r}; pass the largest "
-                "admissible bets."
+                f"limits must be a vector of positive finite numbers, got {limits!r}.", code="E-LIMITS-RANGE"
             )
         games = len(self.limits)
         self.log_wealth: NDArray[np.float64] = np.zeros(games)
@@ -68,17 +77,22 @@ class Capital:
         self.steps = 0
         self._weights = np.append(np.full(len(SHARES), (1 - ADAPTIVE_WEIGHT) / len(SHARES)), ADAPTIVE_WEIGHT)
         self._logs = np.zeros((len(SHARES) + 1, games))
-        # Running sums of g and g^2 in units of 1/limit, with one pseudo-payoff of 0 and a quarter of
-        # variance.
+        # Running sums of g and g^2 in units of 1/limit, with one pseudo-payoff of 0 and variance 1/4.
         self._sum = np.zeros(games)
         self._squares = np.full(games, 0.25)
 
     def update(self, payoffs: ArrayLike) -> NDArray[np.float64]:
-        """Play the payoffs in order; return the log-wealth after each one.
+        """Bet on the payoffs in order, and return the log-wealth after each of them, shape (n, J).
 
-        ``payoffs``: shape (n, J), or (n,) where J = 1. Returns shape (n, J). Raises
-        ``InvalidParameterError`` for a payoff below ``-1/limit`` or not a number: the game was not the one
-        declared.
+        Parameters
+        ----------
+        payoffs : array, shape (n, J)
+            Or shape (n,) if J = 1.
+
+        Raises
+        ------
+        InvalidParameterError
+            A payoff is NaN or below ``-1/limit``, so the game is not the declared one.
         """
         scaled = self._scaled(payoffs)
         rows = max(1, CHUNK_ENTRIES // (len(self._weights) * len(self.limits)))
@@ -90,14 +104,14 @@ class Capital:
         given = given[:, None] if given.ndim == 1 else given
         if given.ndim != 2 or given.shape[1] != len(self.limits):
             raise InvalidParameterError(
-                f"payoffs must have shape (n, {len(self.limits)}), got {np.shape(payoffs)}; pass one column "
-                "for each game."
+                f"payoffs must have shape (n, {len(self.limits)}), got {np.shape(payoffs)}.",
+                code="E-PAYOFF-SHAPE",
             )
         scaled = given * self.limits
         if np.any(np.isnan(scaled)) or np.any(scaled < -1 - ROUNDING):
             raise InvalidParameterError(
-                f"a payoff must be at least -1/limit, got {np.min(scaled):g} in units of 1/limit; widen the "
-                "declared range."
+                f"a payoff must be at least -1/limit, got {np.min(scaled):g} in units of 1/limit.",
+                code="E-PAYOFF-RANGE",
             )
         clipped: NDArray[np.float64] = np.maximum(scaled, -1.0)
         return clipped
@@ -116,7 +130,7 @@ class Capital:
         return path
 
     def _adaptive_shares(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The share before each step, from the payoffs before it: mean / second moment."""
+        """Return the share before each step, from the payoffs before it: mean / second moment."""
         sums = np.vstack([self._sum, self._sum + np.cumsum(scaled, axis=0)])
         squares = np.vstack([self._squares, self._squares + np.cumsum(scaled**2, axis=0)])
         self._sum, self._squares = sums[-1], squares[-1]

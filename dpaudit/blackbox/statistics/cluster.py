@@ -1,4 +1,4 @@
-"""A Dask cluster by the address of its scheduler: the extra ``dpaudit[dask]``."""
+"""Connect to a Dask cluster by the address of its scheduler. Requires the extra ``dpaudit[dask]``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
     "travel_with",
 ]
 
-#: Seconds in which a scheduler must answer.
+#: Time limit for the answer of a scheduler, in seconds.
 CONNECT_SECONDS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class TlsScheduler:
-    """The address of a Dask scheduler that encrypts, and this client's files for it.
+    """Address of a Dask scheduler with TLS, and the certificate files of this client.
 
     Parameters
     ----------
@@ -60,27 +60,30 @@ def scheduler_of(
         return address
     if address is None or ca is None or cert is None or key is None:
         raise InvalidParameterError(
-            "--tls-ca, --tls-cert and --tls-key must be given together, with --scheduler, got "
+            "--tls-ca, --tls-cert and --tls-key require each other and --scheduler, got "
             f"{sum(file is not None for file in files)} of them"
-            f"{'' if address is not None else ' and no address'}."
+            f"{'' if address is not None else ' and no address'}.",
+            code="E-TLS-FILES-MISSING",
         )
     return TlsScheduler(address=address, ca=ca, cert=cert, key=key)
 
 
 def distributed() -> Any:
-    """The package of that name. Raises ``InvalidParameterError`` where it is not installed."""
+    """Import the package ``distributed``. Raises ``InvalidParameterError`` if it is not installed."""
     try:
         return import_module("distributed")
     except ImportError as error:
         raise InvalidParameterError(
-            "a Dask cluster needs the package distributed, and it is not installed; "
-            'run pip install "dpaudit[dask]".'
+            'a Dask cluster requires the package distributed. Run pip install "dpaudit[dask]".',
+            code="E-PACKAGE-MISSING",
         ) from error
 
 
 def private_cluster(workers: int, folder: str) -> Any:
-    """Start a cluster of this machine that obeys this process alone: TLS with certificates that exist in
-    memory only, and scratch files below ``folder``. Without them any user of the machine may send it code.
+    """Start a cluster on this machine that accepts tasks from this process only.
+
+    It uses TLS with certificates that exist in memory only, and keeps scratch files below ``folder``. Without
+    TLS, any user of the machine could send code to it.
 
     Raises ``InvalidParameterError`` if a package is missing.
     """
@@ -89,8 +92,9 @@ def private_cluster(workers: int, folder: str) -> Any:
         security = package.Security.temporary()
     except ImportError as error:
         raise InvalidParameterError(
-            "a local Dask cluster needs the package cryptography, for TLS, and it is not installed; run pip "
-            'install "dpaudit[dask]".'
+            "a local Dask cluster requires the package cryptography for TLS. Run pip install "
+            '"dpaudit[dask]".',
+            code="E-PACKAGE-MISSING",
         ) from error
     return package.LocalCluster(
         n_workers=workers,
@@ -99,7 +103,7 @@ def private_cluster(workers: int, folder: str) -> Any:
         security=security,
         local_directory=folder,
         dashboard_address=None,
-        # A free port: by default all clusters of a machine want the same one, and complain.
+        # Use a free port. By default, all clusters of a machine try the same port, and print a warning.
         scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
     )
 
@@ -107,8 +111,8 @@ def private_cluster(workers: int, folder: str) -> Any:
 def connect(scheduler: Any) -> Any:
     """Return a client of a scheduler's address, a ``TlsScheduler``, or a cluster.
 
-    Raises ``InvalidParameterError`` if the package is missing, a certificate cannot be read, or nobody
-    answers, for a lack of encryption too.
+    Raises ``InvalidParameterError`` if the package is missing, a certificate cannot be read, or the scheduler
+    does not answer, which includes missing encryption.
     """
     package = distributed()
     try:
@@ -125,23 +129,23 @@ def connect(scheduler: Any) -> Any:
         )
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise InvalidParameterError(
-            f"a Dask scheduler must answer at {scheduler}, none did ({error}); check the address."
+            f"no Dask scheduler answered at {scheduler} ({error}).", code="E-SCHEDULER-NO-ANSWER"
         ) from error
 
 
 def packed(task: Callable[[], Any]) -> bytes:
-    """A task as bytes, which a scheduler passes on: it need not have what the task imports."""
+    """Return a task as bytes. A scheduler passes them on without the modules that the task imports."""
     found: bytes = import_module("cloudpickle").dumps(task)
     return found
 
 
 def run_packed(task: bytes) -> Any:
-    """On a worker: what a packed task returns."""
+    """Run a packed task on a worker, and return its result."""
     return pickle.loads(task)()
 
 
 def travel_with(function: Any) -> None:
-    """From now on the module of ``function`` is sent along with it: a cluster need not find it."""
+    """Send the module of ``function`` with it from now on, so that a cluster does not need it."""
     distributed()
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is not None:

@@ -1,8 +1,7 @@
-"""Families: several e-values at once, by Bonferroni or by e-BH, several p-values, by Holm, and the weights
-of a search that has no end.
+"""Test families of hypotheses: e-values by Bonferroni or e-BH, p-values by Holm, and unbounded searches.
 
-An e-value is non-negative with mean at most 1 under its null. Their weighted average is one again, whatever
-their dependence.
+An e-value is non-negative with mean at most 1 under its null. A weighted average of e-values is an e-value,
+whatever their dependence.
 """
 
 from __future__ import annotations
@@ -16,38 +15,39 @@ __all__ = ["bonferroni", "e_benjamini_hochberg", "holm", "pair_weight"]
 
 
 def pair_weight(index: int) -> float:
-    """The weight 1/(i(i+1)) of the i-th pair of a search, i = 1, 2, ...: it is fixed when the pair is
-    created, and all sum to 1.
+    """Return the weight 1/(i(i+1)) of the i-th pair of a search, i = 1, 2, ...
+
+    The weight is fixed when the pair is created, and all weights sum to 1.
     """
     if index < 1:
-        raise InvalidParameterError(f"a pair's index must be 1 or more, got {index}; count pairs from 1.")
+        raise InvalidParameterError(f"index must be at least 1, got {index}.", code="E-PAIR-INDEX-RANGE")
     return 1.0 / (index * (index + 1))
 
 
 def bonferroni(e_values: ArrayLike, *, alpha: float, weights: ArrayLike | None = None) -> NDArray[np.bool_]:
-    """Which nulls to reject so that any false rejection at all has probability at most ``alpha``.
+    """Return which nulls to reject, with probability at most ``alpha`` of any false rejection.
 
-    Null i is rejected where ``weights[i] * e_values[i] >= 1/alpha``; equal weights unless given. Shapes
-    (m,). E-processes may enter at their running maximum: Ville's inequality holds for each at its share of
-    alpha.
+    Null i is rejected if ``weights[i] * e_values[i] >= 1/alpha``. Weights are equal by default. All shapes
+    are (m,). E-processes may enter at their running maximum, because Ville's inequality holds for each at its
+    share of alpha.
     """
     values = _checked(e_values, alpha)
     shares = np.full(len(values), 1.0 / len(values)) if weights is None else np.asarray(weights, dtype=float)
     if shares.shape != values.shape or np.any(shares < 0) or shares.sum() > 1 + 1e-12:
         raise InvalidParameterError(
-            f"weights must be one non-negative number for each e-value with sum at most 1, got {weights!r}; "
-            "rescale them."
+            f"weights must be one non-negative number for each e-value with sum at most 1, got {weights!r}.",
+            code="E-WEIGHTS-SUM",
         )
     rejected: NDArray[np.bool_] = shares * values >= 1.0 / alpha
     return rejected
 
 
 def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float) -> NDArray[np.bool_]:
-    """Which nulls to reject so that the expected share of false rejections is at most ``alpha``, under any
-    dependence.
+    """Return which nulls to reject, with an expected share of false rejections of at most ``alpha``.
 
-    The e-BH procedure (Wang & Ramdas 2022, section 4): reject the k largest, k the largest with ``k * e_(k)
-    >= m/alpha``. E-values must be taken at one stopping time, not at running maxima.
+    The bound holds under any dependence. The e-BH procedure (Wang & Ramdas 2022, section 4) rejects the k
+    largest e-values for the largest k with ``k * e_(k) >= m/alpha``. E-values must be taken at one stopping
+    time, not at running maxima.
     """
     values = _checked(e_values, alpha)
     order = np.argsort(-values, kind="stable")
@@ -60,17 +60,17 @@ def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float) -> NDArray[np.boo
 
 
 def holm(p_values: ArrayLike, *, alpha: float) -> NDArray[np.bool_]:
-    """Which nulls to reject so that any false rejection at all has probability at most ``alpha``, under any
-    dependence (Holm 1979). Shapes (m,).
+    """Return which nulls to reject, with probability at most ``alpha`` of any false rejection (Holm 1979).
 
-    Each p-value belongs to a number of trials that was fixed beforehand: one that was watched until it was
-    small is none. What may be watched has e-values, and ``bonferroni``.
+    The bound holds under any dependence. All shapes are (m,). The number of trials behind each p-value must
+    be fixed beforehand: a p-value that was observed until it was small is not valid. For sequential
+    observation, use e-values and ``bonferroni``.
     """
     from statsmodels.stats.multitest import multipletests
 
     values = _checked(p_values, alpha)
     if np.any(values > 1):
-        raise InvalidParameterError(f"p_values must be in [0, 1], got {p_values!r}; e-values go elsewhere.")
+        raise InvalidParameterError(f"p_values must be in [0, 1], got {p_values!r}.", code="E-P-VALUE-RANGE")
     rejected: NDArray[np.bool_] = multipletests(values, alpha=alpha, method="holm")[0]
     return rejected
 
@@ -79,10 +79,9 @@ def _checked(e_values: ArrayLike, alpha: float) -> NDArray[np.float64]:
     values = np.asarray(e_values, dtype=float)
     if values.ndim != 1 or not len(values) or np.any(np.isnan(values)) or np.any(values < 0):
         raise InvalidParameterError(
-            f"a family must be a non-empty vector of non-negative numbers, got {e_values!r}; flatten it."
+            f"a family must be a non-empty vector of non-negative numbers, got {e_values!r}.",
+            code="E-FAMILY-RANGE",
         )
     if not 0 < alpha < 1:
-        raise InvalidParameterError(
-            f"alpha must be in (0, 1), got {alpha}; pass an error level such as 0.05."
-        )
+        raise InvalidParameterError(f"alpha must be in (0, 1), got {alpha}.", code="E-ALPHA-RANGE")
     return values

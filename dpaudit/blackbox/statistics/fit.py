@@ -1,15 +1,14 @@
-"""Goodness of fit: does a sampler draw from the distribution that it declares, independently?
+"""Test whether a sampler makes independent draws from the distribution that it declares.
 
-Each draw goes through the declared distribution function; if the distribution is right the results are
-independent
-and uniform on [0, 1] (at an atom, uniform over its jump: the randomised transform). Three e-processes look
-at them, each valid at any time, and are averaged:
+Each draw is transformed by the declared distribution function. If the distribution is correct, the results
+are independent and uniform on [0, 1] (at an atom, uniform over its jump: the randomised transform). Three
+e-processes test them, each valid at any time, and are averaged:
 
-* cells: a Krichevsky-Trofimov predictor guesses the next cell from the past counts, at resolutions of 2 to
-  128 cells and on a partition that is fine in the tails; its likelihood ratio to the null grows wherever
-  the distribution differs (scale, location, lattice, tail);
-* order: the same predictor guesses the next cell from the cell of an earlier draw (shared noise, stuck or
-  antithetic generators);
+* cells: a Krichevsky-Trofimov predictor predicts the next cell from the past counts, at resolutions of 2 to
+  128 cells and on a partition that is fine in the tails. Its likelihood ratio to the null grows if the
+  distribution differs (scale, location, lattice, tail).
+* order: the same predictor predicts the next cell from the cell of an earlier draw (shared noise, stuck or
+  antithetic generators).
 * repeats: a continuous distribution never gives the same number twice (reused noise, seeds set in the loop, a
   coarse lattice).
 """
@@ -38,40 +37,43 @@ __all__ = [
 RESOLUTIONS = tuple(2**r for r in range(1, 8))
 ORDER_RESOLUTIONS = (2, 4, 8, 16)
 TAIL_DEPTH = 24
-#: The chance that two draws of a continuous distribution coincide in floats is far below this.
+#: Two draws of a continuous distribution coincide as floats with a probability far below this.
 FLOAT_ATOM = 2.0**-40
 REPEAT_RATES = np.array([0.001, 0.01, 0.1, 0.5])
 
 
 @dataclass(frozen=True)
 class FitPaths:
-    """Log-wealth after each draw, shape (n,): the verdict's (``total``), and its parts for the diagnosis."""
+    """Log-wealth after each draw, shape (n,): ``total`` for the verdict, and ``parts`` for the diagnosis."""
 
     total: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]]
 
     @property
     def suspect(self) -> str:
-        """The part with the largest wealth: ``cells``, ``order`` or ``repeats``."""
+        """Return the part with the largest wealth: ``cells``, ``order`` or ``repeats``."""
         return max(self.parts, key=lambda name: float(np.max(self.parts[name], initial=0.0)))
 
 
 def probability_transform(
     draws: ArrayLike, distribution: Distribution, *, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """F(x) for a distribution with a density, F(x-) + V P(X = x) with V uniform for a discrete one. Same
-    shape as ``draws``.
+    """Return F(x) for a distribution with a density, or F(x-) + V P(X = x) with V uniform for a discrete one.
+
+    The result has the shape of ``draws``.
     """
     x = np.asarray(draws)
     if x.dtype.kind not in "biuf" or not np.all(np.isfinite(x)):
         raise InvalidParameterError(
-            "draws must be finite numbers, got others; count NaN and infinities as a failure first."
+            f"draws must be finite numbers, got NaN, infinities or dtype {x.dtype}.",
+            code="E-DRAWS-NOT-FINITE",
         )
     upper = np.asarray(distribution.cdf(x), dtype=float)
     if upper.shape != x.shape:
         raise InvalidParameterError(
-            f"draws must fit the distribution's shape {distribution.batch_shape}, got {x.shape}; put "
-            "the draws first."
+            f"draws must fit the shape {distribution.batch_shape} of the distribution, got {x.shape}. The "
+            "first axis is for the draws.",
+            code="E-DRAWS-SHAPE",
         )
     if distribution.base_measure is BaseMeasure.COUNTING:
         upper = upper - rng.random(x.shape) * np.exp(distribution.logp(x))
@@ -80,15 +82,15 @@ def probability_transform(
 
 
 def fit_log_wealth(draws: ArrayLike, distribution: Distribution, *, rng: np.random.Generator) -> FitPaths:
-    """Log-wealth against "the draws are independent and follow ``distribution``", after each draw in C order.
+    """Return the log-wealth against "the draws are independent and follow ``distribution``".
 
-    ``draws``: shape (n,), or (n, d) for d coordinates that should be independent. A draw off the support
-    refutes at once.
+    ``draws`` has shape (n,), or (n, d) for d coordinates that should be independent. The wealth is given
+    after each draw in C order. A draw outside the support refutes at once.
     """
     x = np.asarray(draws)
     if x.ndim not in (1, 2) or x.size == 0:
         raise InvalidParameterError(
-            f"draws must have shape (n,) or (n, d) with n > 0, got {x.shape}; reshape them."
+            f"draws must have shape (n,) or (n, d) with n > 0, got {x.shape}.", code="E-DRAWS-SHAPE"
         )
     uniform = probability_transform(x, distribution, rng=rng)
     impossible = np.where(np.isneginf(np.asarray(distribution.logp(x))).ravel(), np.inf, 0.0)
@@ -106,7 +108,7 @@ def fit_log_wealth(draws: ArrayLike, distribution: Distribution, *, rng: np.rand
 
 
 def uniform_log_wealth(u: ArrayLike) -> NDArray[np.float64]:
-    """Log-wealth against "the values are uniform on [0, 1] given their past" after each. Shape (n,)."""
+    """Return the log-wealth against "the values are uniform on [0, 1] given their past", shape (n,)."""
     values = _uniforms(u)
     paths = [_predict(_cells(values, k), k) for k in RESOLUTIONS]
     paths.append(_predict_tails(values))
@@ -114,24 +116,22 @@ def uniform_log_wealth(u: ArrayLike) -> NDArray[np.float64]:
 
 
 def order_log_wealth(u: ArrayLike, *, lags: Sequence[int] = (1,)) -> NDArray[np.float64]:
-    """Log-wealth against "the values are uniform given their past", by predicting each cell from the cell
-    ``lag`` earlier. Shape (n,).
+    """Return the log-wealth against "the values are uniform given their past", shape (n,).
+
+    Each cell is predicted from the cell ``lag`` values earlier.
     """
     values = _uniforms(u)
     if not lags or any(lag < 1 for lag in lags):
-        raise InvalidParameterError(
-            f"lags must be positive integers, got {lags!r}; pass (1,) for consecutive draws."
-        )
+        raise InvalidParameterError(f"lags must be positive integers, got {lags!r}.", code="E-LAGS-RANGE")
     paths = [_predict_from_lag(_cells(values, k), k, lag) for lag in lags for k in ORDER_RESOLUTIONS]
     return log_average(np.vstack(paths), np.full(len(paths), 1.0 / len(paths)))
 
 
 def repeat_log_wealth(draws: ArrayLike, *, atom: float = FLOAT_ATOM) -> NDArray[np.float64]:
-    """Log-wealth against "no value has probability above ``atom`` given the past", after each draw. Shape
-    (n,).
+    """Return the log-wealth against "no value has probability above ``atom`` given the past", shape (n,).
 
-    The event "equal to an earlier draw" then has conditional probability at most (number of earlier draws)
-    * atom.
+    Under this null, the event "equal to an earlier draw" has conditional probability at most
+    (number of earlier draws) * atom.
     """
     values = np.asarray(draws, dtype=float).ravel()
     seen = running_counts(values) > 0
@@ -144,7 +144,7 @@ def repeat_log_wealth(draws: ArrayLike, *, atom: float = FLOAT_ATOM) -> NDArray[
 
 
 def running_counts(labels: NDArray[np.generic]) -> NDArray[np.int64]:
-    """How often each entry's label occurred before it. Shape (n,)."""
+    """Return how often the label of each entry occurred before it, shape (n,)."""
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]
     is_start = np.ones(len(labels), dtype=bool)
@@ -159,7 +159,10 @@ def running_counts(labels: NDArray[np.generic]) -> NDArray[np.int64]:
 def _uniforms(u: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(u, dtype=float)
     if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
-        raise InvalidParameterError(f"u must be a vector in [0, 1], got {u!r}; transform the draws first.")
+        raise InvalidParameterError(
+            f"u must be a vector in [0, 1], got {u!r}. Apply probability_transform to the draws.",
+            code="E-UNIFORMS-RANGE",
+        )
     return values
 
 
@@ -168,23 +171,26 @@ def _cells(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 
 def _predict(cells: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Krichevsky-Trofimov: the next cell has predicted probability (its count + 1/2) / (n + count/2); the
-    null says 1/count.
+    """Return the log-wealth of the Krichevsky-Trofimov predictor.
+
+    The predicted probability of the next cell is (its count + 1/2) / (n + count/2). Under the null, it is
+    1/count.
     """
     past = np.arange(len(cells))
     return np.cumsum(np.log((running_counts(cells) + 0.5) / (past + 0.5 * count)) + np.log(count))
 
 
 def _predict_tails(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same on cells (2^-j-1, 2^-j] of both tails, with pseudo-counts near the null's and a little for
-    the far cells.
+    """Return the log-wealth of the predictor on the cells (2^-j-1, 2^-j] of both tails.
+
+    The pseudo-counts are near the null probabilities, with a small addition for the far cells.
     """
     near = np.minimum(values, 1.0 - values)
     with np.errstate(divide="ignore"):
         depth = np.clip(np.floor(-np.log2(near)), 1, TAIL_DEPTH).astype(np.int64)
     cells = depth * 2 + (values > 0.5)
     null = 2.0 ** -(np.arange(TAIL_DEPTH + 1) + 1.0)
-    null[TAIL_DEPTH] *= 2  # the last cell takes all that is left
+    null[TAIL_DEPTH] *= 2  # the last cell holds the rest of the tail
     pseudo = 8.0 * null + 0.01
     total = 2 * pseudo[1:].sum()
     predicted = (running_counts(cells) + pseudo[depth]) / (np.arange(len(values)) + total)

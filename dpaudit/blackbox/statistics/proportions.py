@@ -1,6 +1,7 @@
-"""Probabilities from independent trials whose number was fixed beforehand: exact (Clopper-Pearson) bounds.
+"""Bound probabilities exactly (Clopper-Pearson) from a fixed number of independent trials.
 
-A number that depends on what was seen needs ``mean_bounds`` or ``tail_log_wealth``, which may be watched.
+If the number of trials depends on their outcomes, use ``mean_bounds`` or ``tail_log_wealth``, which are valid
+at any time.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ __all__ = ["excess_p_value", "proportion_bounds"]
 
 
 def proportion_bounds(hits: int, trials: int, *, alpha: float) -> tuple[float, float]:
-    """Lower and upper bound on P(hit), each at level ``alpha``/2 (Clopper and Pearson 1934)."""
+    """Return a lower and an upper bound on P(hit), each at level ``alpha``/2 (Clopper and Pearson 1934)."""
     _check(hits, trials)
     if not 0 < alpha < 1:
-        raise InvalidParameterError(
-            f"alpha must be in (0, 1), got {alpha}; pass an error level such as 0.05."
-        )
+        raise InvalidParameterError(f"alpha must be in (0, 1), got {alpha}.", code="E-ALPHA-RANGE")
     low = special.betaincinv(hits, trials - hits + 1, alpha / 2) if hits else 0.0
     high = special.betainccinv(hits + 1, trials - hits, alpha / 2) if hits < trials else 1.0
     return float(low), float(high)
 
 
 def excess_p_value(hits: int, trials: int, *, at_most: float) -> float:
-    """P(this many hits or more) where P(hit) is ``at_most``: a p-value against "P(hit) is at most that"."""
+    """Return P(this many hits or more) at ``at_most``: a p-value against "P(hit) is at most that"."""
     _check(hits, trials)
     return float(special.betainc(hits, trials - hits + 1, at_most)) if hits else 1.0
 
@@ -33,5 +32,6 @@ def excess_p_value(hits: int, trials: int, *, at_most: float) -> float:
 def _check(hits: int, trials: int) -> None:
     if not 0 <= hits <= trials or trials < 1:
         raise InvalidParameterError(
-            f"hits must be from 0 to the number of trials, 1 or more, got {hits} of {trials}; count again."
+            f"hits must be between 0 and trials, and trials at least 1, got {hits} of {trials}.",
+            code="E-HITS-RANGE",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from dpaudit.core.claims.base import ADJACENCY, UNIT, AdjacencyField, Claim, UnitField
+from dpaudit.core.claims.base import Adjacency, Claim, Unit, one_of
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, as_written, exact, in_figures, positive
 
@@ -36,9 +36,13 @@ class AccountingClaim(Claim):
     """
 
     declared: str
-    adjacency: AdjacencyField = ADJACENCY
-    unit: UnitField = UNIT
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    unit: Unit = Unit.EVENT
     participation: str = "everybody"
+
+    def __post_init__(self) -> None:
+        self._set("adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))
+        self._set("unit", one_of(Unit, self.unit, name="unit"))
 
     def _in_words(self, total: str) -> str:
         change = f"the change of one {self.unit.value} ({self.adjacency.value})"
@@ -54,6 +58,7 @@ class Accounting(AccountingClaim):
     epsilon: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
 
     @property
@@ -73,6 +78,7 @@ class ConcentratedAccounting(AccountingClaim):
     rho: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("rho", positive(self.rho, name="rho"))
 
     @property
@@ -92,6 +98,7 @@ class GaussianAccounting(AccountingClaim):
     mu: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("mu", positive(self.mu, name="mu"))
 
     @property
@@ -112,6 +119,7 @@ class RenyiAccounting(AccountingClaim):
     epsilon: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(f"order must be greater than 1, got {order}.", code="E-ORDER-RANGE")

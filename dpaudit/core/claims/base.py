@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from dpaudit.core.claims.converted import Converted
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact_str, nearest_float, read_exact, refuse_floats
 from dpaudit.core.views import View
 
-__all__ = [
-    "ADJACENCY",
-    "UNIT",
-    "Adjacency",
-    "AdjacencyField",
-    "Adversary",
-    "AdversaryField",
-    "Claim",
-    "Model",
-    "ModelField",
-    "Unit",
-    "UnitField",
-    "claim_from_json",
-    "one_of",
-    "option",
-]
+__all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json", "one_of"]
 
 Option = TypeVar("Option", bound=Enum)
 
@@ -45,11 +28,6 @@ def one_of(options: type[Option], value: object, *, name: str) -> Option:
         raise InvalidParameterError(
             f"{name} must be one of {known}, got {value!r}.", code="E-OPTION-UNKNOWN"
         ) from None
-
-
-def option(options: type[Option]) -> Callable[[object, str], Option]:
-    """Return the conversion of a field whose values are ``options``, which may also be given by name."""
-    return lambda value, name: one_of(options, value, name=name)
 
 
 class Adjacency(Enum):
@@ -81,16 +59,6 @@ class Model(Enum):
     AS_RUN = "as_run"
 
 
-AdjacencyField = Converted[Adjacency, Literal["replace-one", "add-remove", "zero-out"]]
-UnitField = Converted[Unit, Literal["event", "user"]]
-AdversaryField = Converted[Adversary, Literal["oblivious", "adaptive"]]
-ModelField = Converted[Model, Literal["ideal", "as_run"]]
-
-#: The fields that several kinds of claims share, with their defaults.
-ADJACENCY = AdjacencyField(option(Adjacency), default=Adjacency.REPLACE_ONE)
-UNIT = UnitField(option(Unit), default=Unit.EVENT)
-
-
 _REGISTRY: dict[str, type[Claim]] = {}
 
 
@@ -113,7 +81,8 @@ class Claim:
         given = []
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.default is not MISSING and value == item.default:
+            default = item.default if item.default_factory is MISSING else item.default_factory()
+            if value == default:
                 continue
             if isinstance(value, Fraction):
                 value = value.numerator if value.denominator == 1 else str(value)

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, Unpack
 
-from dpaudit.core.claims.base import (
-    ADJACENCY,
-    UNIT,
-    Adjacency,
-    AdjacencyField,
-    Adversary,
-    AdversaryField,
-    Claim,
-    Model,
-    ModelField,
-    Unit,
-    UnitField,
-    option,
-)
-from dpaudit.core.claims.converted import Converted
+from dpaudit.core.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, as_written, exact, exact_str, in_figures, positive, probability
 from dpaudit.core.views import PUBLIC, Principal, View
@@ -47,24 +34,25 @@ _CHANGES = {
     Adjacency.ZERO_OUT: "replaced by null records",
 }
 
-
-def view_of(value: object, name: str) -> View:
-    """Return the view that ``value`` is, or the view of one principal."""
-    if isinstance(value, Principal):
-        return View.of(value)
-    if not isinstance(value, View):
-        raise InvalidParameterError(
-            f"{name} must be a View or a principal such as PUBLIC, SERVER, user(3) or "
-            f"View.everybody_but(user(3)), got {value!r}.",
-            code="E-VIEW-TYPE",
-        )
-    return value
+#: Fields with a fixed list of values, which may also be given by name.
+_OPTIONS: dict[str, type[Enum]] = {
+    "adjacency": Adjacency,
+    "unit": Unit,
+    "adversary": Adversary,
+    "model": Model,
+}
 
 
-ViewField = Converted[View, Principal]
-VIEW = ViewField(view_of, default=View.of(PUBLIC))
-ADVERSARY = AdversaryField(option(Adversary), default=Adversary.OBLIVIOUS)
-MODEL = ModelField(option(Model), default=Model.IDEAL)
+class Setting(TypedDict, total=False):
+    """The fields that all privacy claims share, as their constructors accept them."""
+
+    adjacency: Adjacency | Literal["replace-one", "add-remove", "zero-out"]
+    domain: str
+    unit: Unit | Literal["event", "user"]
+    view: View | Principal
+    adversary: Adversary | Literal["oblivious", "adaptive"]
+    participation: str
+    model: Model | Literal["ideal", "as_run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +84,25 @@ class PrivacyClaim(Claim):
         A field has an unknown value, or ``view`` is neither a view nor a principal.
     """
 
-    adjacency: AdjacencyField = ADJACENCY
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
     domain: str = NOT_STATED
-    unit: UnitField = UNIT
-    view: ViewField = VIEW
-    adversary: AdversaryField = ADVERSARY
+    unit: Unit = Unit.EVENT
+    view: View = field(default_factory=lambda: View.of(PUBLIC))
+    adversary: Adversary = Adversary.OBLIVIOUS
     participation: str = "everybody"
-    model: ModelField = MODEL
+    model: Model = Model.IDEAL
+
+    def __post_init__(self) -> None:
+        for name, options in _OPTIONS.items():
+            self._set(name, one_of(options, getattr(self, name), name=name))
+        if isinstance(self.view, Principal):
+            self._set("view", View.of(self.view))
+        if not isinstance(self.view, View):
+            raise InvalidParameterError(
+                "view must be a View or a principal such as PUBLIC, SERVER, user(3) or "
+                f"View.everybody_but(user(3)), got {self.view!r}.",
+                code="E-VIEW-TYPE",
+            )
 
     def _context(self) -> str:
         """Return the change between neighbours and the view of the adversary, in parentheses."""
@@ -142,7 +142,12 @@ class PureDP(PrivacyClaim):
     quantity: ClassVar[str] = "epsilon"
     epsilon: ExactLike = field(kw_only=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: ExactLike, **setting: Unpack[Setting]) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("epsilon", _not_negative(self.epsilon))
 
     @property
@@ -173,7 +178,12 @@ class ApproxDP(PrivacyClaim):
     epsilon: ExactLike
     delta: ExactLike
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, epsilon: ExactLike, delta: ExactLike, **setting: Unpack[Setting]) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("epsilon", _not_negative(self.epsilon))
         self._set("delta", probability(self.delta, name="delta"))
 
@@ -206,7 +216,12 @@ class RenyiDP(PrivacyClaim):
     order: ExactLike
     epsilon: ExactLike
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, order: ExactLike, epsilon: ExactLike, **setting: Unpack[Setting]) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(
@@ -244,7 +259,12 @@ class ZeroConcentratedDP(PrivacyClaim):
     quantity: ClassVar[str] = "rho"
     rho: ExactLike = field(kw_only=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, rho: ExactLike, **setting: Unpack[Setting]) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("rho", positive(self.rho, name="rho"))
 
     @property
@@ -274,7 +294,12 @@ class GaussianDP(PrivacyClaim):
     quantity: ClassVar[str] = "mu"
     mu: ExactLike = field(kw_only=False)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, mu: ExactLike, **setting: Unpack[Setting]) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("mu", positive(self.mu, name="mu"))
 
     @property
@@ -308,7 +333,14 @@ class Profile(PrivacyClaim):
     quantity: ClassVar[str] = "excess delta"
     points: Sequence[tuple[ExactLike, ExactLike]]
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, points: Sequence[tuple[ExactLike, ExactLike]], **setting: Unpack[Setting]
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         try:
             pairs = [(exact(e, name="epsilon"), probability(d, name="delta")) for e, d in self.points]
         except (TypeError, ValueError) as error:

@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 
 
 class Forked:
-    """A process that the common parent forked, with the methods of ``subprocess.Popen`` that ``Child`` uses."""
+    """A process forked by the common parent, with the methods of ``subprocess.Popen`` that ``Child`` uses."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
@@ -202,7 +202,7 @@ def _request(requests: socket.socket) -> tuple[list[str], list[int]]:
 
 
 def _fork(requests: socket.socket, ends: list[int], run: Callable[[], object]) -> int | None:
-    """Return a child's process id, or ``None`` if the system refuses it or a thread may hold a lock forever."""
+    """Return a child's process id, or ``None`` if the system refuses it or another thread may hold a lock."""
     try:
         pid = os.fork() if is_single_threaded() else None
     except OSError:

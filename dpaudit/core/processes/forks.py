@@ -70,7 +70,7 @@ class _Child:
 
 
 def serve_forked(commands: int, answers: int, do: Do, prepare: Prepare) -> None:
-    """Serve commands from one pipe to another, each in a fork of this process, until the first pipe is closed.
+    """Serve commands from one pipe to another, each in a fork, until the first pipe is closed.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def last_lines(output: IO[bytes]) -> str:
 
 
 def is_single_threaded() -> bool:
-    """Return whether forking is safe: a lock that another thread holds would never be released in the child."""
+    """Return whether forking is safe: a lock of another thread would never be released in the child."""
     tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
     return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)
 

@@ -1,4 +1,4 @@
-"""Regret: runs at a grid of rounds, cuts with their cost, intervals of expected regret, slopes."""
+"""Analyse simulated regret: runs at a grid of rounds, caps, intervals of expected regret, slopes."""
 
 from dpaudit.suite.regret.frames import regret_frame, summary
 from dpaudit.suite.regret.intervals import (

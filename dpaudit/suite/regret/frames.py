@@ -1,4 +1,4 @@
-"""Many cells of simulated regret as one tidy frame, and its summary with a line a cell."""
+"""Collect many cells of simulated regret in one tidy frame, and summarise it with one line per cell."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ if TYPE_CHECKING:
 
 __all__ = ["regret_frame", "summary"]
 
-#: What is measured; all other columns of a frame say in which cell.
+#: Columns of measurements. All other columns of a frame identify the cell.
 _MEASURED = ("run", "round", "regret")
 
 
 def regret_frame(cells: Iterable[tuple[Mapping[str, object], RegretRuns]]) -> pandas.DataFrame:
-    """The frames of all cells, labels before numbers, one below the other."""
+    """Return the frames of all cells in one frame, with labels before numbers.
+
+    Raises ``InvalidParameterError`` if there is no cell.
+    """
     import pandas
 
     frames = [result.to_frame(**labels) for labels, result in cells]
     if not frames:
-        raise InvalidParameterError("a frame needs a cell at least, got none; simulate one.")
+        raise InvalidParameterError("a frame requires at least one cell, got none.", code="E-FRAME-EMPTY")
     return pandas.concat(frames, ignore_index=True)
 
 
 def summary(frame: pandas.DataFrame, *, first_round: int = 100) -> pandas.DataFrame:
-    """One line a cell, in the order of the frame: runs, horizon, mean regret there, and the slope of log
-    regret on log T from ``first_round`` on, with standard errors.
+    """Return one line per cell, in the order of the frame.
 
-    Errors and slopes are missing where one run, or too little regret, says nothing about them.
+    The columns are runs, horizon, mean regret there, and the slope of log regret on log T from
+    ``first_round`` on, with standard errors. Errors and slopes are missing if there is only one run or too
+    little regret.
     """
     import pandas
 

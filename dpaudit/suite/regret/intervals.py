@@ -1,10 +1,10 @@
-"""Mean regret from runs, with bounds that hold: cut each run at a cap, cost the cut, bet on the rest.
+"""Bound mean regret from runs: cap each run's regret, bound the excess, and bet on the capped mean.
 
-One run's regret lies in [0, gap * T], far above its mean, and no bounded-mean bound is of use on that range.
-But E R is between E min(R, cap) and E min(R, cap) + E max(0, R - cap), and an algorithm's own analysis bounds
-the last term for caps not far above the mean. What is left is a variable in [0, cap].
+One run's regret lies in [0, gap * T], far above its mean, and bounds for a bounded mean are useless on that
+range. But E R is between E min(R, cap) and E min(R, cap) + E max(0, R - cap), and an algorithm's own analysis
+bounds the last term for caps not far above the mean. The rest is a variable in [0, cap].
 
-The bounds of several intervals hold together at the sum of their levels.
+The bounds of several intervals hold jointly at the sum of their levels.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: How ``mean_interval`` bounds an expected regret, in words.
+#: A description of how ``mean_interval`` bounds an expected regret.
 CUT_AND_CHARGED = "simulation; bets on the mean of min(regret, cap), rigorous excess added"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Bounds on an expectation, and the sample's own value of it."""
+    """Bounds on an expectation, and the sample mean. The ends must be in order."""
 
     low: float
     high: float
@@ -51,12 +51,15 @@ class Interval:
     def __post_init__(self) -> None:
         if not self.low <= self.high:
             raise UndecidedError(
-                f"an interval's ends must be numbers in order, got [{self.low}, {self.high}]; mend the bound."
+                f"an interval's ends must be numbers in order, got [{self.low}, {self.high}].",
+                code="E-INTERVAL-ORDER",
             )
 
     def __truediv__(self, other: float | Interval) -> Interval:
-        """Scaled by a positive number, or the ratio of expectations of 0 or more whose intervals hold
-        together: infinite above where the denominator may be 0."""
+        """Divide by a positive number, or by an interval that holds jointly with this one.
+
+        Both expectations must be 0 or more. The upper end is infinite if the denominator may be 0.
+        """
         if isinstance(other, Interval):
             return self._over(other)
         return Interval(self.low / other, self.high / other, self.mean / other)
@@ -64,9 +67,10 @@ class Interval:
     def _over(self, other: Interval) -> Interval:
         if self.low < 0 or other.low < 0 or not other.high > 0:
             raise UndecidedError(
-                "a ratio needs a numerator of 0 or more and a denominator that can be positive, got "
-                f"[{self.low:g}, {self.high:g}] over [{other.low:g}, {other.high:g}]; "
-                "compare differences instead."
+                "a ratio requires a numerator of at least 0 and a denominator that can be positive, got "
+                f"[{self.low:g}, {self.high:g}] over [{other.low:g}, {other.high:g}]. Compare differences "
+                "instead.",
+                code="E-RATIO-SIGN",
             )
         high = self.high / other.low if other.low > 0 else math.inf
         mean = self.mean / other.mean if other.mean > 0 else math.inf
@@ -75,9 +79,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Cut:
-    """Cap on one run's regret, and a bound on the expected regret beyond it.
+    """A cap on one run's regret, and a bound on the expected regret beyond it.
 
-    ``floors``: caps for lower bounds, where any fixed number will do and one just above the mean is best.
+    ``floors`` are caps for lower bounds. Any fixed number is valid, and one just above the mean is best.
     """
 
     cap: float
@@ -85,17 +89,17 @@ class Cut:
     floors: tuple[float, ...]
 
     def __mul__(self, scale: float) -> Cut:
-        """The cut of the regret in units of 1/``scale``."""
+        """Return the cut of the regret in units of 1/``scale``."""
         return Cut(self.cap * scale, self.excess * scale, tuple(floor * scale for floor in self.floors))
 
 
 def gaps_of(means: Sequence[float]) -> list[float]:
-    """The positive gaps, in the order of the arms."""
+    """Return the positive gaps, in the order of the arms."""
     return [max(means) - mean for mean in means if mean < max(means)]
 
 
 def trivial_cut(means: Sequence[float], *, horizon: int) -> Cut:
-    """Nothing is cut: the cap is the regret of the worst arm in every round."""
+    """Return a cut without excess, whose cap is the regret of the worst arm in every round."""
     gaps = gaps_of(means)
     if not gaps:
         return Cut(0.0, 0.0, (0.0,))
@@ -103,7 +107,7 @@ def trivial_cut(means: Sequence[float], *, horizon: int) -> Cut:
 
 
 def mean_interval(regret: Floats, cut: Cut, *, alpha: float) -> Interval:
-    """Bounds on the expected regret from independent runs, together at level ``alpha``."""
+    """Return bounds on the expected regret from independent runs, jointly at level ``alpha``."""
     mean = float(regret.mean())
     if cut.cap == 0:
         return Interval(0.0, cut.excess, mean)
@@ -112,8 +116,10 @@ def mean_interval(regret: Floats, cut: Cut, *, alpha: float) -> Interval:
 
 
 def proportion_interval(events: NDArray[np.bool_], *, alpha: float) -> Interval:
-    """Exact bounds on P(event) from independent runs whose number was fixed beforehand, together at level
-    ``alpha`` (Clopper and Pearson)."""
+    """Return exact bounds on P(event) from independent runs, jointly at level ``alpha``.
+
+    The number of runs must be fixed beforehand (Clopper and Pearson).
+    """
     low, high = proportion_bounds(int(events.sum()), len(events), alpha=alpha)
     return Interval(low, high, float(events.mean()))
 
@@ -121,8 +127,10 @@ def proportion_interval(events: NDArray[np.bool_], *, alpha: float) -> Interval:
 def difference_interval(
     left: Floats, left_cut: Cut, right: Floats, right_cut: Cut, *, factor: float, alpha: float
 ) -> tuple[float, float]:
-    """Bounds on E left - factor * E right from paired runs, each at level ``alpha``/2: bets on the paired
-    differences of the cut regrets, over all floors together."""
+    """Return bounds on E left - factor * E right from paired runs, each at level ``alpha``/2.
+
+    They bet on the paired differences of the capped regrets, with the level divided among the floors.
+    """
     floors = [(floor, alpha / len(left_cut.floors)) for floor in left_cut.floors]
     lower = max(_difference(left, floor, right, right_cut.cap, factor, level)[0] for floor, level in floors)
     floors = [(floor, alpha / len(right_cut.floors)) for floor in right_cut.floors]
@@ -139,8 +147,10 @@ def _difference(
 
 
 def combination_interval(terms: Sequence[tuple[float, Floats, Cut]], *, alpha: float) -> tuple[float, float]:
-    """Bounds on Σ coefficient * E regret over terms (coefficient, regrets, cut) of paired runs, together at
-    level ``alpha``: bets on Σ coefficient * min(regret, cap)."""
+    """Return bounds on Σ coefficient * E regret from paired runs, jointly at level ``alpha``.
+
+    Terms are (coefficient, regrets, cut). The bounds bet on Σ coefficient * min(regret, cap).
+    """
     paired = sum((factor * np.minimum(values, c.cap) for factor, values, c in terms), start=np.zeros(1))
     low = sum(min(factor, 0.0) * c.cap for factor, _, c in terms)
     high = sum(max(factor, 0.0) * c.cap for factor, _, c in terms)
@@ -150,15 +160,15 @@ def combination_interval(terms: Sequence[tuple[float, Floats, Cut]], *, alpha: f
 
 
 def average(intervals: Sequence[Interval]) -> Interval:
-    """The mean of expectations whose intervals hold together."""
+    """Return the mean of expectations whose intervals hold jointly."""
     low, high, mean = np.mean([(one.low, one.high, one.mean) for one in intervals], axis=0).tolist()
     return Interval(low, high, mean)
 
 
 def octave(value: Fraction, *, points: int) -> list[Fraction]:
-    """``points`` values from ``value`` down to half of it, which is left out.
+    """Return ``points`` values from ``value`` down to half of it, which is left out.
 
-    Where blocks double, regret is a saw-tooth in the logarithm of a scale, with a period of one octave; a
-    mean over an octave has almost no teeth.
+    If blocks double, regret is a saw-tooth in the logarithm of a scale, with a period of one octave. A mean
+    over an octave has almost no teeth.
     """
     return [value * Fraction(points, points + i) for i in range(points)]

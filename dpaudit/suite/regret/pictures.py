@@ -1,6 +1,6 @@
-"""Pictures of simulated regret: over time and at the horizon, with bands of one standard error of the mean.
+"""Plot simulated regret over time and at the horizon, with bands of one standard error of the mean.
 
-The errors describe; no verdict rests on them.
+The errors are descriptive. No verdict rests on them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTE = "band: one standard error of the mean over the runs"
 def over_time(
     results: Mapping[str, RegretRuns], *, title: str, per_round: bool = False, first_round: int = 1
 ) -> plots.Plot:
-    """Regret by each checkpoint from ``first_round`` on, or regret per round; one curve a name."""
+    """Plot regret, or regret per round, by each checkpoint from ``first_round`` on: one curve per name."""
     lines = []
     for name, result in results.items():
         shown = result.checkpoints >= first_round
@@ -49,7 +49,7 @@ def at_horizon(
     x_title: str,
     per_round: bool = False,
 ) -> plots.Plot:
-    """Regret at the horizon, or the same per round, against ``x``; one curve a name, one result a point."""
+    """Plot regret at the horizon, or per round, against ``x``: one curve per name, one point per result."""
     lines = []
     for name, points in results.items():
         scales = [int(point.checkpoints[-1]) if per_round else 1 for point in points]
@@ -67,13 +67,13 @@ def at_horizon(
 
 
 def plus_minus(values: Floats) -> str:
-    """The mean and its standard error, ``123 ± 4``."""
+    """Return the mean and its standard error as text, such as ``123 ± 4``."""
     mean, error = _mean_and_error(values)
     return f"{mean:.0f} ± {error:.0f}"
 
 
 def _band(name: str, x: Sequence[float], values: Floats) -> plots.Plot:
-    """A series from values of shape (runs, points)."""
+    """Return a series from values of shape (runs, points)."""
     mean, error = _mean_and_error(values)
     return plots.series(
         name=name, x=x, y=mean.tolist(), low=(mean - error).tolist(), high=(mean + error).tolist()
@@ -81,7 +81,7 @@ def _band(name: str, x: Sequence[float], values: Floats) -> plots.Plot:
 
 
 def _mean_and_error(values: Floats) -> tuple[Floats, Floats]:
-    """Over the first axis; one run has an error of 0."""
+    """Return mean and standard error over the first axis. One run has an error of 0."""
     mean = np.asarray(values.mean(axis=0))
     if len(values) < 2:
         return mean, np.zeros_like(mean)

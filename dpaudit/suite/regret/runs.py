@@ -1,8 +1,8 @@
-"""Pseudo-regret of many runs at a grid of rounds, and how such runs are seeded and laid out.
+"""Compute the pseudo-regret of many runs at a grid of rounds, with seeds and data layout.
 
-Pseudo-regret by round t is the sum of the gaps of the arms pulled. It depends on the decisions only, and
-those are runs of equal arms: a curve is read off by linear interpolation between the ends of runs, so that a
-horizon of 10^12 costs what its decisions cost.
+Pseudo-regret by round t is the sum of the gaps of the arms pulled. It depends only on the decisions, which
+are sequences of pulls of one arm. A curve is interpolated linearly between their ends, so that the time for a
+horizon of 10^12 depends only on the number of decisions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RegretRuns:
 
     @property
     def final(self) -> Floats:
-        """Regret at the horizon, one number per run."""
+        """Return the regret at the horizon, one number per run."""
         return np.asarray(self.curves[:, -1])
 
     @property
@@ -44,14 +44,16 @@ class RegretRuns:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``mean``; descriptive, no verdict rests on it."""
+        """Return the standard error of ``mean``. It is descriptive, and no verdict rests on it."""
         return (
             float(self.final.std(ddof=1) / np.sqrt(len(self.final))) if len(self.final) > 1 else float("nan")
         )
 
     def to_frame(self, **labels: object) -> pandas.DataFrame:
-        """One line a run and checkpoint: algorithm, the ``labels`` (such as an instance or epsilon, the same
-        in every line), run, round, regret."""
+        """Return a frame with one line per run and checkpoint: algorithm, labels, run, round, regret.
+
+        ``labels``, such as an instance or epsilon, are the same in every line.
+        """
         import pandas
 
         runs, points = self.curves.shape
@@ -67,30 +69,32 @@ class RegretRuns:
 
 
 def root_of(seed: Seed) -> np.random.SeedSequence:
-    """The seed sequence that a simulation spawns from."""
+    """Return the seed sequence that a simulation spawns from."""
     return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
 
 def checkpoint_grid(horizon: int, *, points: int = 48) -> NDArray[np.int64]:
-    """Increasing rounds, about geometric, from 1 to ``horizon``."""
+    """Return increasing, roughly geometric rounds from 1 to ``horizon``."""
     if horizon < 1:
-        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
+        raise InvalidParameterError(f"horizon must be at least 1, got {horizon}.", code="E-HORIZON-RANGE")
     grid = np.unique(np.round(np.geomspace(1, horizon, points)).astype(np.int64))
     grid[-1] = horizon
     return grid
 
 
 def checked_grid(horizon: int, checkpoints: Sequence[int] | None) -> NDArray[np.int64]:
-    """``checkpoints``, which increase from 1 or more and end at the horizon; by default
-    ``checkpoint_grid(horizon)``."""
+    """Return ``checkpoints`` as an array, by default ``checkpoint_grid(horizon)``.
+
+    Raises ``InvalidParameterError`` unless they increase from at least 1 and end at the horizon.
+    """
     default = checkpoint_grid(horizon)
     if checkpoints is None:
         return default
     grid = np.array(checkpoints, dtype=np.int64)
     if not len(grid) or grid[0] < 1 or np.any(np.diff(grid) <= 0) or grid[-1] != horizon:
         raise InvalidParameterError(
-            f"checkpoints must increase from at least 1 and end at the horizon {horizon}, got "
-            f"{checkpoints}; correct the grid."
+            f"checkpoints must increase from at least 1 and end at the horizon {horizon}, got {checkpoints}.",
+            code="E-CHECKPOINTS-ORDER",
         )
     return grid
 
@@ -98,7 +102,7 @@ def checked_grid(horizon: int, checkpoints: Sequence[int] | None) -> NDArray[np.
 def regret_curve(
     decisions: Sequence[tuple[Any, int]], gaps: Floats, checkpoints: NDArray[np.int64]
 ) -> Floats:
-    """Pseudo-regret by each checkpoint of decisions (arm, count) in order.
+    """Return the pseudo-regret by each checkpoint of decisions (arm, count) in order.
 
     Arms of shape (R,) give shape (R, checkpoints).
     """

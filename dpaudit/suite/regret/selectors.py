@@ -1,7 +1,7 @@
-"""The best private selector: which of several distributions do n records come from?
+"""Compute the best private selector, which finds the distribution that n records come from.
 
 A lower bound on regret often rests on the error of private tests. For small n and few outcomes the set of all
-private tests is a polytope, and its smallest error a linear program.
+private tests is a polytope, and the smallest error is the value of a linear program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpaudit.core.errors import InvalidParameterError
 
 __all__ = ["smallest_selection_error"]
 
-#: Beyond it exp(epsilon) is too large a coefficient for the solver.
+#: Above this value, exp(epsilon) is too large a coefficient for the solver.
 LARGEST_EPSILON = 16
 
 Outcome = tuple[int, ...]
@@ -30,19 +30,20 @@ State = tuple[Outcome, ...]
 def smallest_selection_error(
     distributions: Sequence[Mapping[Outcome, Fraction]], *, n: int, epsilon: float
 ) -> float:
-    """The smallest worst-case error of any epsilon-DP selector from ``n`` records of one of
-    ``distributions``, which have the same outcomes in the same order; up to the solver's tolerance.
+    """Return the smallest worst-case error of any epsilon-DP selector, up to the solver's tolerance.
 
-    A selector may be averaged over the orders of its input without losing privacy or error, so that it is a
-    table: data set (a multiset of n outcomes) by answer. Unknowns: the table and the worst error.
-    Constraints: each row is a distribution, rows of neighbours (one record replaced) are within exp(epsilon)
+    The selector gets ``n`` records of one of ``distributions``, which have the same outcomes in the same
+    order. It may be averaged over the orders of its input without losing privacy or error, so it is a table:
+    dataset (a multiset of n outcomes) by answer. The unknowns are the table and the worst error. The
+    constraints: each row is a distribution, rows of neighbours (one record replaced) are within exp(epsilon)
     of each other in every entry, and the error under each distribution is at most the worst one.
 
     Raises ``InvalidParameterError`` for an epsilon that is not positive, or above 16.
     """
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise InvalidParameterError(
-            f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
+            f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}.",
+            code="E-EPSILON-RANGE",
         )
     states = list(combinations_with_replacement(distributions[0], n))
     k, size = len(distributions), len(states) * len(distributions)
@@ -58,13 +59,15 @@ def smallest_selection_error(
         bounds=(0, 1),
     )
     if not result.success:
-        raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
+        raise ArithmeticError(f"the solver failed on a feasible linear program: {result.message!r}.")
     return float(result.fun)
 
 
 def _limits(distributions: Sequence[Mapping[Outcome, Fraction]], states: list[State], epsilon: float) -> Any:
-    """The rows of the inequalities, sparse: one a distribution for its error, then one a pair of neighbours
-    and an answer for privacy."""
+    """Return the sparse rows of the inequalities.
+
+    There is one per distribution for its error, then one per pair of neighbours and answer for privacy.
+    """
     k, size, answers = len(distributions), len(states) * len(distributions), np.arange(len(distributions))
     weights = np.array(
         [[_probability(state, distribution) for state in states] for distribution in distributions]
@@ -88,7 +91,7 @@ def _limits(distributions: Sequence[Mapping[Outcome, Fraction]], states: list[St
 
 
 def _probability(state: State, distribution: Mapping[Outcome, Fraction]) -> float:
-    """Of a multiset: the number of its orders times the probability of one."""
+    """Return the probability of a multiset: the number of its orders times the probability of one order."""
     orders = math.factorial(len(state))
     for outcome in set(state):
         orders //= math.factorial(state.count(outcome))
@@ -96,7 +99,7 @@ def _probability(state: State, distribution: Mapping[Outcome, Fraction]) -> floa
 
 
 def _neighbours(states: list[State]) -> Iterator[tuple[int, int]]:
-    """Ordered pairs of multisets that differ in one record."""
+    """Yield ordered pairs of multisets that differ in one record."""
     index = {state: i for i, state in enumerate(states)}
     outcomes = sorted({outcome for state in states for outcome in state})
     for state, i in index.items():

@@ -7,6 +7,7 @@ import pytest
 
 from dpaudit.blackbox import adapters
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 accounting = pytest.importorskip("dp_accounting")
 
@@ -35,10 +36,10 @@ def test_compositions_draw_what_their_parts_draw() -> None:
 
 def test_events_that_are_not_understood_are_refused() -> None:
     """zCDP says no mechanism; a delta of 0 no number; too many rounds."""
-    with pytest.raises(InvalidParameterError, match="ZCDpEvent"):
+    with raises(InvalidParameterError, code="E-EVENT-KIND", match="ZCDpEvent"):
         adapters.dp_event(accounting.ZCDpEvent(1.0), delta="0.01")
-    with pytest.raises(InvalidParameterError, match="delta must be in"):
+    with raises(InvalidParameterError, code="E-DELTA-RANGE"):
         adapters.dp_event(accounting.GaussianDpEvent(1.0), delta=0)
     long = accounting.SelfComposedDpEvent(accounting.GaussianDpEvent(100.0), 5000)
-    with pytest.raises(InvalidParameterError, match="at most 4096"):
+    with raises(InvalidParameterError, code="E-EVENT-DRAWS-RANGE", match="4096"):
         adapters.dp_event(long, delta="0.01")

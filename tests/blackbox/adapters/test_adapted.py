@@ -10,8 +10,9 @@ import pytest
 import dpaudit
 from dpaudit.blackbox import adapters
 from dpaudit.blackbox.adapters.adapted import Adapted, seeded_state
-from dpaudit.blackbox.adapters.opendp_measurements import _moved
+from dpaudit.blackbox.adapters.opendp_measurements import _shifted
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:
@@ -31,7 +32,7 @@ def test_the_notes_of_an_adapter_stand_in_the_result() -> None:
 def test_pairs_must_come_from_somewhere() -> None:
     """An object that does not say what its data are needs the caller's pairs, which win where both are."""
     claim = dpaudit.PureDP(epsilon=1)
-    with pytest.raises(InvalidParameterError, match="neighbours must be given"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-MISSING"):
         Adapted(mechanism=noisy, claim=claim).check()
     far = Adapted(mechanism=noisy, claim=dpaudit.PureDP(epsilon=5), neighbours=[(0.0, 1.0)])
     assert far.check(max_samples=400, record_draws=False).verdict == "inconclusive"
@@ -50,14 +51,14 @@ def test_pairs_must_come_from_somewhere() -> None:
 def test_a_missing_library_is_named(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that installs it."""
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InvalidParameterError, match="pip install"):
+    with raises(InvalidParameterError, code="E-PACKAGE-MISSING"):
         getattr(adapters, name)(object())
 
 
 def test_a_missing_accountant_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for an event."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(InvalidParameterError, match="pip install dp-accounting"):
+    with raises(InvalidParameterError, code="E-PACKAGE-MISSING", match="pip install dp-accounting"):
         adapters.dp_event(object(), delta="0.1")
 
 
@@ -86,10 +87,10 @@ def test_vectors_move_no_further_than_the_distance(
     metric: str, order: float, distance: float, size: int
 ) -> None:
     """In any norm, and where two entries can, some pair has them move against each other."""
-    pairs = _moved([type(distance)(0)] * size, metric, distance, one_sign=False)
+    pairs = _shifted([type(distance)(0)] * size, metric, distance, one_sign=False)
     differences = [np.subtract(*pair) for pair in pairs]
     assert all(0 < np.linalg.norm(difference, order) <= distance for difference in differences)
     opposite = any(difference.min() < 0 < difference.max() for difference in differences)
     indivisible = isinstance(distance, int) and distance == 1 and metric != "LInfDistance"
     assert opposite == (size > 1 and not indivisible)
-    assert len(_moved([0] * size, metric, 2, one_sign=True)) == (2 if metric == "LInfDistance" else 1)
+    assert len(_shifted([0] * size, metric, 2, one_sign=True)) == (2 if metric == "LInfDistance" else 1)

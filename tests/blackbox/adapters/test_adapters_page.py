@@ -1,4 +1,4 @@
-"""The examples of the page on adapters print what stands below them, where their libraries are installed."""
+"""The examples of the page on adapters print the output shown, if their libraries are installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n\n((?:    [^\n]*\n)+)", re.MULTILINE
 
 
 def test_the_examples_print_what_is_shown() -> None:
-    """Both, one after the other, in one namespace."""
+    """Run both examples in order, in one namespace."""
     pytest.importorskip("opendp.prelude")
     pytest.importorskip("diffprivlib")
     names: dict[str, object] = {}

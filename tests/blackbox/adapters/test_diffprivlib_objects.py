@@ -15,6 +15,8 @@ pytest.importorskip("diffprivlib")
 
 from diffprivlib import mechanisms, models, tools
 
+from tests.errors import raises
+
 
 @pytest.mark.parametrize(
     ("made", "pair"),
@@ -63,13 +65,13 @@ def test_an_estimator_shows_what_it_fitted() -> None:
     assert {"theta_", "var_", "class_count_"} <= set(one)
     assert np.array_equal(one["theta_"], two["theta_"])
     assert adapted.claim.bound == 2
-    with pytest.raises(InvalidParameterError, match="must be given bounds"):
+    with raises(InvalidParameterError, code="E-BOUNDS-MISSING", match="bounds"):
         adapters.diffprivlib(models.GaussianNB(epsilon=2))
 
 
 def test_a_tool_with_its_arguments_bound() -> None:
     """The adjacency is the caller's, and a note says which one was assumed where none was given, and that a
-    seed of its own was set aside."""
+    seed of the object was ignored."""
     count = functools.partial(tools.count_nonzero, epsilon=0.5)
     adapted = adapters.diffprivlib(count, adjacency="add-remove")
     assert adapted.claim.adjacency is Adjacency.ADD_REMOVE
@@ -78,10 +80,10 @@ def test_a_tool_with_its_arguments_bound() -> None:
     seeded = adapters.diffprivlib(functools.partial(count, random_state=3))
     result = seeded.check(neighbours=[([1, 1], [1, 0])], max_samples=400, record_draws=False)
     assert "replace-one was assumed" in result.notes[0]
-    assert "its random_state was set aside" in result.notes[1]
+    assert "random_state was ignored" in result.notes[1]
 
 
 def test_other_objects_are_refused() -> None:
     """A function is none of the three."""
-    with pytest.raises(InvalidParameterError, match="a mechanism, an estimator, or a partial"):
+    with raises(InvalidParameterError, code="E-OBJECT-KIND"):
         adapters.diffprivlib(tools.mean)

@@ -13,6 +13,8 @@ pytest.importorskip("pydp")
 
 from pydp.algorithms import laplacian, numerical_mechanisms
 
+from tests.errors import raises
+
 
 def bounded_sum(**options: int) -> laplacian.BoundedSum:
     return laplacian.BoundedSum(epsilon=1.0, lower_bound=0, upper_bound=1, dtype="int", **options)
@@ -41,7 +43,7 @@ def test_noise_for_a_number() -> None:
 
 def test_budgets_of_more_than_a_record_are_refused() -> None:
     """One user in two partitions, and what is no algorithm."""
-    with pytest.raises(InvalidParameterError, match="l0_sensitivity must be 1"):
+    with raises(InvalidParameterError, code="E-USER-RECORDS", match="l0_sensitivity"):
         adapters.pydp(bounded_sum(l0_sensitivity=2), records=[0, 1])
-    with pytest.raises(InvalidParameterError, match="quick_result"):
+    with raises(InvalidParameterError, code="E-OBJECT-KIND"):
         adapters.pydp(object())

@@ -9,6 +9,7 @@ import pytest
 from dpaudit.blackbox import adapters
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
 
 noise = pytest.importorskip("tmlt.core.measurements.noise_mechanisms", exc_type=ImportError)
@@ -38,5 +39,5 @@ def test_a_pair_too_far_apart_is_refuted() -> None:
 
 def test_what_is_no_measurement_is_refused() -> None:
     """A plain function."""
-    with pytest.raises(InvalidParameterError, match="Measurement"):
+    with raises(InvalidParameterError, code="E-OBJECT-KIND"):
         adapters.tmlt(lambda data: data)

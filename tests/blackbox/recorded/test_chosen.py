@@ -59,7 +59,8 @@ def test_a_choice_above_the_claim_is_something_to_look_at() -> None:
     """And one within the claim is not."""
     found = record_draws(loudest, AGES, claim=PureDP(epsilon=1)).findings
     assert len(found) == 1
-    assert "costs epsilon 1.309, and the claim is 1: the output is choice" in found[0]
+    assert found[0].startswith("the output is choice in")
+    assert found[0].endswith("this pair has epsilon 1.309, above the claimed 1")
     assert record_draws(loudest, AGES, claim=PureDP(epsilon="1.31")).findings == []
 
 

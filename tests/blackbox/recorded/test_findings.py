@@ -15,6 +15,7 @@ from dpaudit.blackbox import Inputs, corners
 from dpaudit.blackbox.recorded.noise import mixtures
 from dpaudit.coins import record, replay
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 ONE = PureDP(epsilon=1)
 PAIR = ([0, 0, 0, 1], [1, 0, 0, 1])
@@ -78,43 +79,46 @@ def seeded_legacy(data, rng):
 def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
     """Neither a seed of the given generator nor one of the system is called known to everybody; what the
     noise costs is not told, since a drawn seed may have few values."""
-    heard = record_draws(function, PAIR, claim=ONE)
-    assert heard.findings == []
-    assert heard.cost is None
-    assert "it draws the seed" in str(heard)
+    recorded = record_draws(function, PAIR, claim=ONE)
+    assert recorded.findings == []
+    assert recorded.cost is None
+    assert "draws the seed of a generator" in str(recorded)
 
 
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda data, rng: sum(data) - np.log(rng.random()), "not just added"),
-        (lambda data, rng: sum(data), "nothing was heard"),
+        (lambda data, rng: sum(data) - np.log(rng.random()), "not just added to the output"),
+        (lambda data, rng: sum(data), "no draw was recorded"),
         (
             lambda data, rng: [sum(data), rng.laplace(0, 1)],
-            "an output moves with the data and holds no noise",
+            "an output changes with the data and holds no noise",
         ),
-        (lambda data, rng: sum(data) + rng.laplace(0, 1 + sum(data)), "the noise itself depends on the data"),
+        (
+            lambda data, rng: sum(data) + rng.laplace(0, 1 + sum(data)),
+            "the noise distribution depends on the data",
+        ),
         (lambda data, rng: sum(data) + rng.gumbel(0, 1), "neither Laplace nor normal"),
         (lambda data, rng: len(data) + rng.laplace(0, 1), "both inputs give the same output"),
-        (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "other forms"),
-        (shared, "together hold no noise"),
-        (seeded, "a seed of its own"),
+        (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "differ in form"),
+        (shared, "a combination of outputs holds no noise"),
+        (seeded, "chooses the seed of a generator"),
     ],
     ids=["logarithm", "none", "bare", "scale", "gumbel", "unmoved", "shapes", "shared", "seeded"],
 )
 def test_what_has_no_cost_says_why(function, said):
     """Where a recording gives no cost, printing it says the reason."""
-    heard = record_draws(function, PAIR)
-    assert heard.cost is None
-    assert said in str(heard)
+    recorded = record_draws(function, PAIR)
+    assert recorded.cost is None
+    assert said in str(recorded)
 
 
 def test_a_table_costs_what_its_numbers_do():
     """Values of a pandas series are numbers like those of an array, and named as one reaches them."""
-    heard = record_draws(table, PAIR, claim=ONE)
-    assert heard.cost is not None
-    assert heard.cost.epsilon == pytest.approx(2)
-    assert any("output.iloc[0]" in text for text in heard.findings)
+    recorded = record_draws(table, PAIR, claim=ONE)
+    assert recorded.cost is not None
+    assert recorded.cost.epsilon == pytest.approx(2)
+    assert any("output.iloc[0]" in text for text in recorded.findings)
 
 
 def found(function, claim=ONE, pair=PAIR) -> str:
@@ -124,18 +128,30 @@ def found(function, claim=ONE, pair=PAIR) -> str:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (shared, "the noise goes out of output[0] - output[1], which moves by 1"),
-        (shared, "feeds 4 values shown"),
-        (lambda data, rng: sum(data) + rng.binomial(0.6122, 0.25), "n = 0.6122 is cut to 0: it is no noise"),
-        (lambda data, rng: sum(data) + rng.binomial(9.7, 0.25), "n = 9.7 is cut to 9"),
+        (shared, "the noise cancels in output[0] - output[1], which changes by 1"),
+        (shared, "feeds 4 returned values"),
+        (
+            lambda data, rng: sum(data) + rng.binomial(0.6122, 0.25),
+            "n = 0.6122 is truncated to 0, so it adds no noise",
+        ),
+        (lambda data, rng: sum(data) + rng.binomial(9.7, 0.25), "n = 9.7 is truncated to 9"),
         (lambda data, rng: sum(data) + rng.normal(0, 0), "its scale is 0"),
         (lambda data, rng: sum(data) + np.random.default_rng(7).laplace(), "default_rng(7)"),
-        (lambda data, rng: [sum(data), rng.laplace()], "output[0] moved with the data, and no number"),
-        (lambda data, rng: sum(data), "no draw was heard, and the same input gives the same output"),
-        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the distribution itself depends on the data"),
+        (
+            lambda data, rng: [sum(data), rng.laplace()],
+            "output[0] changes with the data, and no drawn number affects it",
+        ),
+        (lambda data, rng: sum(data), "no draw was recorded, and the same input gives the same output"),
+        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "depends on the data: laplace"),
         (lambda data, rng: sum(data) + rng.normal(), "normal noise is not pure"),
-        (polya_sum(True), "the ratio of the shares may be upside down: inverted, the pair would cost 1"),
-        (lambda data, rng: sum(data) + rng.laplace(0, 0.5), "costs epsilon 2, and the claim is 1"),
+        (
+            polya_sum(True),
+            "the ratio of the shares may be inverted: with its reciprocal, this pair would have epsilon 1",
+        ),
+        (
+            lambda data, rng: sum(data) + rng.laplace(0, 0.5),
+            "so this pair has epsilon 2, above the claimed 1",
+        ),
         (histogram, "a histogram with noise of scale 1/epsilon"),
     ],
 )
@@ -201,20 +217,19 @@ def added_to_its_centre(data, rng):
 @pytest.mark.parametrize(
     "function", [noisy_sum, scaled_sum, named_noise, added_in_place, added_to_its_centre]
 )
-def test_the_cost_is_the_loss_that_the_port_attains(function) -> None:
-    """The port, run on drawn histories, loses what the recording says, by exact densities: what is done to a
-    noisy value is done after its release, and nothing else shows the data."""
-    listening = record_draws(function, PAIR)
-    assert "to do" not in listening.port
+def test_the_cost_is_the_loss_that_the_rewrite_attains(function) -> None:
+    """The largest exact loss of the rewrite over drawn histories is the cost of the recording."""
+    recorded = record_draws(function, PAIR)
+    assert "to do" not in recorded.rewrite
     names = {**vars(dpaudit.distributions)}
-    exec(listening.port, names)
-    ported = names[function.__name__]
+    exec(recorded.rewrite, names)
+    rewritten = names[function.__name__]
     replays = [
-        replay(ported, PAIR[1], record(ported, PAIR[0], rng=rng))
+        replay(rewritten, PAIR[1], record(rewritten, PAIR[0], rng=rng))
         for rng in map(np.random.default_rng, range(20))
     ]
     assert not any(item.leaks for item in replays)
-    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(listening.cost.epsilon)
+    assert max(abs(float(item.loss())) for item in replays) == pytest.approx(recorded.cost.epsilon)
 
 
 def taken_away(data, rng):
@@ -229,13 +244,13 @@ def added_here_or_there(data, rng):
 
 
 @pytest.mark.parametrize("function", [taken_away, added_here_or_there])
-def test_a_port_says_where_shown_noise_is_not_placed(function) -> None:
+def test_a_rewrite_says_where_shown_noise_is_not_placed(function) -> None:
     """Noise that is shown stays hidden in the text only with a line that says what is left to do; by itself
     it is never released."""
-    port = record_draws(function, PAIR).port
-    assert "# to do: the noise of line 2 is shown" in port
-    assert "coins.draw(Laplace(scale=2)" in port
-    assert "release(0" not in port
+    rewrite = record_draws(function, PAIR).rewrite
+    assert "# to do: the noise of line 2 is returned" in rewrite
+    assert "coins.draw(Laplace(scale=2)" in rewrite
+    assert "release(0" not in rewrite
 
 
 def sampled(data, rng):
@@ -251,9 +266,9 @@ def reordered(data, rng):
 def test_a_sampled_record_has_no_cost(function) -> None:
     """Given the sample a record costs 1/0.7; over all samples less: the recording does not say."""
     for pair in (([0, 0, 0], [1, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])):
-        listening = record_draws(function, pair, claim=ONE)
-        assert listening.cost is None
-        assert listening.findings == []
+        recorded = record_draws(function, pair, claim=ONE)
+        assert recorded.cost is None
+        assert recorded.findings == []
 
 
 def sparse(data, rng):
@@ -266,13 +281,13 @@ def sparse(data, rng):
     return shown
 
 
-def test_a_port_hides_what_is_not_shown() -> None:
+def test_a_rewrite_hides_what_is_not_shown() -> None:
     """Noise that only a comparison sees is drawn, not released; every place becomes a site."""
-    port = record_draws(sparse, PAIR).port
-    assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in port
-    assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in port
-    assert "def sparse(coins, data):" in port
-    assert "rng" not in port.split("def ")[1]
+    rewrite = record_draws(sparse, PAIR).rewrite
+    assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in rewrite
+    assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in rewrite
+    assert "def sparse(coins, data):" in rewrite
+    assert "rng" not in rewrite.split("def ")[1]
 
 
 def with_numpy(data, generator, sigma=2):
@@ -280,13 +295,13 @@ def with_numpy(data, generator, sigma=2):
     return float(max(np.asarray(data) + noise))
 
 
-def test_a_port_of_arrays_and_other_names() -> None:
+def test_a_rewrite_of_arrays_and_other_names() -> None:
     """The generator goes whatever its name, options stay; hidden arrays are drawn as arrays, and it runs."""
-    port = record_draws(with_numpy, PAIR).port
-    assert "def with_numpy(coins, data, sigma=2):" in port
-    assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in port
+    rewrite = record_draws(with_numpy, PAIR).rewrite
+    assert "def with_numpy(coins, data, sigma=2):" in rewrite
+    assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in rewrite
     names = {"np": np}
-    exec(port, names)
+    exec(rewrite, names)
     recording = record(names["with_numpy"], PAIR[0], rng=np.random.default_rng(0))
     assert np.shape(recording.sites[0].value) == (4,)
 
@@ -300,17 +315,19 @@ def test_a_gaussian_claim_is_held_against_its_curve() -> None:
     assert found(run, Profile(points=profile)) == ""
     assert "delta 0.1269 at epsilon 1" in found(run, Profile(points=[*profile[:1], (1, "0.126")]))
     assert found(run, RenyiDP(order=4, epsilon=2)) == ""  # 4 mu^2 / 2
-    assert "order 4 of 2, and the claim is 1.99" in found(run, RenyiDP(order=4, epsilon="1.99"))
+    assert "order-4 Rényi divergence 2, above the claimed 1.99" in found(
+        run, RenyiDP(order=4, epsilon="1.99")
+    )
 
 
 def test_a_list_of_pairs_and_claims_of_another_type() -> None:
-    """A list of pairs is heard like corners; what is no claim is refused."""
+    """A list of pairs is recorded like corners, and an object that is not a claim is an error."""
     run = lambda data, rng: sum(data) + rng.laplace(scale=0.5)  # noqa: E731
     one, listed = (record_draws(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
     assert one == listed
-    assert any("costs epsilon 2" in text for text in one)
+    assert any("has epsilon 2" in text for text in one)
     for claim in (1, "x"):
-        with pytest.raises(InvalidParameterError, match="must be one of privacy"):
+        with raises(InvalidParameterError, code="E-CLAIM-NOT-PRIVACY"):
             record_draws(run, PAIR, claim=claim)
 
 
@@ -326,21 +343,21 @@ def test_a_poisson_of_a_gamma_variate_is_one_distribution() -> None:
 
 
 def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
-    """Randomness that nothing here hears, with few outcomes: said as such, not as missing noise."""
+    """Unrecorded randomness with few outcomes is reported as such, not as missing noise."""
     values = iter(np.random.default_rng(1).random(1000).tolist())
     for _ in range(5):
         text = found(lambda data, rng: (next(values) < 0.3) ^ bool(sum(data)))
-        assert "where nothing here listens" in text
+        assert "source that is not recorded" in text
 
 
 def test_the_number_of_draws_is_told() -> None:
     """Where it depends on the data, as in a loop that stops: a fact, no finding."""
-    listening = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
-    assert listening.findings == []
-    assert "2 numbers drawn (on the second input 3 drawn), 1 value shown" in str(listening)
+    recorded = record_draws(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
+    assert recorded.findings == []
+    assert "2 numbers drawn (3 on the second input), 1 value returned" in str(recorded)
 
 
-def test_several_pairs_are_heard() -> None:
+def test_the_pair_with_most_findings_is_returned() -> None:
     """Noise that is used twice shows only where a middle record changes: the pair that shows it is given."""
 
     def running(data, rng):
@@ -349,19 +366,19 @@ def test_several_pairs_are_heard() -> None:
 
     assert record_draws(running, ([0, 0, 0], [1, 0, 0])).findings == []
     assert "output[1] - output[2]" in "\n".join(record_draws(running, Inputs([0, 1], size=3)).findings)
-    with pytest.raises(InvalidParameterError, match="got int"):
+    with raises(InvalidParameterError, code="E-NEIGHBOURS-TYPE", match="got int"):
         record_draws(running, 3)
 
 
-def test_check_reports_what_it_heard() -> None:
+def test_check_reports_recorded_draws() -> None:
     """Notes beside the verdict; they never refute: the same check ends open where bets say nothing."""
     claim = PureDP(epsilon=1)
     result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150)
     assert result.verdict == "inconclusive"
-    assert any("by its noise this pair costs epsilon 2" in note for note in result.notes)
-    assert result.heard[-1] == "1 number drawn, 1 value shown"
+    assert any("so this pair has epsilon 2, above the claimed 1" in note for note in result.notes)
+    assert result.heard[-1] == "1 number drawn, 1 value returned"
     assert result.to_dict()["heard"] == list(result.heard)
-    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
-    assert deaf.evidence == result.evidence
-    assert deaf.heard == ()
-    assert set(deaf.notes) < set(result.notes)
+    without = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, record_draws=False)
+    assert without.evidence == result.evidence
+    assert without.heard == ()
+    assert set(without.notes) < set(result.notes)

@@ -1,4 +1,4 @@
-"""The page on released code: every example prints what stands below it."""
+"""The examples of the page on released code print the output shown on the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = re.findall(
 
 @pytest.mark.parametrize("number", range(7))
 def test_an_example_prints_what_is_shown(number: int, tmp_path: Path, capsys) -> None:
-    """Run as a file of its own, so that places and sources can be read."""
+    """Run each example as a separate file, so that line numbers and sources can be read."""
     assert len(EXAMPLES) == 7
     code, shown = EXAMPLES[number]
     path = tmp_path / "released.py"

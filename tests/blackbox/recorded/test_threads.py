@@ -10,7 +10,7 @@ import pytest
 from dpaudit import PureDP, check, record_draws
 
 
-def test_other_threads_are_not_heard() -> None:
+def test_other_threads_are_not_recorded() -> None:
     """A thread that draws all the while is neither listed nor disturbed."""
     stop, drawn = threading.Event(), []
 
@@ -21,12 +21,12 @@ def test_other_threads_are_not_heard() -> None:
     thread = threading.Thread(target=draw_on)
     thread.start()
     try:
-        heard = record_draws(lambda data, rng: sum(data) + rng.laplace(), ([0], [1])).recording.first
+        recorded = record_draws(lambda data, rng: sum(data) + rng.laplace(), ([0], [1])).recording.first
     finally:
         stop.set()
         thread.join()
-    assert [draw.family for draw in heard.draws] == ["laplace"]
-    assert heard.seedings == []
+    assert [draw.family for draw in recorded.draws] == ["laplace"]
+    assert recorded.seedings == []
     assert len(set(drawn)) == 1
 
 
@@ -35,8 +35,8 @@ def test_sessions_in_several_threads_leave_nothing_behind() -> None:
     before, costs = np.random.default_rng, []
 
     def hear(scale):
-        listening = record_draws(lambda data, rng: sum(data) + rng.laplace(0, scale), ([0], [1]))
-        costs.append(listening.cost.epsilon * scale)
+        recorded = record_draws(lambda data, rng: sum(data) + rng.laplace(0, scale), ([0], [1]))
+        costs.append(recorded.cost.epsilon * scale)
 
     threads = [threading.Thread(target=hear, args=(scale,)) for scale in (1, 2, 3, 4)]
     for thread in threads:
@@ -47,7 +47,7 @@ def test_sessions_in_several_threads_leave_nothing_behind() -> None:
     assert np.random.default_rng is before
 
 
-def test_a_batched_mechanism_is_heard() -> None:
+def test_a_batched_mechanism_is_recorded() -> None:
     """One output of a batch: the same notes as call by call."""
     result = check(
         lambda data, rng, size: sum(data) + rng.laplace(0, 0.4, size),
@@ -56,5 +56,5 @@ def test_a_batched_mechanism_is_heard() -> None:
         batch=True,
         max_samples=200,
     )
-    assert any("costs epsilon 2.5" in note for note in result.notes)
-    assert result.heard[-1] == "1 number drawn, 1 value shown"
+    assert any("has epsilon 2.5" in note for note in result.notes)
+    assert result.heard[-1] == "1 number drawn, 1 value returned"

@@ -8,6 +8,7 @@ from scipy import stats
 
 from dpaudit.blackbox.statistics import excess_p_value, holm, proportion_bounds
 from dpaudit.core.errors import InvalidParameterError
+from tests.errors import raises
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 7), (7, 7), (3, 50), (999, 1000)])
@@ -49,11 +50,11 @@ def test_holm_is_sharper_than_bonferroni_and_no_sharper_than_it_may_be() -> None
 def test_wrong_counts_and_p_values_are_refused() -> None:
     """More hits than trials, no trials, a level of 0, an e-value among the p-values."""
     for hits, trials in ((3, 2), (-1, 2), (0, 0)):
-        with pytest.raises(InvalidParameterError, match="hits must be"):
+        with raises(InvalidParameterError, code="E-HITS-RANGE"):
             proportion_bounds(hits, trials, alpha=0.05)
-        with pytest.raises(InvalidParameterError, match="hits must be"):
+        with raises(InvalidParameterError, code="E-HITS-RANGE"):
             excess_p_value(hits, trials, at_most=0.5)
-    with pytest.raises(InvalidParameterError, match="alpha"):
+    with raises(InvalidParameterError, code="E-ALPHA-RANGE"):
         proportion_bounds(1, 2, alpha=0.0)
-    with pytest.raises(InvalidParameterError, match="p_values"):
+    with raises(InvalidParameterError, code="E-P-VALUE-RANGE"):
         holm([0.5, 20.0], alpha=0.05)

@@ -31,6 +31,7 @@ from dpaudit.blackbox.statistics import (
 )
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.distributions.continuous import Laplace
+from tests.errors import raises
 
 
 def test_lower_bound_needs_all_smaller_values() -> None:
@@ -210,32 +211,32 @@ def test_step_limit_is_an_outcome() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "code"),
     [
-        (lambda: PairBetting([1.0]).update([2.0], [0.0]), "payoffs in \\[0, 1\\]"),
-        (lambda: PairBetting([1.0]).update([1.0], [0.0, 1.0]), "one payoff per pair"),
-        (lambda: PairBetting([-1.0]), "epsilons must be in"),
-        (lambda: PairBetting([1.0], deltas=1.0), "deltas must be in"),
-        (lambda: Capital([1.0]).update([-1.5]), "widen the declared range"),
-        (lambda: Capital([0.0]), "positive finite"),
-        (lambda: nested_lower_bound([2.0, 1.0], [0.0, 0.0], alpha=0.05), "increasing"),
-        (lambda: nested_lower_bound([1.0], [0.0], alpha=1.0), "alpha must be in"),
-        (lambda: log_average(np.zeros(2), [1.0, 1.0]), "sum to at most 1"),
-        (lambda: CellBetting([1.0], deltas=0.0, weights=[0.5], follow=0.1), "sum to 1"),
-        (lambda: tail_log_wealth(np.array([0.0, 1.0]), probability=0.1), "booleans"),
-        (lambda: tail_log_wealth(np.array([True]), probability=1.0), "claims nothing"),
-        (lambda: pair_weight(0), "1 or more"),
-        (lambda: bonferroni([-1.0], alpha=0.05), "non-negative"),
-        (lambda: Steps(0), "1 or more"),
+        (lambda: PairBetting([1.0]).update([2.0], [0.0]), "E-PAYOFF-RANGE"),
+        (lambda: PairBetting([1.0]).update([1.0], [0.0, 1.0]), "E-PAYOFF-SHAPE"),
+        (lambda: PairBetting([-1.0]), "E-EPSILON-RANGE"),
+        (lambda: PairBetting([1.0], deltas=1.0), "E-DELTA-RANGE"),
+        (lambda: Capital([1.0]).update([-1.5]), "E-PAYOFF-RANGE"),
+        (lambda: Capital([0.0]), "E-LIMITS-RANGE"),
+        (lambda: nested_lower_bound([2.0, 1.0], [0.0, 0.0], alpha=0.05), "E-GRID-NOT-INCREASING"),
+        (lambda: nested_lower_bound([1.0], [0.0], alpha=1.0), "E-ALPHA-RANGE"),
+        (lambda: log_average(np.zeros(2), [1.0, 1.0]), "E-WEIGHTS-SUM"),
+        (lambda: CellBetting([1.0], deltas=0.0, weights=[0.5], follow=0.1), "E-WEIGHTS-SUM"),
+        (lambda: tail_log_wealth(np.array([0.0, 1.0]), probability=0.1), "E-EVENTS-NOT-BOOLEAN"),
+        (lambda: tail_log_wealth(np.array([True]), probability=1.0), "E-PROBABILITY-RANGE"),
+        (lambda: pair_weight(0), "E-PAIR-INDEX-RANGE"),
+        (lambda: bonferroni([-1.0], alpha=0.05), "E-FAMILY-RANGE"),
+        (lambda: Steps(0), "E-STEP-LIMIT-RANGE"),
         (
             lambda: probability_transform(np.array([np.nan]), Laplace(scale=1), rng=np.random.default_rng(0)),
-            "finite",
+            "E-DRAWS-NOT-FINITE",
         ),
     ],
 )
-def test_errors_say_what_to_do(call, says: str) -> None:
-    """A bad argument raises InvalidParameterError whose text names the constraint or the next move."""
-    with pytest.raises(InvalidParameterError, match=says):
+def test_bad_arguments_have_codes(call, code: str) -> None:
+    """A bad argument raises InvalidParameterError with the code of its fault."""
+    with raises(InvalidParameterError, code=code):
         call()
 
 

@@ -14,6 +14,7 @@ import pytest
 import dpaudit
 from dpaudit.core.processes.child import Child, ChildDiedError, ChildHungError
 from dpaudit.core.processes.serving import OUTPUT_LINES, last_lines
+from tests.errors import raises
 
 #: A child that does what the question says.
 SERVER = """
@@ -71,7 +72,7 @@ def test_a_child_that_hangs_is_ended(child: Child) -> None:
     """The parent gets its error soon after the time is up, and the process is gone."""
     child.ask({"do": "echo"}, seconds=60)  # the start takes its own time
     started = time.monotonic()
-    with pytest.raises(ChildHungError, match=r"within 0\.2 s"):
+    with raises(ChildHungError, code="E-PROCESS-HUNG", match=r"within 0\.2 s"):
         child.ask({"do": "sleep", "for": 60}, seconds=0.2)
     assert time.monotonic() - started < 20
     assert child.is_gone()
@@ -79,7 +80,7 @@ def test_a_child_that_hangs_is_ended(child: Child) -> None:
 
 def test_a_child_that_dies_is_named_with_what_it_said_last(child: Child) -> None:
     """The exit code and the last lines of its output, which is no answer."""
-    with pytest.raises(ChildDiedError, match="exit code 3; its last output: about to leave"):
+    with raises(ChildDiedError, code="E-PROCESS-DIED", match="exit code 3; its last output: about to leave"):
         child.ask({"do": "leave"}, seconds=60)
 
 
@@ -110,5 +111,5 @@ def test_what_a_child_started_ends_with_it(child: Child) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on files")
 def test_a_child_that_writes_too_much_is_ended(child: Child) -> None:
     """Beyond the limit of bytes the system ends it, or the write fails: there is no answer either way."""
-    with pytest.raises(ChildDiedError):
+    with raises(ChildDiedError, code="E-PROCESS-DIED"):
         child.ask({"do": "fill"}, seconds=60)

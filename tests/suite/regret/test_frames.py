@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.suite.regret import RegretRuns, log_slope, regret_frame, summary
+from tests.errors import raises
 
 
 def _power_runs(power: float, *, runs: int, seed: int = 1) -> RegretRuns:
@@ -47,7 +48,7 @@ def test_a_summary_has_one_line_a_cell() -> None:
 
 def test_no_cells_make_no_frame() -> None:
     """An empty table would pass for a result."""
-    with pytest.raises(InvalidParameterError, match="needs a cell"):
+    with raises(InvalidParameterError, code="E-FRAME-EMPTY"):
         regret_frame([])
 
 
@@ -79,9 +80,9 @@ def test_early_rounds_and_rounds_without_regret_are_left_out() -> None:
 
 def test_a_slope_needs_two_runs_and_two_rounds() -> None:
     """One run has no spread between runs, one round no slope."""
-    with pytest.raises(InvalidParameterError, match="two runs and two rounds"):
+    with raises(InvalidParameterError, code="E-SLOPE-RUNS"):
         log_slope(_power_runs(0.5, runs=1).to_frame())
-    with pytest.raises(InvalidParameterError, match="two runs and two rounds"):
+    with raises(InvalidParameterError, code="E-SLOPE-RUNS"):
         log_slope(_power_runs(0.5, runs=5).to_frame(), first_round=10_000)
 
 

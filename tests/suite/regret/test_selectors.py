@@ -9,6 +9,7 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.suite.regret.selectors import smallest_selection_error
+from tests.errors import raises
 
 COINS = [{(0,): 1 - p, (1,): p} for p in (Fraction(1, 4), Fraction(3, 4))]
 
@@ -32,5 +33,5 @@ def test_more_tosses_help_and_one_answer_for_all_distributions_does_not() -> Non
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 17.0, math.nan])
 def test_an_epsilon_that_the_solver_cannot_take_is_refused(epsilon: float) -> None:
     """Nothing, a negative number, one whose exponential is too large, and none at all."""
-    with pytest.raises(InvalidParameterError, match="epsilon must be in"):
+    with raises(InvalidParameterError, code="E-EPSILON-RANGE"):
         smallest_selection_error(COINS, n=1, epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""Several outcomes at once: what shows in no single one is found, and right programs stay verified."""
+"""Leaks that need several outcomes at once are found, and correct programs stay verified."""
 
 from __future__ import annotations
 

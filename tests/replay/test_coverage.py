@@ -1,4 +1,4 @@
-"""Lines and branches of the program that no replay entered stand between an accounting and ``verified``.
+"""Lines and branches of the program that no replay ran prevent ``verified``.
 
 The histories at quantiles, which would find the windows here, are left out (``test_quantiles``).
 """
@@ -34,6 +34,7 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.coverage import Watch, excuse_for
 from dpaudit.replay.domains import Interval, ListedPairs
 from dpaudit.replay.privacy import privacy_outcome
+from tests.errors import raises
 
 NOISE = Laplace(scale=1)
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
@@ -46,7 +47,7 @@ def _no_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leaks_between_two_values(coins: Coins, data: Any) -> float:
-    """No huge and no typical noise enters the branch: a window of noisy values."""
+    """Leak in a window of noisy values that no typical or huge noise reaches."""
     noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
     if 4.00001 < noisy < 4.00002:
         return float(data[0])
@@ -62,7 +63,7 @@ def refuses_between_two_values(coins: Coins, data: Any) -> float:
 
 
 def into_the_window(site: str, occurrence: int, distribution: Any) -> float:
-    """The history that enters the branch."""
+    """Force the history that enters the branch."""
     return 4.000015
 
 
@@ -81,27 +82,27 @@ def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Verdi
 
 
 def test_a_line_that_no_replay_entered_is_named() -> None:
-    """Not verified, and the reason names file, line and function."""
+    """The unmet condition names file, line and function."""
     verdict, found = outcome(leaks_between_two_values)
     line = leaks_between_two_values.__code__.co_firstlineno + 4
     assert verdict is VerdictKind.INCONCLUSIVE
     assert found.unmet == [
-        f"no replay entered test_entered.py:{line} in leaks_between_two_values: force a history that does"
+        f"no replay ran test_coverage.py:{line} in leaks_between_two_values: force a history that does"
     ]
 
 
 def test_a_history_that_enters_it_finds_the_leak() -> None:
-    """Forced there, the branch is refuted."""
+    """A forced history that enters the branch refutes the claim."""
     verdict, _ = outcome(leaks_between_two_values, histories={"window": into_the_window})
     assert verdict is VerdictKind.REFUTED
 
 
 def test_lines_that_only_raise_are_asked_for() -> None:
-    """Whether a run refuses may depend on raw data; a reason for refusals alone excuses no other line."""
+    """Lines that only raise count, and a reason for them excuses no other line."""
     verdict, found = outcome(refuses_between_two_values)
     line = refuses_between_two_values.__code__.co_firstlineno + 4
     assert verdict is VerdictKind.INCONCLUSIVE
-    assert f"test_entered.py:{line} in refuses_between_two_values (raise)" in found.unmet[0]
+    assert f"test_coverage.py:{line} in refuses_between_two_values (raise)" in found.unmet[0]
     reason = {"refuses_between_two_values (raise)": "never mind"}
     assert outcome(refuses_between_two_values, unentered=reason)[0] is VerdictKind.CONSISTENT
     other = {"leaks_between_two_values (raise)": "never mind"}
@@ -112,11 +113,11 @@ def test_a_function_may_be_excused_with_a_reason() -> None:
     """The row prints the reason."""
     verdict, found = outcome(leaks_between_two_values, unentered={"leaks_between_two_values": "never mind"})
     assert verdict is VerdictKind.CONSISTENT
-    assert "not every line of leaks_between_two_values was entered: never mind" in found.notes
+    assert "not every line of leaks_between_two_values was run: never mind" in found.notes
 
 
 def test_a_function_that_is_defined_and_never_called_counts() -> None:
-    """What is nested in an entered function is part of the program."""
+    """A function defined in a called function is part of the program."""
 
     def program(coins: Coins, data: Any) -> float:
         def spare() -> float:
@@ -131,8 +132,7 @@ def test_a_function_that_is_defined_and_never_called_counts() -> None:
 
 
 def test_annotations_are_no_function_of_the_program() -> None:
-    """Python 3.14 makes code of them that runs where somebody asks for them; a function of the program's own
-    that has the name of such code, and is never called, counts."""
+    """Annotation code of Python 3.14 does not count, but a function with its name does."""
 
     def annotated(coins: Coins, data: Any) -> float:
         def own(numbers: Any, offset: float = 0) -> float:
@@ -157,7 +157,7 @@ def test_annotations_are_no_function_of_the_program() -> None:
 
 
 def test_a_generator_that_runs_in_place_asks_nothing() -> None:
-    """Python 3.14 asks whether ``tuple`` is the builtin of that name: it is no condition of the source."""
+    """The test whether ``tuple`` is the builtin, in Python 3.14, is not a condition of the source."""
 
     def program(coins: Coins, data: Any) -> float:
         numbers = tuple(float(x) for x in data)
@@ -168,7 +168,7 @@ def test_a_generator_that_runs_in_place_asks_nothing() -> None:
 
 
 def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
-    """Only the program's own functions are watched: not those of numpy, of the harness or of the search."""
+    """Functions of numpy, of the harness and of the search are not traced."""
 
     def choose(site: str, occurrence: int, distribution: Any) -> float | None:
         if occurrence > 10**6:
@@ -186,7 +186,7 @@ def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
 
 
 def test_wrapped_programs_are_watched_and_another_tracer_comes_back() -> None:
-    """A ``partial`` and a callable object are programs like any other; a debugger's tracer is put back."""
+    """A ``partial`` and a callable object are traced, and a debugger's tracer is restored."""
 
     class Released:
         def __call__(self, coins: Coins, data: Any, scale: float = 1.0) -> float:
@@ -266,8 +266,7 @@ def swallowed(coins: Coins, data: Any) -> float:
     "program", [suppressed, caught_for_another_reason, left_by_finally, swallowed], ids=lambda f: f.__name__
 )
 def test_a_raise_that_something_catches_is_asked_for(program: Callable[[Coins, Any], Any]) -> None:
-    """It does not end the run: each of these leaks in a window that no replay entered, and is refuted by a
-    history that does."""
+    """A raise that the program catches counts as a branch, and a history that enters it refutes the claim."""
     verdict, found = outcome(program)
     assert verdict is VerdictKind.INCONCLUSIVE
     assert all(f"in {program.__name__}" in text for text in found.unmet)
@@ -276,7 +275,7 @@ def test_a_raise_that_something_catches_is_asked_for(program: Callable[[Coins, A
 
 
 def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
-    """Neither catches what the line raises and goes on: the refusal's reason is enough."""
+    """A handler of another type, or one that raises, does not make a refusal count as a branch."""
 
     def program(coins: Coins, data: Any) -> float:
         noisy = released(coins, data)
@@ -334,7 +333,7 @@ def filter_of_a_comprehension(coins: Coins, data: Any) -> list[float]:
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_a_condition_that_comes_out_one_way_only_is_named(program: Any, outcome_: str) -> None:
-    """Each line was entered; one outcome of a condition on it was not seen."""
+    """A condition with one outcome only is named, although its line ran."""
     watch = Watch(program)
     for seed in range(20):
         watch.program(Recorder(np.random.default_rng(seed)), np.zeros(2))
@@ -344,7 +343,7 @@ def test_a_condition_that_comes_out_one_way_only_is_named(program: Any, outcome_
 
 
 def test_both_ways_of_every_condition_are_enough() -> None:
-    """The negative control: nothing is missing once each condition came out both ways."""
+    """Nothing is missing once each condition has had both outcomes."""
 
     def program(coins: Coins, data: float) -> list[float]:
         found = [x for x in (1.0, 3.0) if x > data]
@@ -382,7 +381,7 @@ def offset_of(level: int) -> float:
 
 
 def test_a_function_behind_a_full_cache_is_watched() -> None:
-    """Its results were cached before the audit, and its line that nothing entered is named all the same."""
+    """A line that never ran is named, although the function's results were cached before the audit."""
 
     def program(coins: Coins, data: Any) -> float:
         noisy = released(coins, data)
@@ -395,7 +394,7 @@ def test_a_function_behind_a_full_cache_is_watched() -> None:
 
 
 def test_threads_of_the_program_are_watched() -> None:
-    """What a thread of the program enters is the program's."""
+    """Code in a thread of the program counts as run."""
 
     def program(coins: Coins, data: Any) -> float:
         noisy = released(coins, data)
@@ -533,5 +532,5 @@ def test_the_first_run_of_a_program_is_cut_too(
         return noisy
 
     monkeypatch.setitem(Watch.__init__.__kwdefaults__, "limit", 2000)
-    with pytest.raises(MechanismError, match="no end in every history"):
+    with raises(MechanismError, code="E-MECHANISM-NO-END", match="no end"):
         outcome(program, searched=searched, domain=Interval(0, 1))

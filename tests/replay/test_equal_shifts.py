@@ -1,4 +1,4 @@
-"""Runs of equal sites: gathered, charged and evaluated at once, with what each of them gives alone."""
+"""Equal sites are grouped, charged and evaluated together, with the same results as each of them alone."""
 
 from __future__ import annotations
 
@@ -61,8 +61,7 @@ def test_losses_that_were_evaluated_together_are_those_of_each_site() -> None:
 
 
 def test_sites_are_gathered_once_each_by_both_distributions() -> None:
-    """Every moved site is in one gathering, that of its two distributions, and no two gatherings have equal
-    distributions."""
+    """Every affected site is in exactly one group, and no two groups have equal distributions."""
     result = result_of()
     found = equal_shifts(result)
     gathered = [item for moves in found for item in moves.items]
@@ -76,7 +75,7 @@ def test_sites_are_gathered_once_each_by_both_distributions() -> None:
 
 
 def test_accounting_of_runs_is_the_sum_over_their_sites() -> None:
-    """Touches, costs and the total are those that adding up site by site gives."""
+    """Affected sites, costs and totals equal those added up site by site."""
     result = result_of()
     sites = [Site("count*", total=100, touches=30), Site("vector", total=10)]
     observed = observe_accounting(result, sites)
@@ -103,7 +102,7 @@ TREES = {
 
 
 def exhaustive(proof: Any, rows: Sequence[Any], leaves: Sequence[Any], *, pure: bool) -> bool:
-    """Whether any choice of a leaf for each row is paid for, all tried."""
+    """Return whether any choice of a leaf for each row is covered, by trying all of them."""
     for choice in itertools.product(*rows):
         spent: dict[int, Fraction] = {}
         for place, cost in choice:
@@ -117,7 +116,7 @@ def exhaustive(proof: Any, rows: Sequence[Any], leaves: Sequence[Any], *, pure: 
 @pytest.mark.parametrize("name", list(TREES))
 @pytest.mark.parametrize("pure", [True, False], ids=["pure", "whole"])
 def test_what_is_covered_in_bulk_is_what_some_choice_covers(name: str, pure: bool) -> None:
-    """Against all choices: sites in bulk are covered just where some choice of leaves is paid for."""
+    """Sites are covered in bulk exactly if some choice of leaves covers them."""
     proof = TREES[name]
     leaves, _ = leaves_of(proof)
     rng = np.random.default_rng(3)
@@ -144,7 +143,7 @@ def many(coins: Coins, data: int) -> None:
 
 
 def test_a_run_of_more_than_a_hundred_thousand_releases() -> None:
-    """It is replayed to its end, and what the record costs is what the certificate has to pay for."""
+    """A run of more than 100,000 releases is replayed to its end at the certificate's cost."""
     result = result_of(many, 0, 1)
     assert result.reached == 100_002
     assert not result.leaks

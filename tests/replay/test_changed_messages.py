@@ -1,4 +1,4 @@
-"""Shuffled messages of which one moved are held against the proof of that message."""
+"""Shuffled messages of which one changed are matched with the certificate of that message."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is heard: every source of randomness, the same numbers, and everything as before afterwards."""
+"""Record every source of randomness, with the same numbers, and restore everything afterwards."""
 
-# ruff: noqa: NPY002 (the old functions of numpy.random are among what has to be heard)
+# ruff: noqa: NPY002 (the old functions of numpy.random are among the recorded sources)
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.random import default_rng
 from scipy import stats
 
 from dpaudit import record_draws
-from dpaudit.blackbox.recorded.rng_proxies import listening
+from dpaudit.blackbox.recorded.rng_proxies import install_proxies
 from dpaudit.blackbox.recorded.trace import Trace
 
 HELD = np.random.default_rng(3)
@@ -39,7 +39,7 @@ def by_closure():
     return lambda data, rng: inner.gumbel(1, 2)
 
 
-def heard(function) -> list[str]:
+def recorded_draws(function) -> list[str]:
     """Source and words of each draw on one input."""
     draws = record_draws(function, ([0, 0], [1, 0])).recording.first.draws
     return [f"{draw.source}: {draw}" for draw in draws]
@@ -68,18 +68,18 @@ def heard(function) -> list[str]:
         (partial(lambda data, rng, by: rng.normal(0, by), by=4), "numpy: normal(loc=0, scale=4)"),
     ],
 )
-def test_each_source_is_heard_once(function, said: str) -> None:
+def test_each_source_is_recorded_once(function, said: str) -> None:
     """A draw is listed with family, parameters and count, whoever draws it, and its inner draws are not."""
-    assert heard(function) == [said]
+    assert recorded_draws(function) == [said]
 
 
-def test_generators_that_an_object_holds_are_heard() -> None:
+def test_generators_that_an_object_holds_are_recorded() -> None:
     """Attributes and containers are searched."""
-    assert heard(Holder().run) == ["numpy: normal(loc=0, scale=2)", "numpy: exponential(scale=7)"]
+    assert recorded_draws(Holder().run) == ["numpy: normal(loc=0, scale=2)", "numpy: exponential(scale=7)"]
 
 
-def test_listening_changes_no_number() -> None:
-    """A function returns under the ears what it returns without them, for the same states."""
+def test_install_proxies_changes_no_number() -> None:
+    """A function returns with proxies what it returns without them, for the same states."""
 
     def every(rng):
         np.random.seed(1)
@@ -95,7 +95,7 @@ def test_listening_changes_no_number() -> None:
     state = HELD.bit_generator.state
     plain = every(np.random.default_rng(9))
     HELD.bit_generator.state = state
-    with listening(every) as session, session.run(Trace()):
+    with install_proxies(every) as session, session.run(Trace()):
         assert every(np.random.default_rng(9)) == plain
     HELD.bit_generator.state = state
 
@@ -136,10 +136,10 @@ def test_afterwards_all_is_as_before() -> None:
     assert isinstance(np.random.default_rng(), np.random.Generator)
 
 
-def test_what_moves_unheard_is_noticed() -> None:
+def test_draws_past_the_proxies_are_noticed() -> None:
     """Bits that are taken from a generator past its methods."""
     result = record_draws(lambda data, rng: float(rng.bit_generator.random_raw() % 7), ([0], [1]))
-    assert any("moved on without a draw" in text for text in result.findings)
+    assert any("advanced without a recorded draw" in text for text in result.findings)
 
 
 def test_places_are_those_of_the_calls() -> None:
