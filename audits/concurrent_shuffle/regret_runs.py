@@ -16,11 +16,11 @@ from dpaudit.reference.algorithms.contextual.concurrent_linucb import (
 )
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 
-__all__ = ["Seen", "simulated"]
+__all__ = ["RegretRuns", "simulated"]
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RegretRuns:
     """Results of simulated runs.
 
     ``regret`` is the regret by run (R,). ``uniform`` is the mean regret of uniform play. The other fields
@@ -35,7 +35,7 @@ class Seen:
     indefinite: int
 
 
-def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.SeedSequence) -> Seen:
+def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.SeedSequence) -> RegretRuns:
     """Simulate ``replicates`` instances with arms and theta on the sphere, one run each, with the printed λ
     and β_t."""
     largest = np.zeros(2)
@@ -53,7 +53,7 @@ def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.Seed
     found = simulate(policy, arms, seed=runs, checkpoints=[at.horizon], watch=watch)
     gaps = arms.means.max(axis=1) - arms.means.mean(axis=1)
     unit = lower(at.error_bound * arb(at.dim).sqrt())
-    return Seen(
+    return RegretRuns(
         regret=found.pseudo.final,
         uniform=at.horizon * float(gaps.mean()),
         mat_norm=float(largest[0] / unit),

@@ -69,7 +69,7 @@ def from_where_on(k: int, epsilon: Fraction) -> Chain:
     Both forms hold at the smallest such n, and neither at n - 1. The smallest n is 200^{2k+1}/c_ε^{2k},
     rounded up.
 
-    Note: below this n the theorem is silent; above it some error is at least about 100
+    Note: below this n the theorem does not apply; at this n the stated error is about 100, up to its constant
 
     Note: k = 0 has no such condition
 
