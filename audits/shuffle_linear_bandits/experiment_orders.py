@@ -129,7 +129,7 @@ def regret_table(curves: Mapping[Curve, LinearRuns], *, title: str) -> Plot:
     ]
     return table(
         title=title,
-        columns=["algorithm", "ε", "pseudo-regret", "regret as seen", "runs with an indefinite V_m"],
+        columns=["algorithm", "ε", "pseudo-regret", "realised regret", "runs with an indefinite V_m"],
         rows=rows,
         note="mean ± standard error over instances; realised: the best arm's rewards minus the played arms'",
     )

@@ -122,7 +122,7 @@ def rate(run: Run) -> list[Measured]:
     above = Measured(
         high=largest[0],
         samples=len(points),
-        method="Theorem C.2 with every constant worked out, in balls",
+        method="Theorem C.2 with explicit constants, in balls",
         scope=f"ALL instances at each of {len(points)} points; largest at {largest[1]}",
         notes=[
             f"the proved bound is below n/10 only from n = {horizons} on (d = 2, ε = 0.99, δ = 1e-12, powers "

@@ -223,11 +223,11 @@ def mistakes() -> Mapping[str, Control]:
         "no clipping at a reward of 1/2": summed_out(
             replace(RIGHT, call=unclipped_at_half), pair=_reward(0.5, 1.0)
         ),
-        "twice as long where all point one way": summed_out(
+        "twice as long if all point one way": summed_out(
             replace(RIGHT, call=doubled_on_one_side),
             pair=_replaced(0, (1.0, 0.0), (1.0, 1.0), beside=(1.0, 0.0)),
         ),
-        "the sum of features is shown": summed_out(features_shown, pair=FEATURE),
+        "the sum of features is released": summed_out(features_shown, pair=FEATURE),
         "one step more": summed_out(RIGHT, ONCE),
         "half of the coins in the first step": summed_out(halved(0)),
         "half of the coins in the last step": summed_out(halved(STEPS - 1)),

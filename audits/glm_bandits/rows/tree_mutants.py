@@ -115,7 +115,9 @@ def pairs() -> list[Neighbours]:
     found = []
     for place, here, there, *others in CHANGES:
         left, right = ([*others[:place], arm, *others[place:]] for arm in (here, there))
-        found.append(Neighbours(f"user {place + 1} from {here} to {there}, beside {others}", left, right))
+        found.append(
+            Neighbours(f"user {place + 1} from {here} to {there}, the other users {others}", left, right)
+        )
     return found
 
 
@@ -170,11 +172,11 @@ def mistakes() -> Mapping[str, Control]:
         "noise for a change of 1": all_nodes(partial(tree, variance=VARIANCE / 2), 0),
         "half of the variance off the diagonal": all_nodes(halved, 1),
         "nodes drawn anew for each of two readings": all_nodes(redrawn, 0),
-        "the round's own leaf in the prefix, in the clear": instead(one_more),
-        "six times as large where the arm is of middle length": all_nodes(longer_between, 3),
-        "larger where the arm is oblique": instead(longer_aslant),
-        "the sum of squared lengths is shown": instead(trace_shown),
-        "whether the second arm is long is shown": instead(long_second),
+        "the round's own leaf in the prefix, without noise": instead(one_more),
+        "six times as large if the arm is of middle length": all_nodes(longer_between, 3),
+        "larger if the arm is oblique": instead(longer_aslant),
+        "the sum of squared lengths is released": instead(trace_shown),
+        "whether the second arm is long is released": instead(long_second),
         "correct, all nodes": all_nodes(tree, 0, expect="inconclusive"),
         "correct": program_control(audit(tree), expect="consistent"),
     }

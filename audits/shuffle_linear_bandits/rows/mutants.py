@@ -97,7 +97,7 @@ def with_counter(right: PrivacyAudit, counter: Counter, *, about: str = "") -> C
     return broken(right, lambda program: algorithm(counter, batch=BATCH), about=about)
 
 
-@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp, the view of its sums with deliberate mistakes")
+@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp in the view of its sums, with deliberate mistakes")
 def amplified() -> dict[str, Control]:
     """Every broken P_Amp is detected in the view of its sums, and the correct one is not"""
     right = audit(by_batches(gaussian_sums(variance=SQUARES / BATCH)), View.of(SHUFFLER_OUTPUT))
@@ -122,7 +122,7 @@ def local() -> dict[str, Control]:
     }
 
 
-@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F with deliberate mistakes")
+@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F, with deliberate mistakes")
 def joint() -> dict[str, Control]:
     """Every broken trusted server is detected in the view of all other users, and correct ones are not"""
     right = audit(by_batches(trusted_sums(variance=SQUARES)), EVERYBODY_ELSE)
