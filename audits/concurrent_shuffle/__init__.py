@@ -1,2 +1,2 @@
-"""The claims of "Concurrent Shuffle Differential Privacy Under Continual Observation" as audit rows, one
-group a file."""
+"""Audit the claims of "Concurrent Shuffle Differential Privacy Under Continual Observation", one group of
+rows per file."""

@@ -1,9 +1,9 @@
-"""The largest error over all times: bounded for every input, and measured from below.
+"""Bound the largest error over all times for every input, and estimate it from below.
 
-A claim of the paper is about the (1 - beta)-quantile of max over t of |estimate - true sum|, the input fixed
-in advance. From above, for every input in [0, 1]: the noise of every prefix is sub-Gaussian with a known
-proxy, so that all n of them are within sqrt(2 v log(2n/beta)) but with probability beta, and at most d_low -
-1 users are blind. From below: order statistics of simulated runs.
+The paper's claims are about the (1 - beta)-quantile of max over t of |estimate - true sum| for an input
+fixed in advance. The upper bound holds for every input in [0, 1]. The noise of every prefix is sub-Gaussian
+with a known proxy, so all n prefixes are within sqrt(2 v log(2n/beta)) except with probability beta, and at
+most d_low - 1 users are blind. The lower bound uses order statistics of simulated runs.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A tree, a budget and a failure probability: Algorithm 2 with n = 2^levels where ``shufflers`` is 0,
-    else Algorithm 3 with n = m^(2k+1). ``dim`` is 0 for bits, else the vectors' dimension, one entry being
-    looked at."""
+    """A tree, a budget and a failure probability.
+
+    If ``shufflers`` is 0, the tree is Algorithm 2 with n = 2^levels, otherwise Algorithm 3 with n =
+    m^(2k+1). ``dim`` is 0 for bits. For vectors it is the dimension, and the error is the error of one
+    entry.
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -61,7 +64,7 @@ class Setting:
 
     @property
     def noise(self) -> PrefixNoise:
-        """The noise of all prefixes, with the nodes' share of the budget as printed."""
+        """Return the noise of all prefixes, with the nodes' share of the budget as printed."""
         tree = self.tree
         if not self.dim:
             return ConcurrentSum(tree, binary_sum_mechanism, self.epsilon, self.delta)
@@ -80,12 +83,12 @@ class Setting:
 
 
 def levels_of(tree: Tree) -> arb:
-    """log2 n."""
+    """Return log2 n."""
     return ln(tree.horizon) / ln(2)
 
 
 def node_proxy(noise: PrefixNoise) -> arb:
-    """V: the largest sub-Gaussian variance proxy of a node."""
+    """Return V, the largest sub-Gaussian variance proxy of a node."""
     largest = arb(0)
     for node in noise.nodes:
         largest = largest.max(node.proxy)
@@ -93,7 +96,8 @@ def node_proxy(noise: PrefixNoise) -> arb:
 
 
 def prefix_proxy(noise: PrefixNoise) -> arb:
-    """The largest proxy of the noise of a prefix, over all times: proxies of independent nodes add up."""
+    """Return the largest proxy of the noise of a prefix over all times. Proxies of independent nodes add
+    up."""
     proxies = [node.proxy for node in noise.nodes]
     largest = arb(0)
     for row in _distinct_counts(noise.tree):
@@ -104,8 +108,11 @@ def prefix_proxy(noise: PrefixNoise) -> arb:
 
 @lru_cache(maxsize=64)
 def _distinct_counts(tree: Tree) -> tuple[tuple[int, ...], ...]:
-    """The numbers of nodes by height that some prefix uses, without those that another one has at least as
-    many of at every height: for binary trees one row of many thousands."""
+    """Return the number of nodes by height for each prefix, without rows dominated by another row at every
+    height.
+
+    For binary trees this leaves one row of many thousands.
+    """
     rows = np.unique(node_counts(tree), axis=0)
     kept: list[NDArray[np.int64]] = []
     for row in rows[np.argsort(-rows.sum(axis=1), kind="stable")]:
@@ -115,7 +122,8 @@ def _distinct_counts(tree: Tree) -> tuple[tuple[int, ...], ...]:
 
 
 def radius(noise: PrefixNoise, beta: Fraction) -> arb:
-    """What no error exceeds at any time but with probability ``beta``, for every input in [-1, 1]^n."""
+    """Return a bound that no error exceeds at any time, except with probability ``beta``, for every input
+    in [-1, 1]^n."""
     n = noise.tree.horizon
     spread: arb = (2 * prefix_proxy(noise) * ln(2 * n / beta)).sqrt()
     return spread + ball(noise.tree.sizes[0] - 1)
@@ -130,11 +138,11 @@ def quantile_below(
     alpha: float,
     bits: Callable[[int], Any] = lambda n: np.ones(n, dtype=np.int64),
 ) -> float:
-    """A lower confidence bound, at level ``alpha``, on the (1 - beta)-quantile q of the largest error; 0
-    where so few runs give none.
+    """Return a lower confidence bound, at level ``alpha``, on the (1 - beta)-quantile q of the largest
+    error.
 
-    The j-th smallest of R runs exceeds q only if fewer than j runs are at most q, each with probability 1 -
-    beta or more.
+    The bound is 0 if there are too few runs. The j-th smallest of R runs exceeds q only if fewer than j
+    runs are at most q, and each run is at most q with probability 1 - beta or more.
     """
     n = noise.tree.horizon
     found = np.sort(noise.largest_errors(bits(n), rng, runs=runs))

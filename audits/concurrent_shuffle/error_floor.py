@@ -1,5 +1,8 @@
-"""How large Algorithm 3's error is from below, in units of rep_{n,k}: without simulation at horizons where
-Theorem 4.1's hypotheses hold, and simulated on its hard inputs at small ones."""
+"""Bound the error of Algorithm 3 from below, in units of rep_{n,k}.
+
+At horizons that meet the hypotheses of Theorem 4.1 the bound is computed without simulation. At small
+horizons the algorithm is simulated on its hard inputs.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +30,23 @@ from dpaudit.reference.mechanisms.prefix_noise import PrefixNoise
 
 __all__ = ["MECHANISMS", "Floor", "chance_above", "in_units", "median_above", "median_floor"]
 
-#: Berry and Esseen for sums of independent, identically distributed variables (Shevtsova 2011: 0.4748).
+#: Constant of the Berry-Esseen theorem for independent, identically distributed variables (Shevtsova 2011:
+#: 0.4748).
 BERRY_ESSEEN = Fraction(4748, 10000)
 
 
 def _budget(n: int, k: int, epsilon: Fraction) -> Fraction:
-    """A δ that the theorem allows: 99 hundredths of the limit."""
+    """Return a δ that the theorem allows: 0.99 of the limit."""
     return Fraction(99, 100) * largest_delta(n, k, epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """Algorithm 3 with calibrated bits at n = m^{2k+1}: at time (d - 1) d_low no user is blind, and the error
-    is that of d - 1 nodes of height 1, together Bin(T, p) - T p."""
+    """Algorithm 3 with calibrated bits at n = m^{2k+1}.
+
+    At time (d - 1) d_low no user is blind, and the error is the noise of d - 1 nodes of height 1, which
+    sums to Bin(T, p) - T p.
+    """
 
     m: int
     k: int
@@ -59,14 +66,16 @@ class Floor:
 
     @property
     def noise(self) -> Binomial:
-        """Bin(T, p): T noise bits at height 1, of all nodes but one."""
+        """Return Bin(T, p): the T noise bits at height 1 of all nodes but one."""
         node = binary_sum_mechanism(self.m, self.epsilon / self.k, self.delta / self.k)
         return Binomial(trials=(self.m**2 - 1) * node.noise.trials, p=node.p)
 
 
 def chance_above(noise: Binomial, level: arb) -> arb:
-    """At most P(|X - T p| >= level) for X of distribution Bin(T, p): the normal distribution's, less Berry
-    and Esseen's error on both sides."""
+    """Return a lower bound on P(|X - T p| >= level) for X of distribution Bin(T, p).
+
+    The bound is the normal probability minus the Berry-Esseen error on both sides.
+    """
     p, spread = Fraction(noise.p), _spread(noise)
     normal: arb = (level / spread / arb(2).sqrt()).erfc()
     return normal - 2 * ball(BERRY_ESSEEN * (p**2 + (1 - p) ** 2)) / spread
@@ -79,8 +88,10 @@ def _spread(noise: Binomial) -> arb:
 
 
 def median_above(floor: Floor) -> arb:
-    """A level that |error| is at or above with probability 1/2 or more, in units of rep; 0 where Berry and
-    Esseen's theorem gives none."""
+    """Return a level, in units of rep, that |error| reaches with probability 1/2 or more.
+
+    The level is 0 if the Berry-Esseen theorem gives no positive one.
+    """
     for share in range(6744, 0, -1):
         level = _spread(floor.noise) * ball(Fraction(share, 10000))
         if chance_above(floor.noise, level) > ball(Fraction(1, 2)):
@@ -88,7 +99,7 @@ def median_above(floor: Floor) -> arb:
     return arb(0)
 
 
-# Simulated, on hard inputs
+# Simulations on hard inputs
 
 Build = Callable[[int, int, Fraction, Fraction], PrefixNoise]
 
@@ -116,12 +127,12 @@ def _algorithm_2(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNo
     tree = binary_tree(n)
     if tree.n_shufflers != k:
         raise InvalidParameterError(
-            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}; name that many."
+            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}."
         )
     return ConcurrentSum(tree, binary_sum_mechanism, epsilon, delta)
 
 
-#: Every algorithm that is implemented, for k shufflers; n is a power of two.
+#: Every implemented algorithm, for k shufflers. n is a power of two.
 MECHANISMS: dict[str, Build] = {
     "Algorithm 3, calibrated bits": _algorithm_3,
     "Algorithm 3, recalled bits": _recalled,
@@ -134,8 +145,10 @@ MECHANISMS: dict[str, Build] = {
 def in_units(
     name: str, *, n: int, k: int, epsilon: Fraction, runs: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """max over t of |error|, divided by rep_{n,k}: sorted, shape (members, runs), for members of D_{n,k} with
-    every prefix that ``family`` has."""
+    """Return max over t of |error| divided by rep_{n,k}, sorted, with shape (members, runs).
+
+    The members of D_{n,k} have every prefix that ``family`` yields.
+    """
     noise = MECHANISMS[name](n, k, epsilon, _budget(n, k, epsilon))
     rep = lower(repeat_len(n, k, epsilon))
     found = [
@@ -146,8 +159,10 @@ def in_units(
 
 
 def median_floor(found: NDArray[np.float64], *, alpha: float) -> float:
-    """A lower confidence bound on the smallest of the members' medians: each is above its own order statistic
-    but with probability alpha/members."""
+    """Return a lower confidence bound on the smallest of the members' medians.
+
+    Each median exceeds its order statistic except with probability alpha/members.
+    """
     members, runs = found.shape
     rank = np.count_nonzero(special.bdtr(np.arange(runs), runs, 0.5) <= alpha / members)
     return float(found[:, rank - 1].min()) if rank else 0.0

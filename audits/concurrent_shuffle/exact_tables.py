@@ -1,5 +1,7 @@
-"""Exact tables of probabilities for the lemmas of Appendix B: public protocols, mechanisms on few bits, and
-the transcripts of small concurrent algorithms. Everything is a ``Fraction``; privacy is at rational e^ε.
+"""Compute exact tables of probabilities for the lemmas of Appendix B.
+
+The tables cover public protocols, mechanisms on few bits, and the transcripts of small concurrent
+algorithms. Every probability is a ``Fraction``. Privacy is evaluated at rational e^ε.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ __all__ = [
 ]
 
 Bits = tuple[int, ...]
-#: A distribution: outcomes with their probabilities.
+#: A distribution: outcomes and their probabilities.
 Distribution = dict[object, Fraction]
-#: A mechanism: the distribution of its output on every data set.
+#: A mechanism: the distribution of its output for every dataset.
 Table = dict[Bits, Distribution]
-#: Transcripts of positive probability, each with the whole weight of every value of the hidden bits.
+#: Transcripts of positive probability, each with the integer weight of every value of the hidden bits.
 Joint = dict[object, dict[Bits, int]]
 
 
@@ -50,8 +52,10 @@ def _bits(n: int) -> Iterator[Bits]:
 def divergence(
     first: Mapping[object, Fraction], second: Mapping[object, Fraction], ratio: Fraction
 ) -> Fraction:
-    """The least δ with P(B) <= ratio Q(B) + δ for all B, both directions: hockey-stick divergence at e^ε =
-    ``ratio``."""
+    """Return the least δ with P(B) <= ratio Q(B) + δ for all B in both directions.
+
+    This is the hockey-stick divergence at e^ε = ``ratio``.
+    """
     keys = {**first, **second}
     zero = Fraction(0)
 
@@ -62,8 +66,10 @@ def divergence(
 
 
 def outside(first: Mapping[object, Fraction], second: Mapping[object, Fraction], ratio: Fraction) -> Fraction:
-    """The larger of both probabilities of the outcomes whose likelihood ratio is outside [1/ratio²,
-    ratio²]."""
+    """Return the probability of the outcomes whose likelihood ratio is outside [1/ratio², ratio²].
+
+    The result is the larger of the probabilities under the two distributions.
+    """
     zero, square = Fraction(0), ratio**2
     p_out = q_out = zero
     for y in {**first, **second}:
@@ -74,7 +80,7 @@ def outside(first: Mapping[object, Fraction], second: Mapping[object, Fraction],
 
 
 def mixed(table: Table, weights: Mapping[Bits, Fraction], *, index: int, value: int) -> Distribution:
-    """The distribution of M(D) where D is drawn with ``weights`` and entry ``index`` is overwritten by
+    """Return the distribution of M(D) if D is drawn with ``weights`` and entry ``index`` is overwritten by
     ``value``."""
     distribution: Distribution = {}
     for data, weight in weights.items():
@@ -85,8 +91,8 @@ def mixed(table: Table, weights: Mapping[Bits, Fraction], *, index: int, value: 
 
 
 def bit_table(n: int, *, outcomes: int, seed: int, floor: int = 0) -> Table:
-    """A mechanism on n bits with random rational tables: every entry is ``floor`` to ``floor`` + 9 in
-    weight."""
+    """Return a mechanism on n bits with random rational tables. Every weight is from ``floor`` to ``floor``
+    + 9."""
     rng = np.random.default_rng(seed)
     table: Table = {}
     for data in _bits(n):
@@ -98,7 +104,7 @@ def bit_table(n: int, *, outcomes: int, seed: int, floor: int = 0) -> Table:
 
 
 def sum_table(n: int, *, trials: int) -> Table:
-    """The number of ones among n bits and ``trials`` fair ones."""
+    """Return the mechanism that releases the number of ones among n bits and ``trials`` fair bits."""
     scale = 2**trials
     return {
         data: {sum(data) + j: Fraction(math.comb(trials, j), scale) for j in range(trials + 1)}
@@ -107,7 +113,7 @@ def sum_table(n: int, *, trials: int) -> Table:
 
 
 def released_with(table: Table, indices: Callable[[object], Iterable[int]]) -> Table:
-    """(M(D), D_I): the output with the data at ``indices(output)``."""
+    """Return (M(D), D_I): the output and the data at ``indices(output)``."""
     return {
         data: {(y, tuple((i, data[i]) for i in indices(y))): p for y, p in distribution.items()}
         for data, distribution in table.items()
@@ -120,13 +126,15 @@ def released_with(table: Table, indices: Callable[[object], Iterable[int]]) -> T
 def public_protocol(
     n: int, *, rounds: int, seed: int, shared_coin: bool = False, correlated: bool = False
 ) -> Joint:
-    """A random protocol of n parties, each with a biased bit x and a fair private coin r that it keeps.
+    """Return a random protocol of n parties, each with a biased bit x and a fair private coin r that it
+    keeps.
 
-    In each round the history names a speaker, who publishes a bit that is 1 with a probability (in quarters)
-    that depends on the history, its x and its r. The joint distribution of all messages and x, coins
-    summed out.
-    ``shared_coin`` gives all parties one coin, ``correlated`` makes the bits equal with extra weight: what
-    Lemma B.1 excludes.
+    In each round the history determines a speaker. The speaker publishes a bit that is 1 with a probability
+    (in quarters) that depends on the history, its x and its r. The result is the joint distribution of all
+    messages and x, summed over the coins.
+
+    ``shared_coin`` gives all parties one coin. ``correlated`` makes equal bits more likely. Lemma B.1
+    excludes both.
     """
     rng = np.random.default_rng(seed)
     histories = [h for j in range(rounds) for h in _bits(j)]
@@ -149,7 +157,7 @@ def public_protocol(
 
 
 def dependence(joint: Joint) -> Fraction:
-    """The largest |P(x | t) - Π P(x_i | t)| over transcripts t of positive probability and all x."""
+    """Return the largest |P(x | t) - Π P(x_i | t)| over transcripts t of positive probability and all x."""
     largest = Fraction(0)
     for weights in joint.values():
         total, m = sum(weights.values()), len(next(iter(weights)))
@@ -167,40 +175,41 @@ def dependence(joint: Joint) -> Fraction:
 
 @dataclass(frozen=True)
 class Batch:
-    """Users ``start`` to ``stop``, whose bits come out with ``trials`` fair ones."""
+    """Users ``start`` to ``stop``, whose bits are shuffled with ``trials`` fair bits."""
 
     start: int
     stop: int
     trials: int
 
 
-#: From the outputs so far to the next batch that closes; ``None`` at the end.
+#: Map the outputs so far to the next batch that closes, or to ``None`` at the end.
 NextBatch = Callable[[Bits], Batch | None]
 
 
-#: A batch has at most so many fair bits of noise.
+#: The largest number of fair noise bits in a batch.
 MOST_TRIALS = 8
 
 
 def small_transcripts(member: HardInputs, marked: Sequence[int], next_batch: NextBatch) -> Joint:
-    """The joint distribution of the marked bits and the transcript of M': all batch outputs in the order in
-    which
-    batches close, and all fair bits that are not marked. Every run has the same number of batches, of at most
-    8 fair bits each."""
+    """Return the joint distribution of the marked bits and the transcript of M'.
+
+    The transcript consists of all batch outputs, in the order in which batches close, and all fair bits
+    that are not marked. Every run has the same number of batches, each with at most 8 fair noise bits.
+    """
     numbers = [int(member.blocks[user - 1]) for user in marked]
     others = [i for i in range(member.bits) if i not in numbers]
     joint: Joint = {}
     for fair in _bits(member.bits):
         data = member.values(np.array(fair)).tolist()
-        hidden, shown = tuple(fair[i] for i in numbers), tuple(fair[i] for i in others)
+        hidden, revealed = tuple(fair[i] for i in numbers), tuple(fair[i] for i in others)
         for outputs, weight in _outputs(data, next_batch, ()):
-            cell = joint.setdefault((outputs, shown), dict.fromkeys(_bits(len(numbers)), 0))
+            cell = joint.setdefault((outputs, revealed), dict.fromkeys(_bits(len(numbers)), 0))
             cell[hidden] += weight
     return joint
 
 
 def _outputs(data: Sequence[int], next_batch: NextBatch, history: Bits) -> Iterator[tuple[Bits, int]]:
-    """All outputs from ``history`` on, with weights that are the same multiple of their probabilities."""
+    """Yield all outputs from ``history`` on. All weights are the same multiple of the probabilities."""
     batch = next_batch(history)
     if batch is None:
         yield history, 1
@@ -213,8 +222,10 @@ def _outputs(data: Sequence[int], next_batch: NextBatch, history: Bits) -> Itera
 
 
 def likelihood_ratios(weights: Mapping[Bits, int]) -> list[tuple[int, int]]:
-    """(P(t, X_i = 1), P(t, X_i = 0)) of one transcript for each hidden bit; fair bits make the quotient that
-    of the likelihoods."""
+    """Return (P(t, X_i = 1), P(t, X_i = 0)) of one transcript for each hidden bit.
+
+    The bits are fair, so the quotient is the likelihood ratio.
+    """
     m = len(next(iter(weights)))
     return [
         (sum(w for x, w in weights.items() if x[i]), sum(w for x, w in weights.items() if not x[i]))

@@ -1,8 +1,8 @@
-"""How surely a binomial sum escapes every short interval (Lemma B.4), as rigorous lower bounds.
+"""Bound from below the probability that a binomial sum is outside every short interval (Lemma B.4).
 
-Whatever interval of w integers: if it starts at s or before, all values from s + w - 1... on are outside;
-else all values below s are. So it is missed with probability min{P(X < s), P(X >= s - 1 + w)} or more, for
-every s.
+Take any interval of w integers and any s. If the interval starts at s or before, all values from s + w - 1
+on are outside it. Otherwise all values below s are. So X is outside with probability min{P(X < s), P(X >= s
+- 1 + w)} or more, for every s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpaudit.kernel.ball import arb, ball, upper
 
 __all__ = ["Sum", "escape", "holds_on"]
 
-#: Terms of a tail that are added up; what is left out makes the bound smaller.
+#: Number of tail terms that are added up. The omitted terms only make the bound smaller.
 TERMS = 1500
 
 
@@ -35,7 +35,7 @@ class Sum:
 
 
 def _chance(distribution: Sum, j: int) -> arb:
-    """P(X = j)."""
+    """Return P(X = j)."""
     n, p = distribution.n, ball(distribution.p)
     logarithm = arb(n + 1).lgamma() - arb(j + 1).lgamma() - arb(n - j + 1).lgamma()
     result: arb = (logarithm + j * p.log() + (n - j) * (1 - p).log()).exp()
@@ -44,7 +44,8 @@ def _chance(distribution: Sum, j: int) -> arb:
 
 @lru_cache(maxsize=4096)
 def _tail(distribution: Sum, start: int, step: int) -> arb:
-    """At most P(X >= start), or with ``step`` -1 P(X <= start): the first terms of it."""
+    """Return a lower bound on P(X >= start), or on P(X <= start) if ``step`` is -1: the sum of its first
+    terms."""
     if not 0 <= start <= distribution.n:
         return arb(1 if (start < 0) == (step > 0) else 0)
     term = _chance(distribution, start)
@@ -60,7 +61,7 @@ def _tail(distribution: Sum, start: int, step: int) -> arb:
 
 
 def escape(distribution: Sum, width: int) -> arb:
-    """At most the probability that X is outside any interval of ``width`` integers."""
+    """Return a lower bound on the probability that X is outside any interval of ``width`` integers."""
     start = round(distribution.n * distribution.p) - (width - 1) // 2
     below, above = _tail(distribution, start - 1, -1), _tail(distribution, start - 1 + width, 1)
     return below.min(above)
@@ -69,7 +70,10 @@ def escape(distribution: Sum, width: int) -> arb:
 def holds_on(
     distribution: Sum, *, a: Fraction, c: Fraction, low: Fraction, high: Fraction
 ) -> tuple[Fraction, arb]:
-    """Both sides of β <= P(X outside I) for ALL β in [low, high] at once, 0 < low <= high <= a: ``high``, and
-    the probability for intervals as long as ``low`` allows, c sqrt(Var log(a/low))."""
+    """Return both sides of β <= P(X outside I) for ALL β in [low, high] at once, with 0 < low <= high <= a.
+
+    The left side is ``high``. The right side is the probability for the longest intervals that ``low``
+    allows, c sqrt(Var log(a/low)).
+    """
     length = ball(c) * (ball(distribution.variance) * (ball(a) / ball(low)).log()).sqrt()
     return high, escape(distribution, int(upper(length)) + 1)

@@ -1,4 +1,4 @@
-"""Several mechanisms through one shuffler: all permutations of labelled messages, counted."""
+"""Count permutations of labelled messages, for several mechanisms that share one shuffler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["labelled_distance", "order_distance"]
 
 @lru_cache(maxsize=4)
 def _orders(users: int, labels: int) -> Counter[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
-    """How often each pair (labels by place, each label's users in order) comes out of all permutations."""
+    """Count how often each pair (labels by place, each label's users in order) occurs over all
+    permutations."""
     messages = [(user, label) for label in range(labels) for user in range(users)]
     found: Counter[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]] = Counter()
     for order in itertools.permutations(messages):
@@ -24,8 +25,11 @@ def _orders(users: int, labels: int) -> Counter[tuple[tuple[int, ...], tuple[tup
 
 
 def labelled_distance(*, users: int, labels: int) -> Fraction:
-    """Total variation distance between what the labels' messages look like after one uniform permutation of
-    all of them, each label by itself, and independent uniform permutations, one a label."""
+    """Return the total variation distance between joint and separate shuffling.
+
+    Joint shuffling applies one uniform permutation to all messages and splits them by label. Separate
+    shuffling applies an independent uniform permutation per label.
+    """
     total = math.factorial(users * labels)
     sequences: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for (_, each), count in _orders(users, labels).items():
@@ -39,8 +43,11 @@ def labelled_distance(*, users: int, labels: int) -> Fraction:
 
 
 def order_distance(*, users: int, labels: int) -> Fraction:
-    """Total variation distance between the joint distribution of (the labels by place, the sequences) and the
-    product of its marginals: 0 where places tell nothing about who sent what."""
+    """Return the total variation distance between a joint distribution and the product of its marginals.
+
+    The joint distribution is that of the labels by place and of the sequences. The distance is 0 if the
+    places reveal nothing about who sent what.
+    """
     joint = _orders(users, labels)
     total = math.factorial(users * labels)
     places: Counter[tuple[int, ...]] = Counter()

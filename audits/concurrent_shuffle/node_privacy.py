@@ -1,9 +1,10 @@
-"""What one user's bit costs in a tree of shuffled sums: all nodes above the user, composed.
+"""Compute the privacy cost of one user's bit in a tree of shuffled sums, composed over all nodes above the
+user.
 
-The view is every completed shuffler output. Changing one bit moves the number of ones by 1 in each node above
-the user and in no other, and the nodes' noises are independent: an upper bound composes their loss
-distributions, a
-lower bound adds the nodes' counts up, which is post-processing, to one binomial distribution moved by k.
+The view is every completed shuffler output. Changing one bit changes the number of ones by 1 in each node
+above the user and in no other node. The nodes' noises are independent. The upper bound composes their
+privacy loss distributions. The lower bound adds the nodes' counts, which is post-processing, and compares
+one binomial distribution with its shift by k.
 """
 
 from __future__ import annotations
@@ -27,40 +28,43 @@ from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 
 __all__ = ["any_node", "any_nodes", "claim_of", "fair_nodes", "fair_witness", "nodes_proof", "summed_witness"]
 
-#: Standard deviations of the summed counts that a witness covers, below the middle.
+#: Number of standard deviations, below the middle of the summed counts, that a witness covers.
 REACH = 8
 
 
 def claim_of(epsilon: ExactLike, delta: ExactLike, *, domain: str = "one user's bit, used once") -> ApproxDP:
-    """(epsilon, delta)-CSDP: of the list of all completed shuffler outputs."""
+    """Return (epsilon, delta)-CSDP, a claim about the list of all completed shuffler outputs."""
     return ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=domain)
 
 
 def any_node(epsilon: Fraction, delta: Fraction) -> Proof:
-    """The mechanism of two inputs and four outputs that every (epsilon, delta)-DP one is post-processing of,
-    on any pair of neighbours (Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016): with
-    probability delta it tells the input, else it is randomised response."""
+    """Return the worst (epsilon, delta)-DP mechanism, which has two inputs and four outputs.
+
+    Every (epsilon, delta)-DP mechanism is post-processing of it, on any pair of neighbours (Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016). With probability delta it reveals the input.
+    Otherwise it is randomised response.
+    """
     rest = 1 - delta
 
     def terms(*pairs: tuple[Fraction, Fraction]) -> list[list[str]]:
         return [[exact_str(c), exact_str(a)] for c, a in pairs]
 
     zero = Fraction(0)
-    tells = terms((delta, zero), (delta, epsilon))
+    reveals = terms((delta, zero), (delta, epsilon))
     yes, no = terms((rest, epsilon)), terms((rest, zero))
-    table = accepted("finite", {"weights": [[tells, [], yes, no], [[], tells, no, yes]]})
+    table = accepted("finite", {"weights": [[reveals, [], yes, no], [[], reveals, no, yes]]})
     words = f"any node mechanism that is ({epsilon}, {delta})-SDP (Kairouz, Oh, Viswanath 2015)"
     return post_processing(table, function=words)
 
 
 def any_nodes(*, count: int, epsilon: Fraction, delta: Fraction, grid: ExactLike = "1/1000") -> Proof:
-    """``count`` node mechanisms on the same user's bit, each (epsilon, delta)-SDP and nothing else known of
-    it."""
+    """Certify ``count`` node mechanisms on the same user's bit, assuming only that each is (epsilon,
+    delta)-SDP."""
     return compose_sequential([any_node(epsilon, delta)], times=[count], grid=LossGrid(step=grid))
 
 
 def nodes_proof(counter: ConcurrentSum, *, grid: ExactLike = "1/1000") -> Proof:
-    """All nodes above one user, with the binomial noise that they have."""
+    """Certify all nodes above one user, with the binomial noise that they have."""
     nodes = [
         integer_noise("binomial", sensitivity=1, trials=node.noise.trials, probability=node.p)
         for node in counter.mechanisms
@@ -69,27 +73,32 @@ def nodes_proof(counter: ConcurrentSum, *, grid: ExactLike = "1/1000") -> Proof:
 
 
 def fair_nodes(trials: Sequence[int], *, grid: ExactLike = "1/1000") -> Proof:
-    """Nodes with so many fair bits each, all above one user."""
+    """Certify nodes with this many fair bits each, all above one user."""
     nodes = [integer_noise("binomial", sensitivity=1, trials=count, probability="1/2") for count in trials]
     return compose_sequential(nodes, grid=LossGrid(step=grid))
 
 
 def summed_witness(claim: ApproxDP, counter: ConcurrentSum) -> Witness:
-    """``fair_witness`` for the nodes above one user of a counter. Raises ``InvalidParameterError`` where some
-    node's bits are not fair."""
+    """Return ``fair_witness`` for the nodes above one user of a counter.
+
+    Raise ``InvalidParameterError`` if the bits of a node are not fair.
+    """
     if any(node.p != Fraction(1, 2) for node in counter.mechanisms):
         raise InvalidParameterError(
-            "nodes must have fair bits to be added up to one binomial distribution; use fewer users."
+            "all nodes must have fair bits, so that their sum is binomial; use fewer users."
         )
     return fair_witness(claim, [node.noise.trials for node in counter.mechanisms])
 
 
 def fair_witness(claim: ApproxDP, trials: Sequence[int]) -> Witness:
-    """How private the sum of the reports of nodes with so many fair bits each is at best: Bin(total, 1/2)
-    against its shift by the number of nodes."""
+    """Return a lower bound on the privacy loss of the summed reports of nodes with this many fair bits
+    each.
+
+    It compares Bin(total, 1/2) with its shift by the number of nodes.
+    """
     k, total = len(trials), sum(trials)
     distribution, other = Binomial(trials=total, p="1/2").shift(0), Binomial(trials=total, p="1/2").shift(k)
-    # the likelihood ratio falls in the count: above the middle nothing is gained
+    # The likelihood ratio falls in the count, so outcomes above the middle add nothing.
     middle = total // 2
     low = max(0, middle - REACH * math.isqrt(total) // 2)
     part = {"coordinate": None, "points": [str(low), str(middle)], "cuts": None}
@@ -103,14 +112,12 @@ def fair_witness(claim: ApproxDP, trials: Sequence[int]) -> Witness:
     }
     bound = release_bound(body, claim, claim.view)
     if bound is None:
-        raise CertificateError(
-            "a release of binomial counts must have a finite delta, got none; widen the window."
-        )
+        raise CertificateError("a release of binomial counts must have a finite delta; widen the window.")
     return Witness(
         quantity=claim.quantity,
         bound=bound,
         form="release",
         body=body,
         origin="enumerated",
-        description=f"the reports of the {k} nodes above one user, added up: Bin({total}, 1/2) moved by {k}",
+        description=f"summed reports of the {k} nodes above one user: Bin({total}, 1/2) shifted by {k}",
     )

@@ -1,4 +1,5 @@
-"""Errors of a tree without randomness: true sums of V_t against prefixes, and how many nodes are added up."""
+"""Compute errors of a tree without randomness: the true sums of V_t against prefixes, and the number of
+nodes added."""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ __all__ = ["error_split", "most_terms", "share_above"]
 
 
 def error_split(tree: Tree) -> tuple[int, int, int]:
-    """The largest and the smallest of (sum over V_t of true sums) - (true prefix) over times and four inputs,
-    and the largest difference from ``PrefixNoise.offsets``."""
+    """Return the largest and smallest of (sum over V_t of true sums) - (true prefix), over times and four
+    inputs.
+
+    Also return the largest difference from ``PrefixNoise.offsets``.
+    """
     n = tree.horizon
     random = np.random.default_rng(11).integers(0, 2, size=n)
     inputs = (np.ones(n, int), np.zeros(n, int), np.arange(n) % 2, random)
@@ -35,11 +39,12 @@ def error_split(tree: Tree) -> tuple[int, int, int]:
 
 
 def most_terms(tree: Tree) -> int:
-    """The largest variance of an estimate where every node has variance 1: the largest |V_t|."""
+    """Return the largest |V_t|: the largest variance of an estimate if every node has variance 1."""
     return int(node_counts(tree).sum(axis=1).max())
 
 
 def share_above(tree: Tree, variance: Fraction) -> Fraction:
-    """The share of times whose estimate has at least this ``variance``, every node having 1."""
+    """Return the share of times whose estimate has at least this ``variance``, if every node has variance
+    1."""
     terms = node_counts(tree).sum(axis=1)
     return Fraction(int((terms >= float(variance)).sum()), tree.horizon)

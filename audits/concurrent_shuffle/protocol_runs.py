@@ -1,7 +1,7 @@
-"""What the rows on whole protocols share: small trees of concurrent shufflers, who changes in them, and what
-the nodes' mechanisms are by their proofs.
+"""Share setup between the rows on whole protocols: small trees, pairs of neighbours, and proofs of node
+mechanisms.
 
-The bandit's data lie on the grid of the nodes' encoding, so that no rounding is drawn.
+The bandit's data lie on the grid of the nodes' encoding, so that rounding is deterministic.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ __all__ = [
 
 #: A bit of every user, fixed in advance.
 BITS = Values(0, 1)
-#: Orders of the divergences that add up over the shufflers.
+#: Orders of the Rényi divergences that are added over the shufflers.
 ORDERS = (8, 64)
-#: Lines that no history can enter, for they depend on public parameters.
+#: Lines that no history can reach, because they depend on public parameters.
 UNENTERED = {
     **REFUSALS,
-    "Tree.check_time (raise)": "refuses a user who is not there",
+    "Tree.check_time (raise)": "rejects a user who is not there",
     "ContinualServer.step (branch)": "with one height no node covers another",
     "ContinualServer.step": "with one height no node covers another",
     "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
@@ -61,13 +61,16 @@ UNENTERED = {
 
 
 def calibrated(tree: Tree, *, epsilon: Fraction, delta: Fraction, parts: int) -> list[BinarySum]:
-    """The node mechanism of each height, calibrated to (ε, δ) over ``parts``."""
+    """Return the node mechanism of each height, calibrated to (ε, δ) over ``parts``."""
     return [binary_sum_mechanism(size, epsilon / parts, delta / parts) for size in tree.sizes]
 
 
 def node_release(heights: Sequence[BinarySum]) -> NodeRelease:
-    """The release of a node of bits: the mechanism of its height, shown at the site of its height. What users
-    with one bit send has one distribution."""
+    """Return the release of a node of bits: the mechanism of its height, released at the site of its
+    height.
+
+    The messages of users with one bit have one distribution.
+    """
     sent = [[one.user_distribution(0), one.user_distribution(1)] for one in heights]
 
     def release(coins: Coins, bits: NDArray[Any], node: Node) -> Any:
@@ -84,7 +87,8 @@ def _noise(mechanism: BinarySum) -> Proof:
 
 
 def bit_pairs(horizon: int) -> list[Neighbours]:
-    """The first user's bit changes, among zeros and among ones, and one in the middle."""
+    """Yield pairs in which the first user's bit changes, among zeros and among ones, or the bit of a user
+    in the middle."""
     zeros, ones = np.zeros(horizon, dtype=np.int64), np.ones(horizon, dtype=np.int64)
     first, middle = zeros.copy(), ones.copy()
     first[0], middle[horizon // 2] = 1, 0
@@ -97,8 +101,10 @@ def bit_pairs(horizon: int) -> list[Neighbours]:
 def sum_audit(
     tree: Tree, heights: Sequence[BinarySum], *, epsilon: Fraction, delta: Fraction
 ) -> PrivacyAudit:
-    """Continual sums over ``tree`` with these node mechanisms, claimed to be (ε, δ)-DP in the view of all
-    shufflers' outputs and estimates."""
+    """Audit continual sums over ``tree`` with these node mechanisms.
+
+    The claim is (ε, δ)-DP in the view of all shufflers' outputs and estimates.
+    """
     sites = [
         Site(f"height {place}", mechanism=_noise(mechanism))
         for place, mechanism in enumerate(heights, start=1)
@@ -118,7 +124,7 @@ def sum_audit(
 
 
 def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
-    """The pair that moves furthest, and in the full profile the others."""
+    """Return the pair with the largest shift, or all pairs in the full profile."""
     return run.choose(quick=pairs[:1], full=pairs)
 
 
@@ -126,13 +132,14 @@ def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
 
 
 def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim) -> PrivacyAudit:
-    """Algorithm 4 over ``tree`` with the sheet of each height, on the grid of halves, under ``claim``."""
+    """Audit Algorithm 4 over ``tree`` with the sheet of each height, on the grid of halves, under
+    ``claim``."""
     sites = [
         Site(f"height {height}", mechanism=grid_mechanism(sheet))
         for height, sheet in enumerate(sheets, start=1)
     ]
     releases = [binomial_sums(sheet, site=f"height {height}") for height, sheet in enumerate(sheets, start=1)]
-    words = "a user sends to one batch of every shuffler, vector and matrix together"
+    words = "a user sends the pair of vector and matrix to one batch of every shuffler"
     return PrivacyAudit(
         claim=claim,
         domain=GRID_USERS,

@@ -1,7 +1,8 @@
-"""Theorem C.3 worked out: the regret of Algorithm 4 for all instances, from the noise that its nodes have.
+"""Compute Theorem C.3 with constants: the regret of Algorithm 4 for all instances, from the noise of its
+nodes.
 
-n = m^{2k+1}, d_tree = m², d_low = m. The budget is halved between vector and matrix (reading (i) of Appendix
-C: both together are (ε, δ)), each node has an equal share of its half, and the node mechanism is P_Vec as
+n = m^{2k+1}, d_tree = m², d_low = m. The budget is halved between vector and matrix, so that the pair is
+(ε, δ) (reading (i) of Appendix C). Each node has an equal share of its half. The node mechanism is P_Vec as
 printed.
 """
 
@@ -25,7 +26,7 @@ from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
 
 __all__ = ["REWARD_NOISE", "Setting"]
 
-#: Rewards in [0, 1]: their noise is sub-Gaussian with this standard deviation.
+#: Rewards in [0, 1] have sub-Gaussian noise with this standard deviation.
 REWARD_NOISE = Fraction(1, 2)
 
 
@@ -51,7 +52,7 @@ class Setting:
 
     @property
     def nodes(self) -> tuple[VectorEntryNoise, ...]:
-        """The noise of one entry by height: of the vector's, and of the matrix's."""
+        """Return the noise of one entry by height: for the vector, and for the matrix."""
         share = 2 * self.shufflers
         return tuple(
             VectorEntryNoise.printed(size, self.epsilon / share, self.delta / share, dim=self.dim)
@@ -60,35 +61,45 @@ class Setting:
 
     @property
     def proxy(self) -> arb:
-        """Of the noise of a prefix, at most: d - 1 nodes of each height, or at the end the d of the last."""
+        """Return an upper bound on the proxy of the noise of a prefix.
+
+        A prefix has at most d - 1 nodes of each height, or at the end the d nodes of the last height.
+        """
         each = [node.proxy for node in self.nodes]
         return (self.m**2 * each[-1]).max(sum(((self.m**2 - 1) * one for one in each), arb(0)))
 
     @property
     def error_bound(self) -> arb:
-        """σ-tilde."""
+        """Return σ-tilde."""
         return entry_error_bound(self.proxy, horizon=self.horizon, dim=self.dim, blind=self.m - 1)
 
     @property
     def norm_bound(self) -> arb:
-        """What ‖H'_t‖ and ‖h_t‖ do not exceed at any time but with probability 1/(2n), for every input: by
-        the entries alone, or by a net.
+        """Return a bound that ‖H'_t‖ and ‖h_t‖ do not exceed at any time, except with probability 1/(2n),
+        for every input.
 
-        Entries: ‖H'‖ <= d σ-tilde. Net: on 9^d points x the largest 2|xᵀNx| bounds the noise matrix N, whose
-        xᵀNx has twice the proxy of an entry (``norm_exceeded``); over n times, with probability 1/(4n); users
-        who are not reported add their number at most. ‖h‖ <= sqrt(d) σ-tilde by its entries, with probability
-        1/(4n) as well: σ-tilde fails with 1/(2n²) at most.
+        The bound uses the entries alone, or a net.
+
+        Entries: ‖H'‖ <= d σ-tilde.
+
+        Net: on 9^d points x the largest 2|xᵀNx| bounds the noise matrix N, and xᵀNx has twice the proxy of
+        an entry (``norm_exceeded``). Over n times this fails with probability 1/(4n). Users who are not
+        reported add at most their number.
+
+        ‖h‖ <= sqrt(d) σ-tilde by its entries, with failure probability 1/(4n) as well: σ-tilde fails with
+        1/(2n²) at most.
         """
         net = 4 * (self.proxy * (8 * self.horizon**2 * arb(9) ** self.dim).log()).sqrt() + (self.m - 1)
         by_entries = self.dim * self.error_bound
         return net.min(by_entries).max(arb(self.dim).sqrt() * self.error_bound)
 
     def ridge(self, constant: int) -> arb:
-        """λ = C 2 σ-tilde sqrt(d)."""
+        """Return λ = C 2 σ-tilde sqrt(d)."""
         return constant * printed_ridge(self.error_bound, dim=self.dim)
 
     def regret(self, constant: int) -> arb:
-        """Theorem C.2 at this λ with α = 1/n, and n α = 1 for the event that it fails, for all instances."""
+        """Return the bound of Theorem C.2 at this λ with α = 1/n, plus n α = 1 for its failure event, for
+        all instances."""
         return 1 + quoted_regret(
             self.horizon,
             dim=self.dim,
@@ -99,13 +110,13 @@ class Setting:
 
     @property
     def rate(self) -> arb:
-        """(k^{3/4} n^{(k+1)/(2k+1)}/sqrt(ε)) (σ + d) L^{5/4}, L = log(n d k/δ)."""
+        """Return (k^{3/4} n^{(k+1)/(2k+1)}/sqrt(ε)) (σ + d) L^{5/4}, L = log(n d k/δ)."""
         k, n, level = self.shufflers, self.horizon, ln(self.horizon * self.dim * self.shufflers / self.delta)
         power: arb = (ln(k) * 3 / 4 + ln(n) * (k + 1) / (2 * k + 1) + level.log() * 5 / 4).exp()
         return power / ball(self.epsilon).sqrt() * ball(REWARD_NOISE + self.dim)
 
     def radius(self) -> Callable[[int], float]:
-        """β_t of Theorem C.3 with the printed λ, in floats, computed once a round."""
+        """Return β_t of Theorem C.3 with the printed λ, in floats, computed once per round."""
         ridge, known = self.ridge(1), dict[int, float]()
 
         def radius(time: int) -> float:

@@ -1,4 +1,4 @@
-"""Algorithm 4 as printed, simulated: its regret, and the norms of the errors of its sums."""
+"""Simulate Algorithm 4 as printed: its regret, and the norms of the errors of its sums."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from dpaudit.reference.algorithms.contextual.concurrent_linucb import (
 )
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 
-__all__ = ["Seen", "simulated"]
+__all__ = ["RegretRuns", "simulated"]
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """``regret`` by run (R,), that of ``uniform`` play in the mean; the largest ‖H'_t‖ and ‖h_t‖ over times
-    and runs in units of σ-tilde sqrt(d); how many batches left a V_t that is not positive definite."""
+class RegretRuns:
+    """Results of simulated runs.
+
+    ``regret`` is the regret by run (R,). ``uniform`` is the mean regret of uniform play. The other fields
+    are the largest ‖H'_t‖ and ‖h_t‖ over times and runs, in units of σ-tilde sqrt(d), and the number of
+    batches after which V_t was not positive definite.
+    """
 
     regret: NDArray[np.float64]
     uniform: float
@@ -31,9 +35,9 @@ class Seen:
     indefinite: int
 
 
-def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.SeedSequence) -> Seen:
-    """``replicates`` instances with arms and theta on the sphere, one run each, with the printed λ and
-    β_t."""
+def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.SeedSequence) -> RegretRuns:
+    """Simulate ``replicates`` instances with arms and theta on the sphere, one run each, with the printed λ
+    and β_t."""
     largest = np.zeros(2)
 
     def watch(state: ConcurrentState) -> None:
@@ -49,7 +53,7 @@ def simulated(at: Setting, *, replicates: int, n_arms: int, seed: np.random.Seed
     found = simulate(policy, arms, seed=runs, checkpoints=[at.horizon], watch=watch)
     gaps = arms.means.max(axis=1) - arms.means.mean(axis=1)
     unit = lower(at.error_bound * arb(at.dim).sqrt())
-    return Seen(
+    return RegretRuns(
         regret=found.pseudo.final,
         uniform=at.horizon * float(gaps.mean()),
         mat_norm=float(largest[0] / unit),

@@ -1,4 +1,5 @@
-"""Two small batches of shuffled bits: one after the other, or at the same time with users in both."""
+"""Run two small batches of shuffled bits, either one after the other or at the same time with users in
+both."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ __all__ = ["BITS", "TwoBatches", "in_turn", "overlapping"]
 
 BITS = DataSets(records=4, values=(0, 1))
 
-#: Fair bits of a batch, and of one whose first batch had an even count.
+#: Fair bits of a batch, and of a batch that follows an even count.
 FEW, MORE = 3, 5
 
 
@@ -41,7 +42,7 @@ class TwoBatches:
 
 
 def _ones(coins: Coins, bits: Any, *, noise: int) -> int:
-    """The number of ones that one shuffler shows: the users' bits and ``noise`` fair ones."""
+    """Return the number of ones that one shuffler outputs: the users' bits and ``noise`` fair bits."""
     distribution = Binomial(trials=noise, p="1/2")
     return int(coins.release(int(sum(bits)), distribution, site="ones", to=SHUFFLER_OUTPUT))
 

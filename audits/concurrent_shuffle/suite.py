@@ -1,8 +1,8 @@
-"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation"
-(ICML 2023).
+"""Audit Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual
+Observation" (ICML 2023).
 
-Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
-claims a file.
+The suite contains every claim of the paper as printed, one group of claims per file. If the audit refutes a
+claim, the suite also contains a repaired variant.
 """
 
 from audits.concurrent_shuffle.rows import (

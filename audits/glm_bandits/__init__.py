@@ -1,1 +1,1 @@
-"""Claims of "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits" as rows."""
+"""Audit the claims of "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits"."""

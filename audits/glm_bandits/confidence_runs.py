@@ -1,7 +1,7 @@
-"""How often a confidence set misses: enumerated in one dimension, simulated in more.
+"""Compute how often a confidence set misses, by enumeration in one dimension and by simulation in more.
 
-Rewards are Bernoulli with the logistic mean, arms fixed, theta* of norm S; the estimate is the exact
-constrained minimiser, or a point whose summed loss is above the minimum by a given gap.
+Rewards are Bernoulli with the logistic mean, arms are fixed, and theta* has norm S. The estimate is the
+exact constrained minimiser, or a point whose summed loss exceeds the minimum by a given gap.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """R data sets on fixed points: ``chances`` (R,) of each (1/R where drawn), ``theta`` the estimates and
-    ``free`` the unconstrained minimisers, (R, d)."""
+    """R datasets on fixed points.
+
+    ``chances`` (R,) are their probabilities (1/R if drawn), ``theta`` the estimates and ``free`` the
+    unconstrained minimisers, (R, d).
+    """
 
     points: Floats
     truth: Floats
@@ -33,18 +36,18 @@ class Fits:
 
     @property
     def information(self) -> Floats:
-        """Sum of mu'(<x, theta*>) x x^T, (d, d)."""
+        """Return the sum of mu'(<x, theta*>) x x^T, (d, d)."""
         slopes = logistic().slope(self.points @ self.truth)
         return np.asarray((self.points * slopes[:, None]).T @ self.points)
 
     def distance(self, design: Floats) -> Floats:
-        """||theta* - theta|| in ``design``, (R,)."""
+        """Return ||theta* - theta|| in ``design``, (R,)."""
         away = self.theta - self.truth
         return np.asarray(np.sqrt(np.einsum("rd,de,re->r", away, design, away)))
 
     def gradient_distance(self, design: Floats, *, ridge: float) -> Floats:
-        """||g(free) - g(theta*)|| in the inverse of ``design``, g(theta) = sum x mu(<x, theta>) + ridge
-        theta."""
+        """Return ||g(free) - g(theta*)|| in the inverse of ``design``, g(theta) = sum x mu(<x, theta>) +
+        ridge theta."""
         link = logistic()
 
         def g(theta: Floats) -> Floats:
@@ -54,7 +57,7 @@ class Fits:
         return np.asarray(np.sqrt(np.einsum("rd,de,re->r", away, np.linalg.inv(design), away)))
 
     def miss(self, found: Floats, radius: float) -> NDArray[np.bool_]:
-        """Whether a distance is above the radius, (R,)."""
+        """Return whether a distance is above the radius, (R,)."""
         return np.asarray(found > radius)
 
 
@@ -78,7 +81,7 @@ def _fits(
 
 
 def _worse(loss: GlmLoss, theta: Floats, *, gap: float, norm: float, rng: np.random.Generator) -> Floats:
-    """Points of the ball on rays from ``theta`` whose loss is above by ``gap``, or at the ball's end."""
+    """Return points of the ball on rays from ``theta`` whose loss is higher by ``gap``, or the ball's end."""
     rays = rng.normal(size=theta.shape)
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     low, high = np.zeros(len(theta)), np.full(len(theta), 2 * norm)
@@ -92,7 +95,7 @@ def _worse(loss: GlmLoss, theta: Floats, *, gap: float, norm: float, rng: np.ran
 
 
 def enumerated_fits(points: Floats, truth: float, *, ridge: float, gap: float = 0.0) -> Fits:
-    """All reward vectors on ``points`` (n,), n <= 12, with their exact probabilities."""
+    """Return all reward vectors on ``points`` (n,), n <= 12, with their exact probabilities."""
     rewards = np.array(list(product((0.0, 1.0), repeat=len(points))))
     means = logistic().mean(points * truth)
     chances = np.prod(np.where(rewards == 1, means, 1 - means), axis=1)
@@ -103,7 +106,8 @@ def enumerated_fits(points: Floats, truth: float, *, ridge: float, gap: float = 
 def drawn_fits(
     rng: np.random.Generator, *, dim: int, n: int, runs: int, norm: float, ridge: float, gap: float = 0.0
 ) -> Fits:
-    """``runs`` reward vectors on ``n`` drawn points of norm just below 1, half of them in one direction."""
+    """Draw ``runs`` reward vectors on ``n`` drawn points of norm just below 1, half of them in one
+    direction."""
     points = rng.normal(size=(n, dim))
     points[: n // 2] = points[0]
     points *= 0.999 / np.linalg.norm(points, axis=1, keepdims=True)

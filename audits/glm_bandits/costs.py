@@ -1,5 +1,7 @@
-"""What the printed constants cost: bits of a message (127), and nodes of the tree. ``JointParameters`` of
-``printed_parameters`` knows how often the optimizer is called."""
+"""Compute the cost of the printed constants: bits of a message (127), and nodes of the tree.
+
+``JointParameters`` of ``printed_parameters`` counts the calls of the optimizer.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,12 @@ __all__ = ["BitBill", "bit_bill", "node_updates", "prefix_nodes"]
 
 @dataclass(frozen=True)
 class BitBill:
-    """g and b of one call, bits of one user for a vector and a matrix; iterations of private gradient
-    descent and the bits of one user for all of its vectors. None where descent has less than one step."""
+    """The bits of one call and of private gradient descent.
+
+    The fields are g and b of one call, the bits of one user for a vector and a matrix, the iterations of
+    private gradient descent, and the bits of one user for all of its vectors. The last two are None if
+    descent has less than one step.
+    """
 
     precision: int
     trials: int
@@ -25,20 +31,20 @@ class BitBill:
 
 
 def _counts(n: int, dim: int, epsilon: float, delta: float) -> tuple[int, int]:
-    """g and b of (127), rounded up."""
+    """Return g and b of (127), rounded up."""
     g = math.ceil(max(2 * math.sqrt(n), dim, 4))
     return g, math.ceil(24e4 * g**2 * math.log(4 * (dim**2 + 1) / delta) ** 2 / (epsilon**2 * n))
 
 
 def bit_bill(*, n: int, dim: int, epsilon: float, delta: float) -> BitBill:
-    """The bill of ``n`` users at the printed constants, in floats.
+    """Return the bill of ``n`` users at the printed constants, in floats.
 
-    Raises ``InvalidParameterError`` outside (127)'s range, 0 < epsilon <= 15 and 0 < delta < 1/2.
+    Raise ``InvalidParameterError`` outside (127)'s range, 0 < epsilon <= 15 and 0 < delta < 1/2.
     """
     if n < 1 or dim < 1 or not 0 < epsilon <= 15 or not 0 < delta < 0.5:
         raise InvalidParameterError(
             f"(127) needs users, a dimension, 0 < epsilon <= 15 and 0 < delta < 1/2, got {n}, {dim}, "
-            f"{epsilon} and {delta}; stay within."
+            f"{epsilon} and {delta}."
         )
     g, b = _counts(n, dim, epsilon, delta)
     steps = math.floor(epsilon**2 * n**2 / (dim * math.log(n * dim / delta) ** 3))
@@ -50,10 +56,10 @@ def bit_bill(*, n: int, dim: int, epsilon: float, delta: float) -> BitBill:
 
 
 def node_updates(time: int) -> int:
-    """Nodes of a binary tree whose leaves are complete at step ``time`` and were not before."""
+    """Count the nodes of a binary tree whose leaves become complete at step ``time``."""
     return (time & -time).bit_length()
 
 
 def prefix_nodes(time: int) -> int:
-    """Nodes that make up the first ``time`` leaves."""
+    """Count the nodes that cover the first ``time`` leaves."""
     return time.bit_count()

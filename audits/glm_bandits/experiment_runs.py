@@ -1,7 +1,7 @@
-"""Reruns of the experiments: regrets, their medians with exact intervals, and how often each branch ran.
+"""Rerun the experiments: regrets, their medians with exact intervals, and how often each branch ran.
 
-Regrets of non-private baselines have heavy tails here (a wrong early estimate that is never revised), so that
-ten runs say little about a mean; medians stand beside it.
+Regrets of non-private baselines have heavy tails here (a wrong early estimate that is never revised). Ten
+runs say little about a mean, so the medians are reported too.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ Floats = NDArray[np.float64]
 
 
 def median_interval(values: Floats, *, alpha: float) -> Interval:
-    """A median of the distribution of independent ``values``, by order statistics: wrong with probability
-    ``alpha`` at most. Infinite on both sides where the values are too few."""
+    """Return a median of the distribution of independent ``values``, with an interval from order
+    statistics.
+
+    The interval is wrong with probability ``alpha`` at most. It is infinite on both sides if there are too
+    few values.
+    """
     if not len(values) or not 0 < alpha < 1:
         raise InvalidParameterError(
-            f"a median needs values and an error level in (0, 1), got {len(values)} values and {alpha}; "
-            "run more."
+            f"a median needs values and alpha in (0, 1), got {len(values)} values and {alpha}."
         )
     ordered, n = np.sort(values), len(values)
-    # P(fewer than k of n values are on one side of a median) is the binomial's at k - 1.
+    # P(fewer than k of n values are on one side of a median) is the binomial probability at k - 1.
     k = np.count_nonzero(special.bdtr(np.arange(n), n, 0.5) <= alpha / 2)
     middle = float(np.median(values))
     return (
@@ -50,29 +53,31 @@ def _found(run: Run, setting: str, algorithms: tuple[str, ...], runs: int) -> di
 
 
 def rerun(run: Run, setting: str, algorithms: Sequence[str], *, runs: int) -> dict[str, GlmRuns]:
-    """``runs`` runs of each algorithm in the setting of that S (Table 2) or figure."""
+    """Return ``runs`` runs of each algorithm in the setting with that S (Table 2) or figure."""
     return _found(run, setting, tuple(algorithms), runs)
 
 
 def branch_words(result: GlmRuns) -> str:
-    """Smallest and largest count of each branch over the runs, in words; "-" where there is one branch."""
+    """Return the smallest and largest count of each branch over the runs as text, or "-" if there is one
+    branch."""
     return ", ".join(f"{branch} {n.min()} to {n.max()}" for branch, n in result.counts.items()) or "-"
 
 
 def branch_counts(found: Mapping[str, GlmRuns]) -> str:
-    """The branches of each algorithm, in words."""
+    """Return the branches of each algorithm as text."""
     return "; ".join(f"{name}: {branch_words(result)}" for name, result in found.items())
 
 
 def printed_mean(algorithm: str, setting: str) -> float | None:
-    """Table 2's regret of that S; None where it has none."""
+    """Return Table 2's regret at that S, or None if it has none."""
     if setting not in TABLE or algorithm not in PRINTED:
         return None
     return float(PRINTED[algorithm][list(TABLE).index(setting)])
 
 
 def rerun_table(found: Mapping[str, GlmRuns], *, setting: str, alpha: float) -> plots.Plot:
-    """Mean, median with its interval, the print, and which constants and branches they come from."""
+    """Return a table of mean, median with interval, printed value, and the constants and branches behind
+    them."""
     rows = []
     for name, result in found.items():
         middle = median_interval(result.pseudo.final, alpha=alpha / len(found))

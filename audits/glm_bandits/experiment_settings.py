@@ -1,9 +1,9 @@
-"""The experiments of Sarmasarkar (2026), section 8 and appendix A, and what its Table 2 prints.
+"""Run the experiments of Sarmasarkar (2026), section 8 and appendix A, and list the numbers of its Table 2.
 
-One parameter and one sequence of arms for all runs of a setting; delta = zeta = 0.02; every algorithm with
-the constants of the experiments. The private one is there with the constants of its analysis, too, c = C = 1,
-without caps as in the pseudo-code; Algorithm 7 then has less than one step to make in every call. The printed
-regrets are means of 10 runs without error bars.
+All runs of a setting share one parameter and one sequence of arms. delta = zeta = 0.02, and every algorithm
+has the constants of the experiments. The private algorithm also runs with the constants of its analysis, c
+= C = 1, without caps as in the pseudo-code. Algorithm 7 then has less than one step in every call. The
+printed regrets are means of 10 runs without error bars.
 """
 
 from __future__ import annotations
@@ -58,11 +58,12 @@ class Setting:
 
 
 def private(epsilon: float, *, analysed: bool = False) -> str:
-    """The private algorithm's name, with the experiments' constants or those of its analysis."""
+    """Return the private algorithm's name, with the experiments' constants or the constants of its
+    analysis."""
     return f"Private-GLM ε = {epsilon:g}{', (19) to (21)' if analysed else ''}"
 
 
-#: Name -> epsilon, and whether it has the constants of the analysis.
+#: Map each name to epsilon, and to whether it has the constants of the analysis.
 _PRIVATE = {
     private(epsilon, analysed=analysed): (epsilon, analysed)
     for epsilon in (2.0, 4.0, 6.0, 8.0)
@@ -73,7 +74,7 @@ _TABLE = ("GLM-UCB", "GLOC", *map(private, (4, 6, 8)), "RS-GLinUCB", *_ANALYSED)
 
 
 def constants_of(algorithm: str) -> str:
-    """Which constants an algorithm has: "experiments" or "analysis, c = C = 1"."""
+    """Return which constants an algorithm has: "experiments" or "analysis, c = C = 1"."""
     return "analysis, c = C = 1" if _PRIVATE.get(algorithm, (0.0, False))[1] else "experiments"
 
 
@@ -116,7 +117,7 @@ ALGORITHMS = tuple(PRINTED)
 
 @cache
 def environment(setting: Setting) -> GlmEnvironment:
-    """The setting's one sequence of arms."""
+    """Return the setting's one sequence of arms."""
     return published_environment(
         setting.link, param_norm=setting.param_norm, dim=setting.dim, rounds=setting.horizon
     )
@@ -145,7 +146,7 @@ def _policy(setting: Setting, algorithm: str) -> MakePolicy:
 
 
 def budget(setting: Setting, epsilon: float) -> GlmBudget:
-    """The private algorithm's instance and levels."""
+    """Return the private algorithm's instance and levels."""
     arms = environment(setting)
     return GlmBudget(
         horizon=setting.horizon,
@@ -165,7 +166,7 @@ def _private(setting: Setting, epsilon: float, replicates: int, rng: np.random.G
 
 
 def _analysed(setting: Setting, epsilon: float, replicates: int, rng: np.random.Generator) -> JointGlm:
-    """At these sizes Algorithm 7 never has one step to make."""
+    """Return the policy with the constants of the analysis. At these sizes Algorithm 7 never has a step."""
     constants = printed_constants(budget(setting, epsilon))
     return JointGlm(constants, setting.link, StartingPoint(), replicates=replicates, rng=rng)
 
@@ -178,8 +179,10 @@ def runs_of(
     algorithms: Sequence[str] | None = None,
     points: int = 48,
 ) -> dict[str, GlmRuns]:
-    """Each algorithm on the setting's arms, ``runs`` times; an algorithm's seed does not depend on which
-    others are asked for."""
+    """Run each algorithm on the setting's arms, ``runs`` times.
+
+    An algorithm's seed does not depend on the other requested algorithms.
+    """
     chosen = setting.algorithms if algorithms is None else algorithms
     seeds = dict(zip(setting.algorithms, root_of(seed).spawn(len(setting.algorithms)), strict=True))
     grid = checkpoint_grid(setting.horizon, points=points).tolist()

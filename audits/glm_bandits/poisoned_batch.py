@@ -1,25 +1,29 @@
-"""Algorithm 1 on a data set that Assumption 4.2 allows and the model does not: what a user of the second
-batch shows, where the first batch's rewards put θ_1 at 0. Batches have the lengths that (6) prints.
+"""Bound delta of Algorithm 1 from below on a dataset that Assumption 4.2 allows and the model does not.
 
-Bernoulli link on {0, R}, d = 1, one arm a round, θ* = S; arms in [c, 1], so that 1/κ* = μ'(cS) and κ =
-1/μ'(S) are valid on both sides. Every user of the first batch has x = 1; of their rewards half are 0 and half
-R, one more of either where B_1 is odd. Those of the second batch have x = c, the changed one x = 1 or x = c.
+The first batch's rewards put θ_1 at 0, and the witness is the output of a user of the second batch. Batches
+have the lengths that (6) prints.
+
+Bernoulli link on {0, R}, d = 1, one arm per round, θ* = S. Arms are in [c, 1], so that 1/κ* = μ'(cS) and κ
+= 1/μ'(S) are valid for both neighbours. Every user of the first batch has x = 1. Half of their rewards are
+0 and half R, with one more of either if B_1 is odd. Users of the second batch have x = c. The changed user
+has x = 1 or x = c.
 
 θ_1 is an average of projected gradient steps with unbiased noise. Its mean loss is log cosh(Rθ/2) with a
-ridge, up to Rθ/(2 B_1) for the odd reward, and by the standard argument (convexity, unbiased noise of
-variance v)
+ridge, up to Rθ/(2 B_1) for the odd reward. By the standard argument (convexity, unbiased noise of variance
+v),
 
-    E loss(θ_1) - loss(0) <= D²/(2 η T) + η (L² + v)/2;
+    E loss(θ_1) - loss(0) <= D²/(2 η T) + η (L² + v)/2.
 
-Markov: P(|Rθ_1| > 1/10) is at most that and RS/(2 B_1) over log cosh(1/20). V >= B_1/2 but for Chebyshev's
-bound. Where
-both hold, the weight at x = 1 is at least μ'(1/(10R))/β(1), that at c at most R²/4, and the changed entry
-moves by (w(1) - c² R²/4) κ* g - 2 integers or more, its own roundings included. Given the transcript before,
-the ones of the others are a sum of independent coins, their roundings too, the same on both sides; events are
-half-lines of the number of ones, which grow with the move. The other outputs are left out, which only loses.
+By Markov's inequality, P(|Rθ_1| > 1/10) is at most this bound plus RS/(2 B_1), over log cosh(1/20). V >=
+B_1/2 except with a probability given by Chebyshev's bound. If both hold, the weight at x = 1 is at least
+μ'(1/(10R))/β(1) and the weight at c at most R²/4. The changed entry then moves by (w(1) - c² R²/4) κ* g - 2
+integers or more, including its own roundings. Given the transcript before, the ones of the others are a sum
+of independent coins, including their roundings, with the same distribution for both neighbours. Events are
+half-lines of the number of ones, whose probability grows with the move. The other outputs are ignored,
+which can only weaken the bound.
 
-A message has g + b bits. An entry of w x² >= 0 needs (1 + w x² κ*) g + 1 + Bin(b, 1/4) of them at most: more
-is an error, whose chance is added up over the batch.
+A message has g + b bits. An entry of w x² >= 0 needs (1 + w x² κ*) g + 1 + Bin(b, 1/4) of them at most. A
+larger entry is an error, whose probability is summed over the batch.
 """
 
 from __future__ import annotations
@@ -37,14 +41,16 @@ from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["Instance", "Poisoned", "no_room", "poisoned"]
 
-#: |R θ_1| is at most this, but for a chance.
+#: |R θ_1| is at most this value, except with a bounded probability.
 STRAY = Fraction(1, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """Rewards on {0, R}, θ* = S = ``score``/R, arms in [``nearest``, 1]; horizon T, M batches; ``constant``
-    is that of both O() in (10)."""
+    """Rewards on {0, R}, θ* = S = ``score``/R, arms in [``nearest``, 1], horizon T, M batches.
+
+    ``constant`` is the constant of both O() in (10).
+    """
 
     R: int
     score: Fraction
@@ -57,7 +63,7 @@ class Instance:
 
     @property
     def parameters(self) -> ShuffleParameters:
-        """(6) to (15)."""
+        """Return (6) to (15)."""
         link, S = bernoulli(self.R), self.score / self.R
         return ShuffleParameters(
             T=self.T, d=1, M=self.M, S=S, R=Fraction(self.R), epsilon=self.epsilon, delta=self.delta,
@@ -67,13 +73,15 @@ class Instance:
 
     @property
     def excess(self) -> Fraction:
-        """The largest weight of any data set, R²/4, in units of 1/κ*; rounded up."""
+        """Return the largest weight of any dataset, R²/4, in units of 1/κ*, rounded up."""
         with precision(256):
             return Fraction(integer((self.parameters.kappa_star * self.R**2 / 4).ceil()))
 
     def lengths(self) -> list[int]:
-        """(6) and (7), rounded up, an exact integer maybe to the next one; the last batch that begins
-        before T is cut there."""
+        """Return (6) and (7), rounded up, where an exact integer may be rounded to the next one.
+
+        The last batch that begins before T is cut there.
+        """
         with precision(256):
             printed = [integer(length.upper().ceil()) for length in self.parameters.batches()]
         used, left = [], self.T
@@ -86,8 +94,11 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Poisoned:
-    """κ* as a ball, the lengths of the first two batches, the move in units of Δ/g, the chance that it is
-    that large, and a lower bound on delta of Algorithm 1."""
+    """The results for one instance.
+
+    The fields are κ* as a ball, the lengths of the first two batches, the move in units of Δ/g, the
+    probability that the move is that large, and a lower bound on delta of Algorithm 1.
+    """
 
     kappa_star: arb
     first: int
@@ -98,7 +109,7 @@ class Poisoned:
 
 
 def poisoned(at: Instance) -> Poisoned:
-    """What the second batch shows. Raises ``InvalidParameterError`` where the horizon cuts it."""
+    """Return the witness of the second batch. Raise ``InvalidParameterError`` if the horizon cuts it."""
     with precision(400):
         return _poisoned(at)
 
@@ -106,9 +117,7 @@ def poisoned(at: Instance) -> Poisoned:
 def _poisoned(at: Instance) -> Poisoned:
     made, lengths = at.parameters, at.lengths()
     if len(lengths) < 2 or sum(lengths[:2]) >= at.T:
-        raise InvalidParameterError(
-            f"the horizon must be longer than two batches, got {at.T} and {lengths}; raise it."
-        )
+        raise InvalidParameterError(f"the horizon must be longer than two batches, got {at.T} and {lengths}.")
     first, second = lengths[:2]
     sheet = sheet_of(n=second, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
     likely = lower_short((1 - _strayed(at, first) - _thin(at, first)).max(arb(0)))
@@ -116,20 +125,23 @@ def _poisoned(at: Instance) -> Poisoned:
     weight = link.at(ball(STRAY / at.R)).slope / scale
     apart = (weight - ball(at.nearest**2 * at.R**2 / 4)) * made.kappa_star
     move = integer((apart * sheet.precision).floor()) - 2
-    shown = Fraction(0)
+    lower_bound = Fraction(0)
     if move > 0:
-        shown = half_line_delta(
+        lower_bound = half_line_delta(
             trials=sheet.trials * second, chance=sheet.chance, move=move, epsilon=at.epsilon, coins=second
         )
-    left = lower_short((ball(shown) - no_room(sheet, at.excess)).max(arb(0)))
+    left = lower_short((ball(lower_bound) - no_room(sheet, at.excess)).max(arb(0)))
     return Poisoned(
         kappa_star=made.kappa_star, first=first, second=second, move=move, likely=likely, delta=likely * left
     )
 
 
 def no_room(sheet: VectorSheet, excess: Fraction, *, times: int = 1) -> arb:
-    """A bound on the chance that some entry of a batch, of ``times`` batches of its size, needs more than g +
-    b ones, entries at most ``excess`` Δ: Hoeffding's inequality for Bin(b, p); 1 where there is no room."""
+    """Bound the probability that some entry of a batch needs more than g + b ones.
+
+    The bound covers ``times`` batches of its size and entries at most ``excess`` Δ. It uses Hoeffding's
+    inequality for Bin(b, p), and is 1 if there is no room.
+    """
     room = sheet.trials * (1 - sheet.chance) - excess * sheet.precision - 1
     if room <= 0:
         return arb(1)
@@ -137,7 +149,7 @@ def no_room(sheet: VectorSheet, excess: Fraction, *, times: int = 1) -> arb:
 
 
 def _strayed(at: Instance, n: int) -> arb:
-    """A bound on P(|Rθ_1| > 1/10): descent on ``n`` users, D = 2S, L = R + RS, η = 2D/(L √T)."""
+    """Bound P(|Rθ_1| > 1/10): descent on ``n`` users, D = 2S, L = R + RS, η = 2D/(L √T)."""
     made = at.parameters
     run = descent(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
     L, D, sheet = ball(made.R + made.R * made.S), ball(2 * made.S), run.sheet
@@ -153,8 +165,10 @@ def _strayed(at: Instance, n: int) -> arb:
 
 
 def _thin(at: Instance, n: int) -> arb:
-    """A bound on P(V < B_1/2), V at least ``n`` plus the noise of the first matrix sum, and on the chance
-    that a message of that sum has no room."""
+    """Bound P(V < B_1/2) and the probability that a message of that sum has no room.
+
+    V is at least ``n`` plus the noise of the first matrix sum.
+    """
     sheet = sheet_of(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
     variance = n * (sheet.trials * sheet.chance * (1 - sheet.chance) + Fraction(1, 4)) / sheet.precision**2
     return ball(4 * variance / n**2) + no_room(sheet, Fraction(1))

@@ -1,9 +1,11 @@
-"""Algorithm 2 with four changes that make it jointly private, as one proof: V's noise for sensitivity 1, H's
-weights cut at 1/κ*, both optimizers over all T rounds (gradient 0 where a round is not theirs, so that n is T
-on either side), called when the released V or H says so.
+"""Certify Algorithm 2 with four changes that make it jointly private.
 
-Then all others' actions follow from V, H, θ_o and θ_τ, and one user moves the m nodes of each tree above a
-leaf, which is replaced or given up, and her gradient in every call.
+V's noise is drawn for sensitivity 1. H's weights are cut at 1/κ*. Both optimizers run over all T rounds,
+with gradient 0 for a round of the other optimizer, so that n is T for both neighbours. They are called when
+the released V or H requires it.
+
+All others' actions then follow from V, H, θ_o and θ_τ. One user affects the m nodes of each tree above a
+leaf, which is replaced or removed, and the user's gradient in every call.
 """
 
 from __future__ import annotations
@@ -29,15 +31,17 @@ def joint_proof(
     budget: tuple[Fraction, Fraction],
     target: Fraction,
 ) -> Proof:
-    """Both trees over ``horizon`` leaves, their noise as printed for ``budget``, (ε, δ), symmetrised by half,
-    and ``calls`` runs of ``call`` for each optimizer; logistic, 1/κ* = μ'(``score``). The orders are those
-    that say most at epsilon = ``target``."""
+    """Certify both trees over ``horizon`` leaves and ``calls`` runs of ``call`` for each optimizer.
+
+    The noise is as printed for ``budget``, (ε, δ), symmetrised by half. The link is logistic with 1/κ* =
+    μ'(``score``). The Rényi orders are those with the best bound at epsilon = ``target``.
+    """
     epsilon, delta = budget
     star, nodes = instance(1, score).kappa_star, levels(horizon)
     trees, beside = [], Fraction(0)
     for sensitivity in (arb(1), 1 / star):
         variance = printed_variance(epsilon=epsilon, delta=delta, depth=nodes, sensitivity=sensitivity)
-        moved = upper_short(2 * sensitivity**2)  # ‖x xᵀ - y yᵀ‖² is at most 2, and 1 for a leaf given up
+        moved = upper_short(2 * sensitivity**2)  # ‖x xᵀ - y yᵀ‖² is at most 2, and 1 for a removed leaf
         trees.append(tree_proof(norm_squared=moved, variance=variance, nodes=nodes, symmetrise="half"))
         low = lower_short(variance)
         beside += nodes * node_mu_squared(norm_squared=moved, variance=low, symmetrise="half")
@@ -45,4 +49,4 @@ def joint_proof(
     others = float(beside) + (2 * calls - 1) * one.scale**2
     run = one.proof(epsilon=target, delta=delta, beside=others)
     whole = compose_sequential([*trees, run], times=[1, 1, 2 * calls])
-    return billboard(whole, actions="V, H, both estimates and the own arms")
+    return billboard(whole, actions="V, H, both estimates and the user's own arms")

@@ -1,23 +1,28 @@
-"""Theorem 6.2 on one instance: one action of another user shows whether a user was explored.
+"""Refute Theorem 6.2 on one instance: one action of another user reveals whether a user was explored.
 
-Logistic, d = 2, R = 1, c = 1 in (21); θ* = S e_2, arms with second coordinate in [1/2, 1] and length at most
-1, so that 1/κ* = μ'(S/2) and κ = 1/μ'(S) on both sides. G = γ²κ, and 2^k is the power of two in (G/4, G/2]:
+Logistic, d = 2, R = 1, c = 1 in (21), θ* = S e_2. Arms have second coordinate in [1/2, 1] and length at
+most 1, so that 1/κ* = μ'(S/2) and κ = 1/μ'(S) for both neighbours. G = γ²κ, and 2^k is the power of two in
+(G/4, G/2]:
 
-* rounds 1, ..., 2^k - 1 have one arm, e_2, and are explored, since V_22 stays below G;
-* round 2^k has the one arm e_2, explored, or e_2/2, not explored, since V_22 > G/4: the changed user;
-* round 2^k + 1 has two arms, a = (0, a_2) and b = (b_1, b_2), b_1 tiny, b_2² < a_2² = b_2² + 2 b_1².
+* Rounds 1, ..., 2^k - 1 have one arm, e_2, and are explored, since V_22 stays below G.
+* Round 2^k belongs to the changed user. It has the one arm e_2, explored, or e_2/2, not explored, since
+  V_22 > G/4.
+* Round 2^k + 1 has two arms, a = (0, a_2) and b = (b_1, b_2), b_1 tiny, b_2² < a_2² = b_2² + 2 b_1².
 
-In V^-1, V_11 = λ far below V_22, b is the longer one: Criterion I plays b. Where it does not hold the policy
-has not switched, H_τ = λI and θ_τ = 0, and a is more optimistic, as it is longer; θ_o has norm S at most and
-eliminates neither. So the action tells whether ‖b‖² in V^-1 is at least 1/G. With x = V_22 - V_12²/V_11,
+In V^-1, b is the longer one, because V_11 = λ is far below V_22, so Criterion I plays b. If the criterion
+does not hold, the policy has not switched, H_τ = λI and θ_τ = 0, and a is more optimistic, as it is longer.
+θ_o has norm S at most and eliminates neither. So the action reveals whether ‖b‖² in V^-1 is at least 1/G.
+With x = V_22 - V_12²/V_11,
 
     ‖b‖² = b_1²/V_11 + (b_2 - b_1 V_12/V_11)²/x,
 
-this is V_22 <= c_0 up to a slack that the noise of V_11 and V_12 makes, and b_2 sets c_0. V_22 = λ + 2^k + Z,
-or one less, Z ~ N(0, σ²) the noise of the one node of the first 2^k leaves ("half"): c_0 = λ + 2^k - 1/2 -
-ε σ² is where the two densities differ by e^ε. All other users' actions are the same on both sides.
+the condition is V_22 <= c_0, up to a slack from the noise of V_11 and V_12, and b_2 sets c_0. V_22 = λ +
+2^k + Z, or one less, and Z ~ N(0, σ²) is the noise of the one node of the first 2^k leaves ("half"). The
+two densities differ by e^ε at c_0 = λ + 2^k - 1/2 - ε σ². All other users' actions are the same for both
+neighbours.
 
-All noise before, in V and in H, is within λ/4 in every entry but for a chance that is added up.
+All earlier noise, in V and in H, is within λ/4 in every entry, except with a probability that is added to
+the bound.
 """
 
 from __future__ import annotations
@@ -35,14 +40,17 @@ from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
 
 __all__ = ["RevealingAction", "revealing_action"]
 
-#: Noise of the last node is within so many σ on the diagonal, √2 times as many deviations beside it.
+#: The noise of the last node is within this many σ on the diagonal, and √2 times as many deviations off it.
 NEAR = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevealingAction:
-    """κ*, G, σ and the slack of c_0 as balls, k, the arms ``b_1`` and ``b_2``, and a lower bound on delta of
-    the others' actions."""
+    """The instance and its bound.
+
+    The fields are κ*, G, σ and the slack of c_0 as balls, k, the arms ``b_1`` and ``b_2``, and a lower
+    bound on delta of the others' actions.
+    """
 
     kappa_star: arb
     reach: arb
@@ -55,10 +63,11 @@ class RevealingAction:
 
 
 def revealing_action(*, S: int, horizon: int, epsilon: Fraction, delta: Fraction) -> RevealingAction:
-    """Algorithm 2 at (``epsilon``, ``delta``), ζ = δ/2.
+    """Evaluate Algorithm 2 at (``epsilon``, ``delta``), ζ = δ/2.
 
-    Raises ``InvalidParameterError`` where the rounds do not fit the horizon, or an inequality of the argument
-    does not hold."""
+    Raise ``InvalidParameterError`` if the rounds do not fit the horizon or an inequality of the argument
+    does not hold.
+    """
     with precision(400):
         return _revealing(S, horizon, epsilon, delta)
 
@@ -82,13 +91,14 @@ def _revealing(S: int, T: int, epsilon: Fraction, delta: Fraction) -> RevealingA
         raise InvalidParameterError(
             f"2^k + 1 rounds must fit the horizon and the arms the argument, got k = {power}; change S."
         )
-    # 2^k + 1 rounds, three entries of V and of H each; then two entries of one node, on both sides
+    # 2^k + 1 rounds with three entries of V and of H each, then two entries of one node, for both
+    # neighbours.
     strayed = 12 * (rounds + 1) * (-((ridge / 4) ** 2) / (2 * depth * sigma**2)).exp()
     strayed = strayed + 4 * (-ball(NEAR**2) / 2).exp()
     up, down = (middle - ridge - rounds + one for one in (1, 0))
-    shown = normal_cdf((up - slack) / sigma) - strayed
+    probability = normal_cdf((up - slack) / sigma) - strayed
     hidden = normal_cdf((down + slack) / sigma) + strayed
-    found = max(Fraction(0), lower_exact(shown - ball(epsilon).exp() * hidden))
+    found = max(Fraction(0), lower_exact(probability - ball(epsilon).exp() * hidden))
     return RevealingAction(
         kappa_star=kappa_star, reach=reach, deviation=sigma, slack=slack, power=power, b_1=b_1, b_2=b_2,
         delta=found,
@@ -96,8 +106,10 @@ def _revealing(S: int, T: int, epsilon: Fraction, delta: Fraction) -> RevealingA
 
 
 def _slack(middle: arb, ridge: arb, reach: arb, near: arb, b_1: arb, b_2: arb) -> arb:
-    """How far Criterion I's threshold on V_22 can be from c_0 where |Z_11|, |Z_12| <= ``near``: an interval
-    computation, and V_12²/V_11."""
+    """Return how far Criterion I's threshold on V_22 can be from c_0 if |Z_11|, |Z_12| <= ``near``.
+
+    This is an interval computation. Also return V_12²/V_11.
+    """
     Z = near * arb(0, 1)
     V = ridge + Z
     threshold = (b_2 - b_1 * Z / V) ** 2 * reach / (1 - reach * b_1**2 / V)
@@ -105,7 +117,8 @@ def _slack(middle: arb, ridge: arb, reach: arb, near: arb, b_1: arb, b_2: arb) -
 
 
 def _argument_holds(S: int, ridge: arb, rounds: arb, reach: arb, near: arb, b_1: arb, b_2: arb) -> bool:
-    """The inequalities of the argument where all noise is within λ/4 and the last node's within ``near``."""
+    """Check the inequalities of the argument, with all noise within λ/4 and the last node's noise within
+    ``near``."""
     wide, beside = ridge / 4, ridge / 12  # |entries| of noise; V_12²/V_11 <= (λ/4)²/(3λ/4)
     a_2 = (b_2**2 + 2 * b_1**2).sqrt()
     x = ridge + rounds - 1 - wide - near**2 / (ridge - near)

@@ -1,8 +1,8 @@
-"""Ridge problems of a generalized linear model whose minimiser is known: what Lemma R.1 speaks about.
+"""Build ridge problems of a generalized linear model whose minimiser is known, for Lemma R.1.
 
-Arms x_i span R^d, each is pulled ``copies`` times, with the same reward each time. Given a minimiser
+Arms x_i span R^d, and each is pulled ``copies`` times with the same reward each time. Given a minimiser
 theta_min, the rewards r_i = mu(<x_i, theta_min>) + ridge s_i/copies, where Σ s_i x_i = theta_min, make the
-gradient of L(theta) = Σ b(<x, theta>) - r <x, theta> + (ridge/2) |theta|² vanish there, so that nothing is
+gradient of L(theta) = Σ b(<x, theta>) - r <x, theta> + (ridge/2) |theta|² vanish there. So no equation is
 solved in floats. R = 1, logistic.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["ARMS", "RidgeProblem", "drawn_problem", "root"]
 
 Vector = tuple[Fraction, ...]
 
-#: Arms in the unit ball that span R^d, the j-th one within the first j coordinates.
+#: Arms in the unit ball that span R^d. The j-th arm is within the first j coordinates.
 ARMS: dict[int, tuple[Vector, ...]] = {
     1: ((Fraction(1),),),
     2: ((Fraction(1), Fraction(0)), (Fraction(3, 5), Fraction(4, 5))),
@@ -37,9 +37,10 @@ LINK = logistic()
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    """theta_min minimises L, theta_star is the true parameter, theta_hat what an optimizer returned.
+    """A problem in which theta_min minimises L, theta_star is the true parameter and theta_hat an
+    optimizer's output.
 
-    ``share``: the N of H(theta) is share * ridge * I, with share <= 1 (R.1 asks for N <= ridge I).
+    The N of H(theta) is ``share`` * ridge * I, with share <= 1 (R.1 requires N <= ridge I).
     """
 
     copies: int
@@ -51,21 +52,21 @@ class RidgeProblem:
 
     @property
     def arms(self) -> tuple[Vector, ...]:
-        """The arms, (d, d)."""
+        """Return the arms, (d, d)."""
         return ARMS[len(self.theta_min)]
 
     def rewards(self) -> list[arb]:
-        """The reward of each arm. The problem meets R.1's conditions where all lie in [0, 1]."""
+        """Return the reward of each arm. The problem meets R.1's conditions if all lie in [0, 1]."""
         parts = _coordinates(self.arms, self.theta_min)
         means = [LINK.at(ball(_dot(x, self.theta_min))).mean for x in self.arms]
         return [mean + ball(self.ridge * s / self.copies) for mean, s in zip(means, parts, strict=True)]
 
     def admissible(self) -> bool:
-        """Whether every reward certainly lies in [0, 1]."""
+        """Return whether every reward certainly lies in [0, 1]."""
         return all(bool(reward >= 0) and bool(reward <= 1) for reward in self.rewards())
 
     def positive(self) -> bool:
-        """Whether H(theta_star) is certainly positive definite: its leading minors are."""
+        """Return whether H(theta_star) is certainly positive definite, by its leading minors."""
         hessian, dim = self.hessian(), len(self.theta_min)
         return all(
             bool(arb_mat([[hessian[i, j] for j in range(k)] for i in range(k)]).det() > 0)
@@ -73,13 +74,13 @@ class RidgeProblem:
         )
 
     def loss(self, theta: Vector) -> arb:
-        """L(theta)."""
+        """Return L(theta)."""
         pairs = [(ball(_dot(x, theta)), r) for x, r in zip(self.arms, self.rewards(), strict=True)]
         fit = sum((LINK.at(score).log_partition - reward * score for score, reward in pairs), arb(0))
         return self.copies * fit + ball(self.ridge * _dot(theta, theta) / 2)
 
     def gradient(self, theta: Vector) -> list[arb]:
-        """The gradient of L, (d,); zero at ``theta_min``."""
+        """Return the gradient of L, (d,), which is zero at ``theta_min``."""
         off = [LINK.at(ball(_dot(x, theta))).mean - r for x, r in zip(self.arms, self.rewards(), strict=True)]
         return [
             self.copies * sum((e * ball(x[k]) for e, x in zip(off, self.arms, strict=True)), arb(0))
@@ -88,7 +89,7 @@ class RidgeProblem:
         ]
 
     def hessian(self) -> arb_mat:
-        """H(theta_star) = Σ mu'(<x, theta_star>) x xᵀ + N."""
+        """Return H(theta_star) = Σ mu'(<x, theta_star>) x xᵀ + N."""
         dim = len(self.theta_min)
         slopes = [LINK.at(ball(_dot(x, self.theta_star))).slope for x in self.arms]
         return arb_mat(
@@ -105,25 +106,26 @@ class RidgeProblem:
         )
 
     def gamma(self) -> arb:
-        """|g(theta_min) - g(theta_star)| in the norm of H(theta_star)^-1; g is the gradient plus Σ r x."""
+        """Return |g(theta_min) - g(theta_star)| in the norm of H(theta_star)^-1. g is the gradient plus Σ r
+        x."""
         column = arb_mat([[entry] for entry in self.gradient(self.theta_star)])
         square = (column.transpose() * self.hessian().solve(column))[0, 0]
         return root(square)
 
     def distance(self) -> arb:
-        """|theta_hat - theta_star| in the norm of H(theta_star)."""
+        """Return |theta_hat - theta_star| in the norm of H(theta_star)."""
         column = arb_mat([[ball(a - b)] for a, b in zip(self.theta_hat, self.theta_star, strict=True)])
         return root((column.transpose() * self.hessian() * column)[0, 0])
 
     def reach(self) -> Fraction:
-        """c, the largest abs(<x_i, theta_hat - theta_star>)."""
+        """Return c, the largest abs(<x_i, theta_hat - theta_star>)."""
         return max(abs(_dot(x, self.theta_hat) - _dot(x, self.theta_star)) for x in self.arms)
 
 
 def drawn_problem(
     *, dim: int, copies: int, ridge: Fraction, seed: int, share: Fraction = Fraction(1)
 ) -> RidgeProblem:
-    """A problem drawn from ``seed`` with all three vectors in the ball of radius 2, rational."""
+    """Draw a problem from ``seed`` with all three vectors in the ball of radius 2, rational."""
     rng = random.Random(seed * 1009 + dim)
 
     def vector(largest: int) -> Vector:
@@ -133,7 +135,7 @@ def drawn_problem(
 
 
 def root(square: arb) -> arb:
-    """The square root of a number that is at least 0, also where its ball reaches below 0."""
+    """Return the square root of a number that is at least 0, even if its ball reaches below 0."""
     if square > 0:
         return square.sqrt()
     return arb(0).union(square.upper().nonnegative_part().sqrt())
@@ -144,7 +146,7 @@ def _dot(first: Vector, second: Vector) -> Fraction:
 
 
 def _coordinates(arms: Sequence[Vector], vector: Vector) -> list[Fraction]:
-    """s with Σ s_i x_i = vector, by back substitution: arm j lies within the first j coordinates."""
+    """Return s with Σ s_i x_i = vector, by back substitution: arm j lies within the first j coordinates."""
     rest, found = list(vector), [Fraction(0)] * len(arms)
     for j in reversed(range(len(arms))):
         found[j] = rest[j] / arms[j][j]

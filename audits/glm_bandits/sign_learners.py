@@ -1,7 +1,8 @@
-"""Learners on the family of appendix Q: small ones to enumerate, and one coordinate alone in closed form.
+"""Define learners on the family of appendix Q: small ones to enumerate, and one coordinate alone in closed
+form.
 
-``one_coordinate`` and ``committing`` are ε-DP in the rewards: the only thing that depends on rewards is which
-sign a coordinate keeps, by the exponential mechanism on a count that one reward moves by 1.
+``one_coordinate`` and ``committing`` are ε-DP in the rewards. Rewards affect only which sign a coordinate
+keeps. The exponential mechanism chooses the sign from a count that one reward changes by 1.
 """
 
 from __future__ import annotations
@@ -34,15 +35,17 @@ __all__ = [
 
 
 def _kept(history: History, j: int, epsilon: Fraction, explored: int) -> arb:
-    """The probability of keeping sign + for coordinate j: odds exp(epsilon (ones - n/2)) of its first n
-    pulls, all of the arm +r e_j."""
+    """Return the probability of keeping sign + for coordinate j.
+
+    The odds are exp(epsilon (ones - n/2)) for its first n pulls, all of the arm +r e_j.
+    """
     rewards = [y for coordinate, _, y in history if coordinate == j][:explored]
     odds = (ball(epsilon * (sum(rewards) - Fraction(len(rewards), 2)))).exp()
     return odds / (1 + odds)
 
 
 def committing(dim: int, *, explored: int, epsilon: Fraction) -> Policy:
-    """Coordinates in turn: each is pulled ``explored`` times at +, then keeps a sign drawn once."""
+    """Play coordinates in turn: each is pulled ``explored`` times at +, then keeps a sign drawn once."""
 
     def policy(history: History) -> dict[Arm, arb]:
         j, turn = len(history) % dim, len(history) // dim
@@ -57,18 +60,18 @@ def committing(dim: int, *, explored: int, epsilon: Fraction) -> Policy:
 
 
 def one_coordinate(*, explored: int, epsilon: Fraction) -> Policy:
-    """The first coordinate alone: explore, keep a sign, never look at the others."""
+    """Play the first coordinate alone: explore, keep a sign, never play the others."""
     return committing(1, explored=explored, epsilon=epsilon)
 
 
 def uniform(dim: int) -> Policy:
-    """Any of the 2d arms with equal probability; rewards are ignored."""
+    """Play any of the 2d arms with equal probability. Rewards are ignored."""
     arms = list(product(range(dim), (-1, 1)))
     return lambda history: dict.fromkeys(arms, arb(1) / len(arms))
 
 
 def greedy(dim: int) -> Policy:
-    """Coordinates in turn, each with the sign that its rewards speak for: not private."""
+    """Play coordinates in turn, each with the sign that its rewards favour. This learner is not private."""
 
     def policy(history: History) -> dict[Arm, arb]:
         j = len(history) % dim
@@ -82,10 +85,13 @@ def greedy(dim: int) -> Policy:
 
 
 def wrong_sign(*, pulls: int, correct: arb, epsilon: Fraction) -> arb:
-    """P(S + Laplace(1/epsilon) < n/2) for S ~ Bin(n, ``correct``), n = ``pulls``: the sign of the better arm
-    is taken for the worse one. By symmetry it is the same for both signs of V."""
+    """Return P(S + Laplace(1/epsilon) < n/2) for S ~ Bin(n, ``correct``), n = ``pulls``.
+
+    This is the probability that the sign of the better arm is taken for the worse one. By symmetry it is
+    the same for both signs of V.
+    """
     if pulls < 1:
-        raise InvalidParameterError(f"pulls must be at least 1, got {pulls}; explore once.")
+        raise InvalidParameterError(f"pulls must be at least 1, got {pulls}.")
     odds, mass = correct / (1 - correct), (1 - correct) ** pulls
     total = arb(0)
     for ones in range(pulls + 1):
@@ -97,16 +103,17 @@ def wrong_sign(*, pulls: int, correct: arb, epsilon: Fraction) -> arb:
 
 
 class OneCoordinate(NamedTuple):
-    """Pull +r e_1 ``explored`` times, then for good the arm that a noisy count names."""
+    """Pull +r e_1 ``explored`` times, then always the arm that a noisy count selects."""
 
     explored: int
     regret: arb
 
 
 def best_commitment(*, horizon: int, scale: Fraction, epsilon: Fraction, radius: Fraction) -> OneCoordinate:
-    """The learner of one coordinate with the smallest regret bound, exploring for a power of 2 of rounds.
+    """Return the learner of one coordinate with the smallest regret bound, exploring for a power of 2 of
+    rounds.
 
-    Logistic rewards, theta_0 = 0: arms of a coordinate have means mu(±r a), whatever d is. The regret is
+    Logistic rewards, theta_0 = 0: the arms of a coordinate have means mu(±r a), for every d. The regret is
     exact: half of the exploration is wrong (V uniform), then all of the rest with ``wrong_sign``.
     """
     correct = logistic().at(ball(radius * scale)).mean
@@ -123,8 +130,11 @@ def best_commitment(*, horizon: int, scale: Fraction, epsilon: Fraction, radius:
 
 
 def play_one_coordinate(coins: Coins, rewards: Sequence[float], *, epsilon: Fraction, later: int) -> None:
-    """The learner as a program: ``rewards`` of + r e_1 so far, then ``later`` rounds of the sign it keeps.
-    Every action is shown; rewards lie in [0, 1]."""
+    """Run the learner as a program: ``rewards`` of + r e_1 so far, then ``later`` rounds of the sign it
+    keeps.
+
+    Every action is released. Rewards lie in [0, 1].
+    """
     for _ in rewards:
         coins.reveal(1, site="action")
     count = coins.release(sum(rewards), Laplace(scale=1 / epsilon), site="count")
@@ -134,9 +144,10 @@ def play_one_coordinate(coins: Coins, rewards: Sequence[float], *, epsilon: Frac
 
 
 def certified_sign(epsilon: Fraction) -> str:
-    """The kernel's words on a sum of rewards in [0, 1] with Laplace(1/epsilon) noise, released once.
+    """Return the kernel's statement on a sum of rewards in [0, 1] with Laplace(1/epsilon) noise, released
+    once.
 
-    Raises ``CertificateError`` where it is not certified epsilon-DP without assumptions.
+    Raise ``CertificateError`` if it is not certified epsilon-DP without assumptions.
     """
     certificate = laplace_mechanism(sensitivity=1, scale=1 / epsilon).certify(PureDP(epsilon=epsilon))
     if certificate.bound > epsilon or certificate.assumptions:

@@ -1,7 +1,8 @@
-"""Sarmasarkar: "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits" (2026).
+"""Audit Sarmasarkar: "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits"
+(2026).
 
-Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
-claims a file.
+The suite contains every claim of the paper as printed, one group of claims per file. If the audit refutes a
+claim, the suite also contains a repaired variant.
 """
 
 from audits.glm_bandits.rows import (

@@ -1,8 +1,8 @@
-"""Determinant switching with noise: doublings that happen whatever the noise, and the worst noise of Lemma
-O.4, in exact numbers.
+"""Check determinant switching with noise, in exact numbers.
 
-Sequences are diagonal, and so is the noise, by at most ``bound`` in every entry: its operator norm.
-Determinants are products of fractions, ratios of norms quotients.
+The module computes doublings that happen for all noise, and the worst noise of Lemma O.4. Sequences are
+diagonal. So is the noise, with entries of at most ``bound``, which is its operator norm. Determinants are
+products of fractions, and ratios of norms are quotients.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ __all__ = ["Noisy", "doublings", "hidden_growth", "sure_switches"]
 
 
 def sure_switches(*, d: int, grown: arb, share: arb, step: arb) -> int:
-    """Doublings of the largest determinant so far that happen for every noise of norm ``share`` lambda, while
-    T_s grows from lambda I to (1 + ``grown``) lambda I in equal directions.
+    """Count the doublings of the largest determinant that happen for every noise of norm ``share`` lambda.
 
-    After a switch at a lambda I the largest determinant is at most (a + share)^d; it has doubled for certain
-    at b with (b - share)^d > 2 (a + share)^d, and before all directions have grown by one ``step`` more. A
-    tie counts as no switch.
+    T_s grows from lambda I to (1 + ``grown``) lambda I in equal directions. After a switch at a lambda I
+    the largest determinant is at most (a + share)^d. It has certainly doubled at b with (b - share)^d > 2
+    (a + share)^d, and before all directions have grown by one ``step`` more. A tie counts as no switch.
     """
     root = (arb(2).log() / d).exp()
     level, count = arb(1), 0
@@ -36,22 +35,27 @@ def sure_switches(*, d: int, grown: arb, share: arb, step: arb) -> int:
 
 @dataclass(frozen=True)
 class Noisy:
-    """Diagonals of That_s, a round each: (entry along e_1, each of the d - 1 others), and the rounds 0 =
-    tau_1 < tau_2 < ... at which the largest determinant so far has doubled."""
+    """Diagonals of That_s per round, and the rounds at which the largest determinant so far has doubled.
+
+    A diagonal is (entry along e_1, each of the d - 1 others). The rounds are 0 = tau_1 < tau_2 < ...
+    """
 
     d: int
     released: Sequence[tuple[Fraction, Fraction]]
     switches: Sequence[int]
 
     def largest_ratio(self, first: int, later: int) -> Fraction:
-        """The largest squared ratio of norms, y in That_first^-1 against That_later^-1."""
+        """Return the largest squared ratio of norms, y in That_first^-1 against That_later^-1."""
         pairs = list(zip(self.released[later], self.released[first], strict=True))
         return max(b / a for b, a in pairs[: min(self.d, 2)])
 
 
 def doublings(determinants: Sequence[Fraction]) -> list[int]:
-    """Rounds, from 0, at which the largest determinant so far first is twice what it was at the last of them;
-    the first is round 0."""
+    """Return the rounds, from 0, at which the largest determinant so far has doubled since the previous
+    such round.
+
+    The first is round 0.
+    """
     found, reference = [0], determinants[0]
     for s, value in enumerate(determinants):
         if value >= 2 * reference:
@@ -61,15 +65,18 @@ def doublings(determinants: Sequence[Fraction]) -> list[int]:
 
 
 def hidden_growth(*, d: int, bound: Fraction, ridge: Fraction) -> Noisy:
-    """All arms are e_1. The noise is -bound until the determinant, with +bound in all directions but e_1,
-    would be twice the first one; there it is that, and the determinant is remembered. Afterwards it is -bound
-    in all directions but e_1, where growth is hidden, until the determinant has doubled once more.
+    """Return the worst-case sequence in which noise hides the growth of one direction.
 
-    Raises ``InvalidParameterError`` unless 0 <= bound < ridge.
+    All arms are e_1. The noise is -bound until the determinant, with +bound in all directions but e_1,
+    would be twice the first one. At that round the noise is this value, and the determinant is remembered.
+    Afterwards the noise is -bound in all directions but e_1, which hides the growth, until the determinant
+    has doubled once more.
+
+    Raise ``InvalidParameterError`` unless 0 <= bound < ridge.
     """
     if not 0 <= bound < ridge or d < 1:
         raise InvalidParameterError(
-            f"the noise must stay below the ridge, got {bound}, ridge {ridge}, d {d}; lower it."
+            f"the noise must stay below the ridge, got {bound}, ridge {ridge}, d {d}."
         )
     low, high = ridge - bound, ridge + bound
     released = [(low, low)]
@@ -89,8 +96,10 @@ def hidden_growth(*, d: int, bound: Fraction, ridge: Fraction) -> Noisy:
 
 
 def rising(*, d: int, bound: Fraction, ridge: Fraction, rounds: int) -> list[Fraction]:
-    """det That_s, s = 1, ..., ``rounds``, for the arms e_1, ..., e_d in turn: noise -bound at the first
-    round, +bound at all others, which makes for the most doublings."""
+    """Return det That_s, s = 1, ..., ``rounds``, for the arms e_1, ..., e_d in turn.
+
+    The noise is -bound at the first round and +bound at all others, which gives the most doublings.
+    """
     found = [(ridge - bound) ** d]
     for s in range(1, rounds):
         whole, rest = divmod(s, d)

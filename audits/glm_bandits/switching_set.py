@@ -1,16 +1,16 @@
-"""Lemma 6.1 on one instance: what the set of explored rounds says about one user's context.
+"""Refute Lemma 6.1 on one instance: what the set of explored rounds reveals about one user's context.
 
-Logistic, d = 1, R = 1, c = 1 in (21); θ* = S, one arm a round in [1/2, 1], so that 1/κ* = μ'(S/2) and κ =
-1/μ'(S) on both sides. Criterion I explores an arm x where the noisy V is at most x² γ²κ. With 2^k the
+Logistic, d = 1, R = 1, c = 1 in (21), θ* = S, one arm per round in [1/2, 1], so that 1/κ* = μ'(S/2) and κ =
+1/μ'(S) for both neighbours. Criterion I explores an arm x if the noisy V is at most x² γ²κ. 2^k is the
 power of two in (γ²κ/4, γ²κ/2]:
 
-* rounds 1, ..., 2^k - 1 have x = 1 and are explored, since V stays below γ²κ;
-* round 2^k has x = 1, explored, or x = 1/2, not explored, since V > γ²κ/4: the changed user;
-* round 2^k + 1 has x² = (λ + 2^k - 1/2)/(γ²κ): explored where V + Z <= λ + 2^k - 1/2, V = λ + 2^k or one
-  less, Z the noise of the one node of the first 2^k leaves, of variance σ² (/2).
+* Rounds 1, ..., 2^k - 1 have x = 1 and are explored, since V stays below γ²κ.
+* Round 2^k belongs to the changed user. It has x = 1, explored, or x = 1/2, not explored, since V > γ²κ/4.
+* Round 2^k + 1 has x² = (λ + 2^k - 1/2)/(γ²κ). It is explored if V + Z <= λ + 2^k - 1/2, where
+  V = λ + 2^k or one less, and Z is the noise of the one node of the first 2^k leaves, of variance σ² (/2).
 
-So its bit has chances Φ(-1/(2σ)) and Φ(1/(2σ)), up to the chance that one of the noises before is larger
-than its margin, each a sum of at most m nodes.
+So its bit has probabilities Φ(-1/(2σ)) and Φ(1/(2σ)), up to the probability that an earlier noise, a sum of
+at most m nodes, exceeds its margin.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ class SwitchBit:
 
 
 def switch_bit(*, S: int, horizon: int, epsilon: Fraction, delta: Fraction, at: Fraction) -> SwitchBit:
-    """Algorithm 2 at (``epsilon``, ``delta``), ζ = δ/2; the bound is on delta at epsilon = ``at``.
+    """Evaluate Algorithm 2 at (``epsilon``, ``delta``), ζ = δ/2. The bound is on delta at epsilon = ``at``.
 
-    Raises ``InvalidParameterError`` where 2^k + 1 rounds are more than the horizon, or the margins too
-    small.
+    Raise ``InvalidParameterError`` if 2^k + 1 rounds exceed the horizon, or the margins are too small.
     """
     with precision(400):
         return _switch_bit(S, horizon, epsilon, delta, at)
@@ -66,6 +65,6 @@ def _switch_bit(S: int, T: int, epsilon: Fraction, delta: Fraction, at: Fraction
         )
     strayed = 2 * ball(2**power) * (-(margin**2) / (2 * depth * sigma**2)).exp()
     near, far = normal_cdf(1 / (2 * sigma)), normal_cdf(-1 / (2 * sigma))
-    shown = near - strayed - ball(at).exp() * (far + strayed)
-    found = max(Fraction(0), lower_exact(shown))
+    difference = near - strayed - ball(at).exp() * (far + strayed)
+    found = max(Fraction(0), lower_exact(difference))
     return SwitchBit(kappa_star=kappa_star, reach=reach, deviation=sigma, power=power, delta=found)

@@ -1,5 +1,8 @@
-"""The trees of Algorithm 2 from both sides: which instance has which kappa*, certificates for all nodes above
-a leaf, and the exact Gaussian curve of the nodes that prefixes show."""
+"""Bound the privacy of Algorithm 2's trees from both sides.
+
+The module computes kappa* of an instance, certificates for all nodes above a leaf, and the exact Gaussian
+profile of the nodes that prefixes reveal.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +30,26 @@ SHOWN = View.of(PUBLIC)
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """kappa* and the largest slope of the link, as balls: what any θ_o can make a weight, before /e."""
+    """kappa* and the largest slope of the link, as balls. Any θ_o gives weights of at most this slope,
+    before /e."""
 
     kappa_star: arb
     steepest: arb
 
 
 def instance(R: int, score: int) -> Instance:
-    """Bernoulli rewards on {0, R}; θ* of norm √2 ``score``, and two orthogonal unit arms with <x, θ*> =
-    ``score``: 1/κ* = μ'(score). At score 0, θ* = 0."""
+    """Return the instance with Bernoulli rewards on {0, R}, θ* of norm √2 ``score``, and two orthogonal
+    unit arms.
+
+    Both arms have <x, θ*> = ``score``, so 1/κ* = μ'(score). At score 0, θ* = 0.
+    """
     link = logistic() if R == 1 else bernoulli(R)
     return Instance(kappa_star=1 / link.at(arb(score)).slope, steepest=link.at(arb(0)).slope)
 
 
 def tree_proof(*, norm_squared: Fraction, variance: arb, nodes: int, symmetrise: Symmetrise) -> Proof:
-    """All ``nodes`` above one leaf that moves by ``norm_squared``, as published; ``variance`` is σ²."""
+    """Certify all ``nodes`` above one leaf that moves by ``norm_squared``, as published. ``variance`` is
+    σ²."""
     with precision(128):
         below = lower_short(variance)
     double = 1 if symmetrise == "half" else 2
@@ -52,8 +60,11 @@ def tree_proof(*, norm_squared: Fraction, variance: arb, nodes: int, symmetrise:
 def prefix_witness(
     claim: ApproxDP, *, size: Fraction, variance: arb, nodes: int, symmetrise: Symmetrise
 ) -> Witness:
-    """``size`` (x xᵀ - y yᵀ), x = (1, 1)/√2, y = (1, -1)/√2, at the first leaf: it moves one entry off the
-    diagonal by ``size``, in each of the ``nodes`` that are prefixes by themselves, of 1, 2, 4, ... leaves."""
+    """Return a witness from ``size`` (x xᵀ - y yᵀ), x = (1, 1)/√2, y = (1, -1)/√2, at the first leaf.
+
+    The change moves one entry off the diagonal by ``size`` in each of the ``nodes`` that are prefixes by
+    themselves, of 1, 2, 4, ... leaves.
+    """
     with precision(128):
         above = upper_short(variance)
     noise = Gaussian(variance=above / 2 if symmetrise == "half" else above)
@@ -71,7 +82,7 @@ def prefix_witness(
 def costs(
     *, norm_squared: Fraction, variance: arb, nodes: int, symmetrise: Symmetrise, delta: Fraction
 ) -> Fraction:
-    """The least epsilon of ``nodes`` nodes at ``delta``, to 1/200, rounded up."""
+    """Return the least epsilon of ``nodes`` nodes at ``delta``, to 1/200, rounded up."""
     with precision(128):
         mu_squared = nodes * node_mu_squared(
             norm_squared=norm_squared, variance=lower_short(variance), symmetrise=symmetrise

@@ -1,1 +1,1 @@
-"""The claims of "Shuffle Private Linear Contextual Bandits" as audit rows, one group a file."""
+"""Audit the claims of "Shuffle Private Linear Contextual Bandits", one group of rows per file."""

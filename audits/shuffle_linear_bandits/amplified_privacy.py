@@ -1,11 +1,10 @@
-"""P_Amp's privacy from both sides: certificates for a shuffled list of noisy statistics, and what its sum
-shows.
+"""Bound P_Amp's privacy from both sides: certificates for a shuffled list of noisy statistics, and
+witnesses from its sum.
 
-From above, for every pair of users with |φ|, |y| <= 1, at squared distance 4.5 at most
-(``gaussian_randomiser``): the almost covering blanket of the kernel, for the list in which vectors and
-matrices are shuffled in pairs; two independent permutations are a post-processing of that. From below: the
-sum of a batch is computed from the list, and it is N(., Bσ²) on every entry, so its exact delta is a lower
-bound.
+Upper bound: the almost covering blanket of the kernel, for every pair of users with |φ|, |y| <= 1, at
+squared distance 4.5 at most (``gaussian_randomiser``). It covers the list in which vectors and matrices are
+shuffled in pairs. Two independent permutations are post-processing of that list. Lower bound: the sum of a
+batch is a function of the list, and it is N(., Bσ²) in every entry, so its exact delta is a lower bound.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ __all__ = [
     "sum_witness",
 ]
 
-#: |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², counted as the noise counts it, at its largest.
+#: The largest |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², with entries weighted as by the noise.
 SQUARED = squared_sensitivity()
 DOMAIN = "a user's context and rewards, |φ| <= 1 and |y| <= 1, used once"
 BATCH_VIEW = View.of(SHUFFLER_OUTPUT)
 
 
 def rounded_down(value: arb) -> Fraction:
-    """Six digits of a positive ball, not above it: parameters of claims are exact and short."""
+    """Return six digits of a positive ball, rounded down. The parameters of claims are exact and short."""
     number = float(lower_exact(value))
     digits = 6 - math.ceil(math.log10(number))
     return Fraction(math.floor(number * 10**digits), 10**digits)
@@ -76,11 +75,11 @@ Person = tuple[Any, float]
 Pair = tuple[Person, Person]
 
 
-# From above
+# Upper bounds
 
 
 def batch_proof(*, variance: Fraction, users: int, spare: float, epsilon: Fraction) -> Proof:
-    """One batch's shuffled list; about ``spare`` of delta is spent on messages that no blanket covers."""
+    """Certify one batch's shuffled list. About ``spare`` of delta covers messages that no blanket covers."""
     split = good_split(users=users, mu_squared=SQUARED / variance, spare=spare, epsilon=float(epsilon))
     return shuffled_gaussian(users=users, sensitivity_squared=SQUARED, variance=variance, splits=[split])
 
@@ -88,8 +87,10 @@ def batch_proof(*, variance: Fraction, users: int, spare: float, epsilon: Fracti
 def returning_proof(
     *, variance: Fraction, users: int, batches: int, spare: float, epsilon: Fraction
 ) -> Proof:
-    """A user who is in every batch: the batches composed, by their shuffled lists or, where that is enough,
-    by the user's own messages alone."""
+    """Certify the composed batches of a user who is in every batch.
+
+    The proof uses the shuffled lists or, if this is enough, the user's own messages alone.
+    """
     message = gaussian_mechanism(sensitivity_squared=SQUARED, variance=variance)
     own = post_processing(
         compose_sequential([message], times=[batches]), function="shuffling with the others' messages"
@@ -103,20 +104,23 @@ def returning_proof(
     return compose_sequential([one], times=[batches], grid=grid)
 
 
-# From below
+# Lower bounds
 
 
 def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches: int = 1) -> Witness:
-    """The sums of ``batches`` lists of ``users`` messages at the worst pair of users, d = 2, rewards 1: what
-    any analyzer computes from the lists, so a lower bound for these. Others hold φ = 0.
+    """Return a witness from the sums of ``batches`` lists of ``users`` messages at the worst pair of users,
+    d = 2, rewards 1.
 
-    ``variance`` is that of one entry of one message; with several batches the user is in each of them."""
-    words = f"{batches} batches of {users} users, one of them in each, all others φ = 0; the lists' sums"
+    Any analyzer can compute the sums from the lists, so the bound holds for the lists. The other users hold
+    φ = 0. ``variance`` is the variance of one entry of one message. With several batches the user is in
+    each of them.
+    """
+    words = f"{batches} batches of {users} users, one user in all of them, all others φ = 0; the lists' sums"
     return gaussian_witness(claim, variance=variance, users=users, batches=batches, words=words)
 
 
 def message_witness(claim: PrivacyClaim, *, variance: Fraction) -> Witness:
-    """One user's message at the worst pair: its exact Gaussian curve."""
+    """Return a witness from one user's message at the worst pair, by its exact Gaussian profile."""
     return gaussian_witness(claim, variance=variance, words="one user's message, vector and matrix")
 
 
@@ -130,12 +134,16 @@ def gaussian_witness(
     symmetrize: Symmetrize = "copy",
     words: str,
 ) -> Witness:
-    """Sums of ``users`` messages, in each of ``batches``, at a ``pair`` of (features, reward), the worst one
-    unless named; shown to the server, or in a view without it to the shuffler's audience."""
+    """Return a witness from sums of ``users`` messages in each of ``batches``, at a ``pair`` of (features,
+    reward).
+
+    The default is the worst pair. The sums are released to the server or, in a view without the server, to
+    the shuffler's audience.
+    """
     here, there = pair or worst_pair()
     audience = SERVER if claim.view.sees(frozenset([SERVER])) else SHUFFLER_OUTPUT
     noise = Gaussian(variance=users * variance)
-    free = {"feature_norm": math.inf, "reward_bound": math.inf}  # the claim's domain says what is allowed
+    free = {"feature_norm": math.inf, "reward_bound": math.inf}  # the claim's domain states the allowed data
     sums = [
         np.tile(in_noise_units(*encode(*user, **free), symmetrize), (batches, 1)) for user in (here, there)
     ]
@@ -146,18 +154,20 @@ def gaussian_witness(
         site="sums",
         to=audience.name,
         inputs=written_inputs(*people),
-        words=f"{words}; φ, y are {_shown(here)} or {_shown(there)}",
+        words=f"{words}; φ, y are {_as_text(here)} or {_as_text(there)}",
     )
 
 
-def _shown(person: Person) -> str:
+def _as_text(person: Person) -> str:
     return f"({', '.join(f'{x:.4g}' for x in person[0])}), {person[1]:g}"
 
 
 @lru_cache(maxsize=256)
 def epsilon_needed(variance: Fraction, users: int, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Two ends for the least epsilon at which a batch's list is (epsilon, delta)-DP: below the first the sum
-    refutes it, at the second it is certified. Each to half a percent."""
+    """Return bounds on the least epsilon for which a batch's list is (epsilon, delta)-DP.
+
+    Below the first the sum refutes the claim. The second is certified. Each is accurate to half a percent.
+    """
     mu_squared = SQUARED / variance
     low = _least(lambda e: gaussian_delta(mu_squared / users, e) <= delta, _start(mu_squared / users))
     claim = {"delta": delta, "view": BATCH_VIEW}
@@ -175,7 +185,7 @@ def _start(mu_squared: Fraction) -> float:
 
 
 def _least(holds: Any, start: float) -> tuple[Fraction, Fraction]:
-    """An epsilon that fails (0 if none does) and one that holds, within half a percent."""
+    """Return an epsilon that fails (0 if none does) and an epsilon that holds, within half a percent."""
     if holds(Fraction(0)):
         return Fraction(0), Fraction(0)
     high = Fraction(start).limit_denominator(10**9)
@@ -192,12 +202,12 @@ def _least(holds: Any, start: float) -> tuple[Fraction, Fraction]:
 
 
 def condition_bound(users: int, slack: Fraction) -> arb:
-    """log(n / (16 log(2/δ'))): Lemma B.4 speaks of ε₀ up to it."""
+    """Return log(n / (16 log(2/δ'))), the largest ε₀ that Lemma B.4 covers."""
     return (users / (16 * ln(2 / slack))).log()
 
 
 def closed_form(users: int, local: Fraction | arb, slack: Fraction, local_delta: Fraction) -> tuple[arb, arb]:
-    """(ε̃, δ̃) of Lemma B.4; whether its condition holds is for the caller to ask."""
+    """Return (ε̃, δ̃) of Lemma B.4. The caller must check the lemma's condition."""
     e = (ball(local) if isinstance(local, Fraction) else local).exp()
     spread = 8 * (e * ln(4 / slack) / users).sqrt() + 8 * e / users
     epsilon = (1 + (e - 1) / (e + 1) * spread).log()

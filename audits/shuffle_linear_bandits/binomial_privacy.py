@@ -1,5 +1,8 @@
-"""What P_Vec costs at given parameters: certificates of vector and matrix together, exact lower bounds from
-one entry, and the least (epsilon, delta) between the two."""
+"""Bound the privacy cost of P_Vec at given parameters.
+
+Certificates cover the vector and the matrix jointly. Exact lower bounds use one entry. ``cost`` computes
+the least (epsilon, delta) between the two.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,18 @@ from dpaudit.suite import Measured
 
 __all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
 
-ONE_USER = "features of length at most 1 and a reward in [-1, 1], one a user and batch"
+ONE_USER = "features of length at most 1 and a reward in [-1, 1], one pair per user and batch"
 
 
 def stated(epsilon: ExactLike, delta: ExactLike, *, unit: Unit = Unit.EVENT) -> ApproxDP:
-    """(epsilon, delta)-DP of all that the shuffler puts out."""
+    """Return (epsilon, delta)-DP of the whole output of the shuffler."""
     view = View.of(SHUFFLER_OUTPUT)
     return ApproxDP(epsilon=epsilon, delta=delta, domain=ONE_USER, view=view, unit=unit)
 
 
 def evidence_for(claim: ApproxDP, sheet: VectorSheet, *, batches: int = 1) -> list[Evidence]:
-    """The certificate of vector and matrix together over ``batches`` releases, and what one entry shows."""
+    """Return the certificate of vector and matrix over ``batches`` releases, and the witness from one
+    entry."""
     proof = sheet.statistic(batches=batches).proof(epsilon=claim.epsilon, delta=claim.delta)
     entry = one_entry(sheet, batches=batches)
     witness = None if entry is None else entry.witness(claim, batches=batches)
@@ -38,7 +42,7 @@ def evidence_for(claim: ApproxDP, sheet: VectorSheet, *, batches: int = 1) -> li
 
 @dataclass(frozen=True)
 class Cost:
-    """The least epsilon at a delta: between ``low`` (shown by one entry) and ``high`` (certified)."""
+    """The least epsilon at a delta, between ``low`` (a witness from one entry) and ``high`` (certified)."""
 
     low: Fraction
     high: Fraction
@@ -50,7 +54,7 @@ class Cost:
 
 
 def cost(sheet: VectorSheet, delta: ExactLike, *, batches: int = 1) -> Cost:
-    """What ``batches`` releases cost at ``delta``."""
+    """Return the privacy cost of ``batches`` releases at ``delta``."""
     return _cost(sheet, exact(delta), batches)
 
 
@@ -62,7 +66,7 @@ def _cost(sheet: VectorSheet, delta: Fraction, batches: int) -> Cost:
 
 
 def cost_of(sheet: VectorSheet, epsilon: ExactLike, delta: ExactLike, *, batches: int = 1) -> Measured:
-    """Least epsilon over stated epsilon."""
+    """Return least epsilon over stated epsilon."""
     found, named = cost(sheet, delta, batches=batches), exact(epsilon)
     details: dict[str, Any] = {"summary": str(found), "g": sheet.precision, "b": sheet.trials}
     return Measured(low=found.low / named, high=found.high / named, details=details)

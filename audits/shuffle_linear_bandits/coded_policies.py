@@ -1,7 +1,9 @@
-"""Noise, ridge and radius as in the authors' public code behind the figures (``LinBanditPrivate.py``).
+"""Build policies with noise, ridge and radius as in the authors' public code behind the figures
+(``LinBanditPrivate.py``).
 
-All radii are constant over time, ridges are 2Γ, and no noise is a theorem's: the factor 4 sqrt(2) is missing,
-and log(2/δ) of P_Amp. P_Vec draws the integer part of b and subtracts the real one. Natural logarithms.
+All radii are constant over time and ridges are 2Γ. No noise is the noise of a theorem: the factor 4 sqrt(2)
+is missing, and so is log(2/δ) of P_Amp. P_Vec draws with the integer part of b and subtracts with the real
+b. Logarithms are natural.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ FEATURE_NORM = math.sqrt(2)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodedTreeNoise:
-    """The code's stand-in for a tree: floor(log T) + 1 draws made once, of which the first
-    floor(log(1 + t)) + 1 are in the sums after t rounds. ``std`` (R,) is per entry; the matrix is averaged
-    with its transpose."""
+    """The code's replacement for a tree.
+
+    It makes floor(log T) + 1 draws once. The first floor(log(1 + t)) + 1 draws are in the sums after t
+    rounds. ``std`` (R,) is per entry. The matrix is averaged with its transpose.
+    """
 
     std: Floats
     horizon: int
@@ -56,8 +60,10 @@ class CodedTreeNoise:
 
 
 def coded_binomial(*, epsilon: float, dim: int, batch_size: int, delta: float) -> BinomialNoise:
-    """P_Vec's noise: real g, b = scale g² log(d/δ)²/(ε² B) with scale 1 below ε = 1 and 10 from there on, the
-    coordinate bound sqrt(2)."""
+    """Return P_Vec's noise with real g, and b = scale g² log(d/δ)²/(ε² B).
+
+    The scale is 1 for epsilon below 1 and 10 otherwise. The coordinate bound is sqrt(2).
+    """
     precision = max(2 * math.sqrt(batch_size), dim, 4)
     scale = 1 if epsilon < 1 else 10
     trials = scale * precision**2 * math.log(dim / delta) ** 2 / (epsilon**2 * batch_size)
@@ -67,8 +73,10 @@ def coded_binomial(*, epsilon: float, dim: int, batch_size: int, delta: float) -
 def coded_policy(
     algorithm: str, epsilons: Floats, *, dim: int, horizon: int, batch_size: int, delta: float
 ) -> BatchedPolicy:
-    """``jdp``, ``ldp``, ``sdp_amp`` or ``sdp_vec``; ``epsilons`` one per replicate, or one for all (the only
-    case of ``sdp_vec``)."""
+    """Return the policy ``jdp``, ``ldp``, ``sdp_amp`` or ``sdp_vec``.
+
+    ``epsilons`` has one value per replicate, or one for all (the only option for ``sdp_vec``).
+    """
     noise: AggregateNoise
     users = batch_size if algorithm.startswith("sdp") else 1
     spread = math.sqrt(horizon * dim)
@@ -87,7 +95,7 @@ def coded_policy(
     else:
         raise InvalidParameterError(
             "algorithm must be jdp, ldp or sdp_amp, or sdp_vec with one epsilon, got "
-            f"{algorithm!r} with {len(epsilons)}; choose one."
+            f"{algorithm!r} with {len(epsilons)}."
         )
     radii = np.array(
         [coded_radius(horizon=horizon, dim=dim, gamma=float(at), feature_norm=FEATURE_NORM) for at in gamma]

@@ -1,4 +1,4 @@
-"""The figures of Section 6 and Appendix G as plot data: regret over time, one curve an algorithm."""
+"""Convert the figures of Section 6 and Appendix G to plot data: regret over time, one curve per algorithm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpaudit.suite.regret import over_time
 
 __all__ = ["PANELS", "WORDS", "panel"]
 
-#: Name of a panel -> the figure that holds its data, and its ε.
+#: Map the name of a panel to the figure that holds its data, and to its ε.
 PANELS: Mapping[str, tuple[str, str]] = {
     "1a": ("1", "0.2"),
     "1b": ("1", "1"),
@@ -27,7 +27,7 @@ FIRST_ROUND = 100
 
 
 def panel(name: str, profile: str, found: Mapping[tuple[str, str], LinearRuns]) -> Plot:
-    """One panel: pseudo-regret over rounds of every algorithm, with bands of one standard error."""
+    """Return one panel: pseudo-regret over rounds of every algorithm, with bands of one standard error."""
     figure, epsilon = PANELS[name]
     return over_time(
         {title: found[key, epsilon].pseudo for key, title in ALGORITHMS.items()},

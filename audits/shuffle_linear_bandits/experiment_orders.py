@@ -1,4 +1,4 @@
-"""What the paper says of its figures, as differences of mean regret that must not be positive."""
+"""Restate the paper's sentences on its figures as differences of mean regret that must not be positive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Curve", "Pair", "between", "compared", "fading", "measured_curves", 
 
 #: (algorithm, epsilon).
 Curve = tuple[str, str]
-#: The lower curve, and the higher one; or two gaps to LinUCB, which is the same.
+#: The lower curve and the higher one, or two gaps to LinUCB, which is the same in both.
 Pair = tuple[Curve, Curve]
 PRIVATE = ("jdp", "sdp_amp", "sdp_vec", "ldp")
 
@@ -27,19 +27,23 @@ PRIVATE = ("jdp", "sdp_amp", "sdp_vec", "ldp")
 def between(
     epsilon: str, *, low: Sequence[str], middle: Sequence[str], high: Sequence[str] = ()
 ) -> list[Pair]:
-    """Every curve of ``low`` below every one of ``middle``, and these below ``high``, at one ε."""
+    """Yield pairs for: every curve of ``low`` is below every curve of ``middle``, and these are below
+    ``high``, at one ε."""
     steps = [(low, middle), (middle, high)]
     return [((a, epsilon), (b, epsilon)) for left, right in steps for a in left for b in right]
 
 
 def nearer(algorithms: Sequence[str], epsilons: Sequence[str] = ("0.2", "1", "10")) -> list[Pair]:
-    """Each curve no higher at the next larger ε; LinUCB is the same at all, so that it is the gap's order."""
+    """Yield pairs for: each curve is no higher at the next larger ε.
+
+    LinUCB is the same at every ε, so this is also the order of the gaps to LinUCB.
+    """
     steps = list(zip(epsilons[1:], epsilons, strict=False))
     return [((name, large), (name, small)) for name in algorithms for large, small in steps]
 
 
 def fading(algorithms: Sequence[str]) -> list[Pair]:
-    """The gap is smaller at ε = 10 than at 0.2."""
+    """Yield pairs for: the gap is smaller at ε = 10 than at 0.2."""
     return nearer(algorithms, ("0.2", "10"))
 
 
@@ -62,8 +66,10 @@ def measured_curves(
     seed: int,
     levels: Sequence[str] = (),
 ) -> dict[Curve, LinearRuns]:
-    """The curves that ``pairs`` need, each algorithm at all of ``levels``, so that the parts of a row share
-    them, or at its own ε. Run r plays instance r in every curve.
+    """Return the curves that ``pairs`` need.
+
+    Each algorithm has all of ``levels``, so that the parts of a row share curves, or only its own ε. Run r
+    plays instance r in every curve.
     """
     found: dict[Curve, LinearRuns] = {}
     for algorithm in dict.fromkeys(name for pair in pairs for name, _ in pair):
@@ -75,10 +81,12 @@ def measured_curves(
 def compared(
     curves: Mapping[Curve, LinearRuns], pairs: Sequence[Pair], *, alpha: float, level: float = 2.0
 ) -> Measured:
-    """The largest difference of mean regret per round, lower curve minus higher, over ``pairs``: paired
-    t-intervals that hold together at ``alpha``, approximately. Ties (within ``level`` standard errors) are
-    named."""
-    bounds, said = [], []
+    """Return the largest difference of mean regret per round, lower curve minus higher, over ``pairs``.
+
+    The paired t-intervals hold jointly at ``alpha``, approximately. Ties (within ``level`` standard errors)
+    are named.
+    """
+    bounds, differences = [], []
     for low, high in pairs:
         left, right = curves[low].pseudo, curves[high].pseudo
         paired = (left.final - right.final) / int(left.checkpoints[-1])
@@ -88,7 +96,7 @@ def compared(
         half = -float(special.stdtrit(size - 1, alpha / (2 * len(pairs)))) * error
         bounds.append((mean - half, mean + half))
         tie = ", a tie" if abs(mean) < level * error else ""
-        said.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} a round{tie}")
+        differences.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} per round{tie}")
     outside = {_named(c): int((curves[c].indefinite_batches > 0).sum()) for pair in pairs for c in pair}
     counted = ", ".join(f"{name}: {count} runs" for name, count in outside.items() if count)
     return Measured(
@@ -97,7 +105,7 @@ def compared(
         exact=False,
         samples=len(next(iter(curves.values())).pseudo.final),
         method="paired differences on common instances; t-intervals, approximate",
-        scope="; ".join(said),
+        scope="; ".join(differences),
         notes=[f"not positive definite at some update: {counted}"] if counted else [],
     )
 
@@ -107,7 +115,8 @@ def _named(curve: Curve) -> str:
 
 
 def regret_table(curves: Mapping[Curve, LinearRuns], *, title: str) -> Plot:
-    """Mean final regret, pseudo and as seen, with standard errors; and runs with an indefinite V_m."""
+    """Return a table of mean final regret, pseudo and realised, with standard errors, and of runs with an
+    indefinite V_m."""
     rows = [
         [
             ALGORITHMS[name],
@@ -120,7 +129,7 @@ def regret_table(curves: Mapping[Curve, LinearRuns], *, title: str) -> Plot:
     ]
     return table(
         title=title,
-        columns=["algorithm", "ε", "pseudo-regret", "regret as seen", "runs with an indefinite V_m"],
+        columns=["algorithm", "ε", "pseudo-regret", "realised regret", "runs with an indefinite V_m"],
         rows=rows,
-        note="mean ± standard error over instances; as seen: the best arm's rewards minus the played ones'",
+        note="mean ± standard error over instances; realised: the best arm's rewards minus the played arms'",
     )

@@ -1,11 +1,11 @@
-"""The experiments of Section 6 and Appendix G: five algorithms on the same instances, in two profiles.
+"""Run the experiments of Section 6 and Appendix G: five algorithms on the same instances, in two profiles.
 
-100 arms, T = 20000, 50 instances, δ = 0.1, B = 20; Figure 1 has d = 5 and ε = 0.2, 1, 10, Figure 2 has ε = 1
-and d = 10, 15. The paper prints neither λ nor radius nor noise for them. ``authors_code`` is what the
-authors' public code does (``coded_policy``); ``theorem`` takes noise, ridge and radius from the theorems
+100 arms, T = 20000, 50 instances, δ = 0.1, B = 20. Figure 1 has d = 5 and ε = 0.2, 1, 10. Figure 2 has ε =
+1 and d = 10, 15. The paper prints neither λ nor radius nor noise for them. ``authors_code`` reproduces the
+authors' public code (``coded_policy``). ``theorem`` takes noise, ridge and radius from the theorems
 (``theorem_policy``), with α = 1/T.
 
-At B = 20 and δ = 0.1 Theorem 3.2 covers ε <= 0.387: P_Amp at ε = 1 and 10 is outside its range.
+At B = 20 and δ = 0.1 Theorem 3.2 covers ε <= 0.387. P_Amp at ε = 1 and 10 is outside its range.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HORIZON, N_ARMS, RUNS, BATCH_SIZE, DELTA = 20_000, 100, 50, 20, 0.1
 EPSILONS: tuple[str, ...] = ("0.2", "1", "10")
 PROFILES = ("authors_code", "theorem")
 
-#: Key -> title, in the order of the legend.
+#: Map each key to its title, in the order of the legend.
 ALGORITHMS: Mapping[str, str] = {
     "linucb": "LinUCB",
     "jdp": "LinUCB-JDP",
@@ -74,14 +74,17 @@ FIGURES: Mapping[str, Figure] = {
     "2b": Figure(15, ("1",)),
 }
 
-#: (algorithm, epsilon) -> runs; LinUCB stands under each epsilon.
+#: Map (algorithm, epsilon) to runs. LinUCB is listed under each epsilon.
 Table = Mapping[tuple[str, str], LinearRuns]
 
 
 def instances(profile: str, *, runs: int, dim: int, rng: np.random.Generator) -> FixedArms:
-    """Norm 1 as printed for ``theorem``; arms of norm sqrt(2), d of them a basis, for ``authors_code``."""
+    """Return the instances of a profile.
+
+    ``theorem`` has norm 1 as printed. ``authors_code`` has arms of norm sqrt(2), d of them a basis.
+    """
     if profile not in PROFILES:
-        raise InvalidParameterError(f"profile must be one of {PROFILES}, got {profile!r}; choose one.")
+        raise InvalidParameterError(f"profile must be one of {PROFILES}, got {profile!r}.")
     make = coded_arms if profile == "authors_code" else sphere_arms
     return make(replicates=runs, n_arms=N_ARMS, dim=dim, rng=rng)
 
@@ -95,7 +98,8 @@ def simulated(
     horizon: int,
     seed: Seed,
 ) -> dict[str, LinearRuns]:
-    """One algorithm at several ε, in one array where a round is a batch; every ε plays the same instances."""
+    """Simulate one algorithm at several ε, in one array if a round is a batch. Every ε plays the same
+    instances."""
     runs, _, dim = arms.shape
     if algorithm == "linucb":
         found = _linucb(profile, arms, horizon=horizon, seed=seed)
@@ -145,9 +149,10 @@ def figure_table(
     horizon: int = HORIZON,
     algorithms: Sequence[str] = tuple(ALGORITHMS),
 ) -> dict[tuple[str, str], LinearRuns]:
-    """All curves of a figure: (algorithm, epsilon) -> runs, run r of each on instance r.
+    """Return all curves of a figure, (algorithm, epsilon) -> runs. Run r of each curve plays instance r.
 
-    Instances and each algorithm have seeds of their own, whichever algorithms are asked for.
+    Instances and algorithms have independent seeds, so the results do not depend on which algorithms are
+    requested.
     """
     own = root_of(seed).spawn(1 + len(ALGORITHMS))
     arms = instances(profile, runs=runs, dim=dim, rng=np.random.default_rng(own[0]))

@@ -1,7 +1,8 @@
-"""What the rows on whole protocols share: small instances of Algorithm 1, the pairs of users that change, and
-the histories in which actions differ.
+"""Share setup between the rows on whole protocols.
 
-Two features, two actions, batches of B users and one user more, whose batch is never sent.
+The setup consists of small instances of Algorithm 1, pairs of users that change, and histories in which
+actions differ. There are two features, two actions, batches of B users, and one additional user whose batch
+is never sent.
 """
 
 from __future__ import annotations
@@ -34,29 +35,37 @@ __all__ = [
     "returning",
 ]
 
-#: The squared l2 change of (y x, x xᵀ on and above the diagonal), at most: at cosine -1/2 and rewards 1.
+#: Upper bound on the squared l2 change of (y x, x xᵀ on and above the diagonal), at cosine -1/2 and rewards
+#: 1.
 SQUARES = Fraction(9, 2)
 
 
 def algorithm(
     counter: Counter, *, batch: int, schedule: Callable[[int], Sequence[int]] = range
 ) -> BatchedLinUCB:
-    """Algorithm 1 at ridge 10 and radius 2: noise seldom makes its matrix indefinite, and actions differ."""
+    """Return Algorithm 1 at ridge 10 and radius 2. Noise seldom makes its matrix indefinite, and actions
+    differ."""
     return BatchedLinUCB(
         counter=counter, dim=DIM, batch_size=batch, ridge=10.0, radius=lambda t: 2.0, schedule=schedule
     )
 
 
 def returning(batches: int) -> Callable[[int], Sequence[int]]:
-    """All users play once in each of ``batches`` batches, and the first one once more, which is not sent."""
+    """Return users who all play once in each of ``batches`` batches.
+
+    The first user plays once more in a batch that is not sent.
+    """
     return lambda users: [*(who for _ in range(batches) for who in range(users)), 0]
 
 
 def message_histories() -> dict[str, Choice]:
-    """Histories of shuffled messages: all as they were before the noise, and moved to where either action is
-    the better one in the next batch. Quantiles, which other sites are forced to, do not exist for lists."""
+    """Return histories of shuffled messages.
 
-    def moved(by: Sequence[float]) -> Choice:
+    One history has the values before the noise. In the others either action is better in the next batch.
+    Histories at other sites are forced to quantiles, which lists do not have.
+    """
+
+    def shifted(by: Sequence[float]) -> Choice:
         def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
             if not isinstance(distribution, ShuffledMultiset):
                 return None
@@ -72,10 +81,10 @@ def message_histories() -> dict[str, Choice]:
         return choose
 
     return {
-        "no noise": moved([0.0] * 5),
-        "action 1 looks better": moved([9.0, -9.0, 0.0, 0.0, 0.0]),
-        "action 2 looks better": moved([-9.0, 9.0, 0.0, 0.0, 0.0]),
-        "the matrix is indefinite": moved([0.0, 0.0, -90.0, 0.0, 0.0]),
+        "no noise": shifted([0.0] * 5),
+        "action 1 looks better": shifted([9.0, -9.0, 0.0, 0.0, 0.0]),
+        "action 2 looks better": shifted([-9.0, 9.0, 0.0, 0.0, 0.0]),
+        "the matrix is indefinite": shifted([0.0, 0.0, -90.0, 0.0, 0.0]),
     }
 
 
@@ -93,8 +102,11 @@ def protocol_audit(
     proof: Proof | None = None,
     shuffled: bool = False,
 ) -> PrivacyAudit:
-    """The audit of Algorithm 1 with ``counter`` under ``claim``: a user touches its statistics ``touches``
-    times, each a release ``mechanism``. Without ``users`` there are two batches and one user more."""
+    """Audit Algorithm 1 with ``counter`` under ``claim``.
+
+    A user affects its statistics ``touches`` times, and each release has ``mechanism``. Without ``users``
+    there are two batches and one additional user.
+    """
     count = 2 * batch + 1 if users is None else users
 
     def neighbours(run: Run) -> Sequence[Neighbours]:

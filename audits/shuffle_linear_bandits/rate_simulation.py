@@ -1,4 +1,4 @@
-"""Runs that a rate is held against from below: the paper's instances, each protocol with its printed noise,
+"""Simulate runs that bound a rate from below: the paper's instances, and each protocol's printed noise,
 ridge and radius."""
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _tree(p: Point, epsilon: float, *, participations: int = 1) -> tuple[Aggrega
     return TreeNoise(std_vec=std, std_mat=std, n_batches=p.batches), total
 
 
-#: By the id of the claim.
+#: Noise by claim id.
 PROTOCOL_NOISE: Mapping[str, ProtocolNoise] = {
     "CZ22-B.1r": _amplified,
     "CZ22-T3.2r": _amplified,
@@ -97,8 +97,10 @@ PROTOCOL_NOISE: Mapping[str, ProtocolNoise] = {
 
 
 def noisy_policy(p: Point, noise: AggregateNoise, total_std: float, *, constant: float) -> BatchedPolicy:
-    """Algorithm 1 with λ = max(1, 2 Σ_N) and the radius of the proof of Lemma A.2, α split as in
-    ``proved_regret``."""
+    """Return Algorithm 1 with λ = max(1, 2 Σ_N) and the radius of the proof of Lemma A.2.
+
+    α is split as in ``proved_regret``.
+    """
     alpha = float(p.failure_prob) / 2
     bound = noise_bound(
         total_std=total_std,
@@ -118,7 +120,8 @@ def noisy_policy(p: Point, noise: AggregateNoise, total_std: float, *, constant:
 
 
 def simulated_rate(id: str, p: Point, *, epsilon: float, runs: int, seed: Seed) -> LinearRuns:
-    """``runs`` runs of the protocol of a claim at ``p``, each on an instance of Section 6 with 10 arms."""
+    """Simulate ``runs`` runs of the protocol of a claim at ``p``, each on an instance of Section 6 with 10
+    arms."""
     own = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     instances, played = own.spawn(2)
     arms = sphere_arms(replicates=runs, n_arms=N_ARMS, dim=p.dim, rng=np.random.default_rng(instances))
@@ -128,11 +131,11 @@ def simulated_rate(id: str, p: Point, *, epsilon: float, runs: int, seed: Seed) 
 
 
 def quantile_floor(values: Floats, *, level: float, alpha: float) -> float:
-    """A lower confidence bound, at level ``alpha``, on the ``level``-quantile of independent values: an order
-    statistic, 0 where none will do.
+    """Return a lower confidence bound, at level ``alpha``, on the ``level``-quantile of independent values.
 
-    Were the quantile below the k-th smallest value, fewer than k of n values would be at most it, which has
-    probability P(Bin(n, level) <= k - 1) at most.
+    The bound is an order statistic, or 0 if none is low enough. If the quantile were below the k-th
+    smallest value, fewer than k of n values would be at most the quantile, which has probability P(Bin(n,
+    level) <= k - 1) at most.
     """
     ranks = np.arange(1, len(values) + 1)
     allowed = ranks[special.bdtr(ranks - 1, len(values), level) <= alpha]

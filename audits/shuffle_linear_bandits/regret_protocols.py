@@ -1,7 +1,8 @@
-"""Every regret theorem of the paper: the noise that its protocol accumulates, and the printed rate, in balls.
+"""Define every regret theorem of the paper: the noise that its protocol accumulates, and the printed rate,
+in balls.
 
-``total_std`` is σ of Lemma A.4 at the printed parameters, ``rate`` the printed expression with constant 1.
-Logarithms are natural; b and g are rounded up.
+``total_std`` is σ of Lemma A.4 at the printed parameters. ``rate`` is the printed expression with constant
+1. Logarithms are natural. b and g are rounded up.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ __all__ = ["PROTOCOLS", "Point", "RegretClaim", "amplified_claim", "binomial_cla
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Where a rate is looked at; ``share`` is epsilon as a part of the largest one of its theorem."""
+    """A point at which a rate is checked. ``share`` is epsilon as a fraction of the largest one of its
+    theorem."""
 
     horizon: int
     batch_size: int
@@ -31,7 +33,7 @@ class Point:
 
     @property
     def batches(self) -> int:
-        """M, rounded up."""
+        """Return M, rounded up."""
         return -(-self.horizon // self.batch_size)
 
     def __str__(self) -> str:
@@ -40,7 +42,7 @@ class Point:
 
 
 Formula = Callable[[Point], Any]
-#: Of a point and its epsilon.
+#: A function of a point and its epsilon.
 EpsilonFormula = Callable[[Point, Any], Any]
 #: A batch size that a corollary prescribes, for T, d and epsilon as floats and delta.
 BatchSize = Callable[[int, int, float, float], float]
@@ -48,8 +50,11 @@ BatchSize = Callable[[int, int, float, float], float]
 
 @dataclass(frozen=True, kw_only=True)
 class RegretClaim:
-    """One regret theorem. ``cap`` is its largest epsilon, ``words`` its rate, ``batch_size`` what it
-    prescribes (None: any)."""
+    """One regret theorem.
+
+    ``cap`` is its largest epsilon, ``words`` its rate, and ``batch_size`` the size that it prescribes
+    (None: any).
+    """
 
     id: str
     source: str
@@ -63,15 +68,15 @@ class RegretClaim:
     deltas: Sequence[str] = ("2/5", "1/10", "1/1000000")
 
     def epsilon(self, p: Point) -> Any:
-        """ε of the point."""
+        """Return ε of the point."""
         return ball(p.share) * self.cap(p)
 
     def total_std(self, p: Point) -> Any:
-        """σ of Lemma A.4."""
+        """Return σ of Lemma A.4."""
         return self.std(p, self.epsilon(p))
 
     def rate(self, p: Point) -> Any:
-        """The printed rate."""
+        """Return the printed rate."""
         return self.printed(p, self.epsilon(p))
 
 
@@ -80,22 +85,22 @@ def _root4(value: Any) -> Any:
 
 
 def _log_terms(p: Point) -> Any:
-    """log T log(T/α)."""
+    """Return log T log(T/α)."""
     return ln(p.horizon) * ln(p.horizon / p.failure_prob)
 
 
 def _batches_term(p: Point) -> Any:
-    """d B log T."""
+    """Return d B log T."""
     return p.dim * p.batch_size * ln(p.horizon)
 
 
 def _plain_term(p: Point) -> Any:
-    """d sqrt(T) log(T/α)."""
+    """Return d sqrt(T) log(T/α)."""
     return p.dim * arb(p.horizon).sqrt() * ln(p.horizon / p.failure_prob)
 
 
 def _noisy(p: Point, growth: Any) -> Any:
-    """d^(3/4) times ``growth``."""
+    """Return d^(3/4) times ``growth``."""
     return _root4(arb(p.dim) ** 3) * growth
 
 
@@ -129,19 +134,23 @@ def _local_std(p: Point, epsilon: Any) -> Any:
 
 
 def _tree_std(p: Point, epsilon: Any) -> Any:
-    """All nodes one Gaussian mechanism at joint sensitivity sqrt(9/2) of each of the levels; a prefix has as
-    many nodes as levels at most. No constant is printed; this calibration needs ε <= 1."""
+    """Return σ of a tree: all nodes form one Gaussian mechanism, with joint sensitivity sqrt(9/2) on each
+    level.
+
+    A prefix has at most as many nodes as there are levels. The paper prints no constant. This calibration
+    needs ε <= 1.
+    """
     levels = p.batches.bit_length()
     return levels * (9 * ln(Fraction(5, 4) / p.delta)).sqrt() / epsilon
 
 
 def _binomial_proxy(p: Point, precision: int, trials: Any) -> Any:
-    """sqrt(M (B + B b/4))/g."""
+    """Return sqrt(M (B + B b/4))/g."""
     return (p.batches * p.batch_size * (1 + (trials + 1) / 4)).sqrt() / precision
 
 
 def _precision(p: Point) -> int:
-    """max(2 sqrt(B), d, 4), rounded up."""
+    """Return max(2 sqrt(B), d, 4), rounded up."""
     return max(math.isqrt(4 * p.batch_size - 1) + 1, p.dim, 4)
 
 
@@ -165,7 +174,7 @@ def _returning_binomial_std(p: Point, epsilon: Any) -> Any:
 
 
 def _shuffled(logs: Formula) -> EpsilonFormula:
-    """dB log T + logs d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)) log T log(T/α)."""
+    """Return dB log T + logs d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)) log T log(T/α)."""
 
     def rate(p: Point, epsilon: Any) -> Any:
         growth = logs(p) * _root4(arb(p.horizon) ** 3 / p.batch_size) / epsilon.sqrt()
@@ -175,7 +184,7 @@ def _shuffled(logs: Formula) -> EpsilonFormula:
 
 
 def _main_text(logs: Formula) -> EpsilonFormula:
-    """The same with log²(T/α)."""
+    """Return the rate of ``_shuffled`` with log²(T/α)."""
 
     def rate(p: Point, epsilon: Any) -> Any:
         growth = logs(p) * _root4(arb(p.horizon) ** 3 / p.batch_size) / epsilon.sqrt()
@@ -185,7 +194,7 @@ def _main_text(logs: Formula) -> EpsilonFormula:
 
 
 def _returning(logs: Formula) -> EpsilonFormula:
-    """dB log T + T/sqrt(εB) d^(3/4) logs log T log(T/α)."""
+    """Return dB log T + T/sqrt(εB) d^(3/4) logs log T log(T/α)."""
 
     def rate(p: Point, epsilon: Any) -> Any:
         growth = logs(p) * p.horizon / (epsilon * p.batch_size).sqrt()
@@ -195,7 +204,7 @@ def _returning(logs: Formula) -> EpsilonFormula:
 
 
 def _local(logs: Formula) -> EpsilonFormula:
-    """dB + d^(3/4) T^(3/4) logs/ε^(1/2), read with log T and log T log(T/α)."""
+    """Return dB + d^(3/4) T^(3/4) logs/ε^(1/2), read with log T and log T log(T/α)."""
 
     def rate(p: Point, epsilon: Any) -> Any:
         growth = logs(p) * _root4(arb(p.horizon) ** 3) / epsilon.sqrt()
@@ -205,8 +214,10 @@ def _local(logs: Formula) -> EpsilonFormula:
 
 
 def _central(*, plain: bool, participations: int = 1) -> EpsilonFormula:
-    """dB + sqrt(M_0 T) d^(3/4) log^(1/4)(1/δ)/ε^(1/2), with d sqrt(T) where ``plain``; read with log T and
-    log T log(T/α)."""
+    """Return dB + sqrt(M_0 T) d^(3/4) log^(1/4)(1/δ)/ε^(1/2), read with log T and log T log(T/α).
+
+    If ``plain``, add d sqrt(T).
+    """
 
     def rate(p: Point, epsilon: Any) -> Any:
         growth = _root4(ln(1 / p.delta)) * (participations * p.horizon / epsilon).sqrt()
@@ -217,7 +228,7 @@ def _central(*, plain: bool, participations: int = 1) -> EpsilonFormula:
 
 
 def amplified_claim(id: str, source: str, printed: EpsilonFormula, words: str) -> RegretClaim:
-    """A claim about P_Amp and users who come once."""
+    """Return a claim about P_Amp with unique users."""
     return RegretClaim(
         id=id,
         source=source,
@@ -230,7 +241,7 @@ def amplified_claim(id: str, source: str, printed: EpsilonFormula, words: str) -
 
 
 def binomial_claim(id: str, source: str, printed: EpsilonFormula, words: str) -> RegretClaim:
-    """A claim about P_Vec and users who come once."""
+    """Return a claim about P_Vec with unique users."""
     return RegretClaim(
         id=id,
         source=source,
@@ -243,7 +254,7 @@ def binomial_claim(id: str, source: str, printed: EpsilonFormula, words: str) ->
 
 
 def _balanced(power: float, logs: Callable[[int, int, float], float]) -> BatchSize:
-    """d^(-1/4) T^(3/4) ε^(-1/2) log^power: Corollaries B.3 and C.3."""
+    """Return d^(-1/4) T^(3/4) ε^(-1/2) log^power, the batch size of Corollaries B.3 and C.3."""
     return lambda horizon, dim, epsilon, delta: (
         dim**-0.25 * horizon**0.75 * epsilon**-0.5 * logs(horizon, dim, delta) ** power
     )
@@ -344,6 +355,6 @@ PROTOCOLS: tuple[RegretClaim, ...] = (
         cap=_capped(1),
         std=lambda p, epsilon: 8 * _tree_std(p, epsilon),
         printed=_central(plain=True, participations=8),
-        note="Õ is read with the factors of Lemma A.4; its dB log T is counted, the smallest term at B = 1",
+        note="Õ is read with the factors of Lemma A.4, including its dB log T, the smallest term at B = 1",
     ),
 )

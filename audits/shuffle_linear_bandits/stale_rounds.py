@@ -1,8 +1,8 @@
-"""Lemma A.6: rounds whose norm has more than doubled since the last update, counted on any sequence.
+"""Count the rounds of Lemma A.6, whose norm has more than doubled since the last update, on any sequence.
 
-Membership is decided by squared norms, ``‖φ‖²`` in V̂_{m_t}^-1 above 4 times that in V̂_{t-1}^-1. Where the
-sequence is rational it is decided exactly (``exact_stale``); in floats (``stale_at_most``) a round within one
-part in 10^9 of the threshold counts as stale, so that the count is never too small.
+A round is counted if ``‖φ‖²`` in V̂_{m_t}^-1 is above 4 times its value in V̂_{t-1}^-1. For a rational
+sequence this is decided exactly (``exact_stale``). In floats (``stale_at_most``) a round within one part in
+10^9 of the threshold counts as stale, so that the count is never too small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Matrix = list[list[Fraction]]
 
 
 def stale_at_most(features: Floats, *, batch_size: int, min_eig: float) -> int:
-    """An upper bound on |Ψ| for features (T, d)."""
+    """Return an upper bound on |Ψ| for features (T, d)."""
     dim = features.shape[1]
     inverse = np.eye(dim) / min_eig
     sent, count = inverse, 0
@@ -36,7 +36,7 @@ def stale_at_most(features: Floats, *, batch_size: int, min_eig: float) -> int:
 
 
 def exact_stale(features: Sequence[Vector], *, batch_size: int, min_eig: Fraction) -> int:
-    """|Ψ|, exactly."""
+    """Return |Ψ|, exactly."""
     dim = len(features[0])
     inverse: Matrix = [[(1 / min_eig if i == j else Fraction(0)) for j in range(dim)] for i in range(dim)]
     sent, count = inverse, 0
@@ -58,11 +58,12 @@ def _dot(left: Vector, right: Vector) -> Fraction:
 
 
 def adversarial(kind: str, *, horizon: int, batch_size: int, dim: int) -> list[list[Fraction]]:
-    """A sequence of rational features of norm at most 1, by name.
+    """Return a named sequence of rational features of norm at most 1.
 
-    ``cycling``: the unit vectors in turn, round by round. ``repeats``: a unit vector for a whole batch, the
-    next one in the next. ``growing``: unit vectors a batch each, with length 1/2^k the k-th time from the end
-    of the sequence. ``turning``: rational directions on the circle of the first two coordinates.
+    ``cycling`` takes the unit vectors in turn, round by round. ``repeats`` takes one unit vector for a
+    whole batch and the next vector for the next batch. ``growing`` takes one unit vector per batch, with
+    length 1/2^k the k-th time from the end of the sequence. ``turning`` takes rational directions on the
+    circle of the first two coordinates.
     """
     found = []
     for t in range(horizon):

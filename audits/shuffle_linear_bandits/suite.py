@@ -1,7 +1,7 @@
-"""Chowdhury, Zhou: "Shuffle Private Linear Contextual Bandits" (ICML 2022).
+"""Audit Chowdhury, Zhou: "Shuffle Private Linear Contextual Bandits" (ICML 2022).
 
-Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
-claims a file.
+The suite contains every claim of the paper as printed, one group of claims per file. If the audit refutes a
+claim, the suite also contains a repaired variant.
 """
 
 from audits.shuffle_linear_bandits.rows import (

@@ -1,8 +1,8 @@
-"""The experiments' algorithms with the noise, ridge and radius of the theorems, α = 1/T.
+"""Build the experiments' algorithms with the noise, ridge and radius of the theorems, α = 1/T.
 
-P_Amp and P_Vec: Theorems B.1 and C.1, Lemma A.4 with c = 2 (``concentration_const``; proved for Gaussian
-entries, for binomial ones 6 is). LDP: this paper's local noise with the sequential ridge and radius of Zheng
-et al. JDP: Shariff and Sheffet's Gaussian tree over the T rounds.
+P_Amp and P_Vec use Theorems B.1 and C.1 and Lemma A.4 with c = 2 (``concentration_const``). c = 2 is proved
+for Gaussian entries. For binomial entries c = 6 is proved. LDP uses this paper's local noise with the
+sequential ridge and radius of Zheng et al. JDP uses Shariff and Sheffet's Gaussian tree over the T rounds.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ Floats = NDArray[np.float64]
 def theorem_policy(
     algorithm: str, epsilons: Floats, *, dim: int, horizon: int, batch_size: int, delta: float
 ) -> BatchedPolicy:
-    """``jdp``, ``ldp``, ``sdp_amp`` or ``sdp_vec``; ``epsilons`` one per replicate, or one for all (the only
-    case of ``sdp_vec``). Printed ranges of ε are not checked."""
+    """Return the policy ``jdp``, ``ldp``, ``sdp_amp`` or ``sdp_vec``.
+
+    ``epsilons`` has one value per replicate, or one for all (the only option for ``sdp_vec``). Printed
+    ranges of ε are not checked.
+    """
     if algorithm == "ldp":
         return _local(epsilons, dim=dim, horizon=horizon, delta=delta)
     if algorithm == "jdp":
@@ -62,7 +65,7 @@ def theorem_policy(
     else:
         raise InvalidParameterError(
             "algorithm must be jdp, ldp or sdp_amp, or sdp_vec with one epsilon, got "
-            f"{algorithm!r} with {len(epsilons)}; choose one."
+            f"{algorithm!r} with {len(epsilons)}."
         )
     regular = [_regular(float(std), dim=dim, horizon=horizon, batch_size=batch_size) for std in total]
     return _with_regularity(noise, regular, dim=dim, horizon=horizon, batch_size=batch_size)
@@ -78,7 +81,8 @@ def _regular(total_std: float, *, dim: int, horizon: int, batch_size: int) -> Re
 def _with_regularity(
     noise: AggregateNoise, regular: Sequence[Regularity], *, dim: int, horizon: int, batch_size: int
 ) -> BatchedPolicy:
-    """The exact radius of each replicate's regularity, tabulated once for the ends of the batches."""
+    """Return the policy with the exact radius of each replicate's regularity, tabulated once for the ends
+    of the batches."""
     ends = np.arange(0, horizon + 1, batch_size, dtype=np.float64)
     distinct = {one: i for i, one in enumerate(dict.fromkeys(regular))}
     which = [distinct[one] for one in regular]
@@ -107,7 +111,7 @@ def _tree(epsilons: Floats, *, dim: int, horizon: int, delta: float) -> BatchedP
 
 def _local(epsilons: Floats, *, dim: int, horizon: int, delta: float) -> BatchedPolicy:
     std = np.array([noise_levels.local_std(epsilon=e, delta=delta) for e in epsilons.tolist()])
-    # Γ_0 would be 0: V_0 takes the ridge of the first round.
+    # Γ_0 would be 0, so V_0 takes the ridge of the first round.
     times = np.maximum(np.arange(horizon + 1, dtype=np.float64), 1.0)
     distinct, which = np.unique(std, return_inverse=True)
     tables = [

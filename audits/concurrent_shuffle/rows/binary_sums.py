@@ -1,4 +1,5 @@
-"""The node mechanism for bits: what the stand-ins for the quoted M_sum_bin satisfy, and what they miss."""
+"""Check the node mechanism for bits: which claims the replacements for the quoted M_sum_bin satisfy and
+which they fail."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dpaudit.suite import Chain, Constant, Sides, evidence, full, inequality, ov
 
 __all__ = ["rows"]
 
-rows = Group("Sums of bits: what stands in for the quoted mechanism")
+rows = Group("Sums of bits: replacements for the quoted mechanism")
 
 CALIBRATED: Variant = "calibrated"
 RECALLED: Variant = "tkms21_recalled"
@@ -25,10 +26,10 @@ rows.not_checkable(
     "TKMS23-MBIN",
     reason="M_sum_bin is quoted from another paper ('Algorithm 3 of Tenenbaum et al. (2021)') and not "
     "printed here; "
-    "the rows below are about the two mechanisms that stand in for it.",
+    "the rows below are about the two mechanisms that replace it.",
 )
 
-#: Batches and budgets of the certificates; 2048 users take a second.
+#: Batches and budgets of the certificates. 2048 users take a second.
 CERTIFIED = {"users": (200, full(8, 2048)), "epsilon": ("1/2", full("1/20 99/100")), "delta": "1/1000"}
 BUDGETS = {"epsilon": "1/20 1/2 99/100", "delta": "1/1000 1/1000000000"}
 
@@ -61,7 +62,7 @@ def _claim(users: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def private(run: Run, users: int, epsilon: Fraction, delta: Fraction, variant: Variant) -> list[Evidence]:
     """{case} are (ε, δ)-SDP for every batch size, ε < 1
 
-    Binomial noise on a count that one user moves by 1, exact delta in both directions.
+    Add binomial noise to a count that one user changes by 1. δ is exact in both directions.
     """
     node = binary_sum_mechanism(users, epsilon, delta, variant=variant)
     distribution = node.noise
@@ -78,10 +79,11 @@ def private(run: Run, users: int, epsilon: Fraction, delta: Fraction, variant: V
     role="repaired",
 )
 def variance(users: int, epsilon: Fraction, delta: Fraction) -> Chain:
-    """Calibrated bits have V = O(log(1/δ)/ε²) as a variance: at most 4 log(1/δ)/ε² beyond a bit a user
+    """Calibrated bits have V = O(log(1/δ)/ε²) as a variance: at most 4 log(1/δ)/ε² plus a quarter per user
 
-    The exact variance of the error for batches of any size; a small batch sends whole bits, so that its noise
-    may be up to one fair bit a user more. C = 4 is ours. Beside it the ratio of the recalled variant.
+    Compute the exact variance of the error for batches of any size. A small batch sends whole bits, so its
+    noise may be up to one fair bit per user larger. C = 4 is ours. The row also reports the ratio of the
+    recalled variant.
     """
     printed = ln(1 / delta) / ball(epsilon) ** 2
     node = binary_sum_mechanism(users, epsilon, delta)
@@ -108,15 +110,17 @@ def variance(users: int, epsilon: Fraction, delta: Fraction) -> Chain:
     expect="refuted",
 )
 def proxy(users: int, variant: Variant, epsilon: Fraction, delta: Fraction) -> Sides:
-    """The error of the stand-ins is sub-Gaussian with proxy at most twice its variance, for every batch size
+    """The error of the stand-ins is sub-Gaussian with proxy at most twice its variance, for every batch
+    size
 
-    The optimal proxy of coins of probability p, n (1 - 2p)/(2 log((1-p)/p)), against twice n p (1 - p).
+    Compare the optimal proxy of coins of probability p, n (1 - 2p)/(2 log((1-p)/p)), with twice n p (1 -
+    p).
 
-    Refuted: in a batch with more users than coins are needed each user's coin is rare, and rare coins are not
-    sub-Gaussian with their variance: the proxy grows like n/(2 log(1/p)) while the variance stays. No C gives
-    V = O(log(1/δ)/ε²) as a proxy for every n with these mechanisms; the tails that the error bounds use hold
-    all the same, with Bernstein's inequality. The mechanism that the paper quotes is not printed, and not
-    meant
+    Refuted: in a batch with more users than coins are needed each user's coin is rare, and rare coins are
+    not sub-Gaussian with their variance: the proxy grows like n/(2 log(1/p)) while the variance stays. No C
+    gives V = O(log(1/δ)/ε²) as a proxy for every n with these mechanisms. The tails used in the error
+    bounds still hold, by Bernstein's inequality. The mechanism that the paper quotes is not printed, and
+    this row is not about it
     """
     node = binary_sum_mechanism(users, epsilon, delta, variant=variant)
     return node.proxy, 2 * node.variance

@@ -1,10 +1,10 @@
-"""Error bounds uniform in time: Theorems 3.2 and 3.4, Corollaries 3.3 and 3.5, one shuffler, quoted
+"""Check error bounds uniform in time: Theorems 3.2 and 3.4, Corollaries 3.3 and 3.5, one shuffler, quoted
 baselines.
 
-An O(.) names no constant. Restated as a finite claim, the (1 - β)-quantile of the largest error is at most C
-times the printed expression, with its logarithms and with one C, ours, for all settings of a row. From above
-this holds for every input (sub-Gaussian proxies and a union bound, in balls), from below it is simulated on
-all ones. Logarithms that count levels are binary, those of tails natural.
+An O(.) has no explicit constant. The finite restatement is: the (1 - β)-quantile of the largest error is at
+most C times the printed expression, with its logarithms. Our one C holds for all settings of a row. The
+upper bound holds for every input (sub-Gaussian proxies and a union bound, in balls). The lower bound is
+simulated on all ones. Logarithms that count levels are binary. Logarithms in tails are natural.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DELTAS = (Fraction(1, 10**3), Fraction(1, 10**9))
 
 
 def general_binary(setting: Setting) -> arb:
-    """sqrt(V) (sqrt(log(1/β) log n) + log n)"""
+    """Return sqrt(V) (sqrt(log(1/β) log n) + log n)."""
     levels = levels_of(setting.tree)
     spread: arb = node_proxy(setting.noise).sqrt()
     return spread * ((ln(1 / setting.beta) * levels).sqrt() + levels)
@@ -48,12 +48,12 @@ def _polylog(setting: Setting, level: arb) -> arb:
 
 
 def bits_binary(setting: Setting) -> arb:
-    """(sqrt(log(log n/δ))/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)"""
+    """Return (sqrt(log(log n/δ))/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)."""
     return _polylog(setting, (levels_of(setting.tree) / ball(setting.delta)).log().sqrt())
 
 
 def vectors_binary(setting: Setting) -> arb:
-    """(log(d log n/δ)/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)"""
+    """Return (log(d log n/δ)/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)."""
     return _polylog(setting, (setting.dim * levels_of(setting.tree) / ball(setting.delta)).log())
 
 
@@ -65,32 +65,35 @@ def _rooted(setting: Setting, node: arb) -> arb:
 
 
 def general_rooted(setting: Setting) -> arb:
-    """sqrt(V) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    """Return sqrt(V) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)."""
     return _rooted(setting, node_proxy(setting.noise).sqrt())
 
 
 def bits_rooted(setting: Setting) -> arb:
-    """sqrt(log(k/δ) k²/ε²) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    """Return sqrt(log(k/δ) k²/ε²) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)."""
     k = setting.shufflers
     return _rooted(setting, ln(k / setting.delta).sqrt() * k / ball(setting.epsilon))
 
 
 def vectors_rooted(setting: Setting) -> arb:
-    """(log(dk/δ) k/ε) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    """Return (log(dk/δ) k/ε) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)."""
     k = setting.shufflers
     return _rooted(setting, ln(setting.dim * k / setting.delta) * k / ball(setting.epsilon))
 
 
 def one_shuffler(setting: Setting) -> arb:
-    """n^{1/3} log n at fixed ε, δ and β"""
+    """Return n^{1/3} log n, for fixed ε, δ and β."""
     n = setting.horizon
     return (ln(n) / 3).exp() * ln(n)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """One printed bound: ``alpha`` the expression, ``constant`` ours, the horizons of both profiles, the
-    ``dim`` of the vectors of the quick and of the full profile (0 for bits)."""
+    """One printed bound.
+
+    ``alpha`` is the expression, ``constant`` our constant, and ``dim`` the dimension of the vectors in the
+    quick and in the full profile (0 for bits). The horizons are given for both profiles.
+    """
 
     id: str
     source: str
@@ -211,9 +214,9 @@ for _bound in BOUNDS:
     def uniform(run: Run, bound: Bound) -> list[Measured]:
         """{case}
 
-        The quantile of the largest error against the printed expression: bounded for every input by the
-        nodes' exact proxies and a union bound over time, blind users added; and simulated on all ones, order
-        statistics of 200 runs (2000 in the full profile).
+        Compare the quantile of the largest error with the printed expression. The upper bound holds for
+        every input: the nodes' exact proxies, a union bound over time, and the number of blind users. The
+        lower bound is simulated on all ones, from order statistics of 200 runs (2000 in the full profile).
         """
         settings = list(bound.settings(run))
         runs = run.choose(quick=200, full=2000)
@@ -252,7 +255,7 @@ for _bound in BOUNDS:
 
 
 def _fewer(runs: int, setting: Setting) -> int:
-    """Runs of a large horizon: the time of a row is bounded."""
+    """Return the number of runs, smaller for a large horizon to bound the time of a row."""
     return max(50, min(runs, 2**20 // setting.horizon))
 
 
@@ -265,7 +268,7 @@ def _worst(lines: list[tuple[float, float, str]]) -> list[tuple[float, float, st
     return list(by_shape.values())
 
 
-# One time, and quoted baselines
+# Bounds at one time, and quoted baselines
 
 
 @inequality(
@@ -278,8 +281,9 @@ def _worst(lines: list[tuple[float, float, str]]) -> list[tuple[float, float, st
 def one_time(levels: int, beta: Fraction, epsilon: Fraction, delta: Fraction) -> Sides:
     """At one time |noise| exceeds 2 sqrt(log(1/β) + log n) sqrt(V log n) with probability at most β/n
 
-    Exact tails of the fair bits of the noisiest prefix of Algorithm 2. The proof tracks no constant; 2 is
-    ours, and for sub-Gaussian noise sqrt(2) times the root of log(2n/β) is enough. n = 2^levels.
+    Compute exact tails of the fair bits of the noisiest prefix of Algorithm 2. The proof tracks no
+    constant. The constant 2 is ours. For sub-Gaussian noise, sqrt(2) times the root of log(2n/β) is enough.
+    n = 2^levels.
     """
     noise = Setting(epsilon=epsilon, delta=delta, beta=beta, levels=levels).noise
     trials = max(
@@ -301,9 +305,10 @@ def one_time(levels: int, beta: Fraction, epsilon: Fraction, delta: Fraction) ->
 def central_error(levels: int, beta: Fraction, epsilon: Fraction) -> Sides:
     """The central tree: the largest error over all times is O((log n/ε) (log n + log(1/β))), so α = Õ(1/ε)
 
-    At most log n Laplace variables of scale log n/ε: by Chernoff at λ = 1/(sqrt(2) scale), where each
-    contributes at most log 2 to the cumulant, and a union bound over both sides and all times: sqrt(2) scale
-    (log n log 2 + log(2n/β)). C = 3 is ours. n = 2^levels, any n.
+    The error has at most log n Laplace variables of scale log n/ε. Apply Chernoff's bound at λ = 1/(sqrt(2)
+    scale), at which each variable contributes at most log 2 to the cumulant, and a union bound over both
+    sides and all times. This gives sqrt(2) scale (log n log 2 + log(2n/β)). C = 3 is ours. n = 2^levels,
+    any n.
     """
     scale = levels / ball(epsilon)
     bound = ball(2).sqrt() * scale * (levels * ln(2) + ln(2 * 2**levels / beta))
@@ -317,10 +322,11 @@ def central_error(levels: int, beta: Fraction, epsilon: Fraction) -> Sides:
     over=over(levels=(8, 14, full(20, 30)), beta="1/2 1/10 1/1000", epsilon="1/10 1/2 1"),
 )
 def local_error(levels: int, beta: Fraction, epsilon: Fraction) -> Sides:
-    """Continual sums in the local model have error Õ(sqrt(n)/ε): each user sends randomised response once
+    """Continual sums in the local model have error Õ(sqrt(n)/ε) if each user sends randomised response once
 
-    The largest error over all times: sums of n debiased answers within a range of (e^ε + 1)/(e^ε - 1),
-    Hoeffding and a union bound, against sqrt(n log(n/β))/ε. C = 2 is ours. n = 2^levels.
+    Bound the largest error over all times. It is a sum of n debiased answers within a range of (e^ε +
+    1)/(e^ε - 1). Hoeffding's inequality and a union bound are compared with sqrt(n log(n/β))/ε. C = 2 is
+    ours. n = 2^levels.
 
     Note: that sqrt(n)/ε is optimal, and the non-continual bounds, are quoted
     """
@@ -333,5 +339,5 @@ rows.not_checkable(
     "TKMS23-INT/optimal",
     reason="'optimal in the local model' and the bounds without continual observation are quoted results "
     "about every "
-    "protocol of a model; runs of one protocol decide nothing about them.",
+    "protocol of a model; runs of one protocol cannot decide them.",
 )

@@ -1,7 +1,7 @@
-"""Theorem 4.1, the lower bound: from which horizon on it speaks, and what implemented algorithms do there and
-below.
+"""Check Theorem 4.1, the lower bound: from which horizon on it applies, and the error of implemented
+algorithms there and below.
 
-The constants of Ω(rep) and of the probability are not given in print: the 1/4 and the 1/2 here are ours. A
+The paper does not give the constants of Ω(rep) and of the probability. The values 1/4 and 1/2 are ours. A
 few algorithms never prove a statement about all of them.
 """
 
@@ -34,7 +34,7 @@ __all__ = ["rows"]
 
 rows = Group("Theorem 4.1: the lower bound")
 
-#: c and p of 'error at least c rep with probability p': ours.
+#: Our c and p in 'error at least c rep with probability p'.
 SHARE, CHANCE = Fraction(1, 4), Fraction(1, 2)
 EPSILONS = "1/2 1"
 COLUMNS = ["k", "n", "ε", "algorithm", "rep", "median error", "/ rep", "10 %", "90 %", "T4.1 from n", "holds"]
@@ -50,7 +50,7 @@ def _claim(what: str) -> LowerBound:
     )
 
 
-# From which horizon on
+# Horizons from which the theorem applies
 
 
 @inequality(
@@ -63,12 +63,13 @@ def _claim(what: str) -> LowerBound:
     measure="left - right",
 )
 def from_where_on(k: int, epsilon: Fraction) -> Chain:
-    """The hypothesis n c_ε²/Big > 200² says rep(n, k) > 100: at ε = 1 it holds from n = 7.62e7 (k = 1),
+    """The hypothesis n c_ε²/Big > 200² means rep(n, k) > 100: at ε = 1 it holds from n = 7.62e7 (k = 1),
     2.91e13 (k = 2), 1.11e19 (k = 3) on, at ε = 1/2 from 4.07e7, 8.28e12, 1.69e18
 
-    At the smallest such n both forms hold, at n - 1 neither does; n is 200^{2k+1}/c_ε^{2k}, rounded up.
+    Both forms hold at the smallest such n, and neither at n - 1. The smallest n is 200^{2k+1}/c_ε^{2k},
+    rounded up.
 
-    Note: below, the theorem says nothing; there it would say that some error is at least about 100
+    Note: below this n the theorem does not apply; at this n the stated error is about 100, up to its constant
 
     Note: k = 0 has no such condition
 
@@ -98,15 +99,17 @@ def from_where_on(k: int, epsilon: Fraction) -> Chain:
 )
 def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
     """Every (ε, δ)-CSDP algorithm with k shufflers has error Ω(rep(n, k)) on its hard inputs with constant
-    probability; Algorithm 3 does, 20 to 160 times over, at n = 2^30, 2^50, 2^70 where all hypotheses hold
+    probability; Algorithm 3 exceeds the bound 20 to 160 times at n = 2^30, 2^50, 2^70, at which all
+    hypotheses hold
 
-    The error of Algorithm 3 with calibrated bits at one time at which no user is blind: a binomial
-    distribution, for
-    every input; its median from below by Berry and Esseen's theorem. δ = 0.99 min(ε, 1)/(40 n (k + 1)).
+    Compute the error of Algorithm 3 with calibrated bits at one time at which no user is blind. It is a
+    binomial distribution, for every input. The Berry-Esseen theorem bounds its median from below. δ = 0.99
+    min(ε, 1)/(40 n (k + 1)).
 
-    Note: about all algorithms: no algorithm that respects the bound verifies it, and none refutes it here
+    Note: the claim is about all algorithms: an algorithm that respects the bound does not verify it, and
+    none here refutes it
 
-    Note: the proof's steps have rows of their own, LB.1 to LB.6, ID, LB0 and LBP
+    Note: the proof's steps have separate rows: LB.1 to LB.6, ID, LB0 and LBP
     """
     floor = Floor(m=2**10, k=k, epsilon=epsilon)
     found = median_above(floor)
@@ -133,15 +136,15 @@ def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
     kind="lower-bound",
 )
 def below_the_hypotheses(run: Run) -> Measured:
-    """Where rep(n, k) is far below 100 every implemented algorithm has error above rep all the same: 10 times
-    and more in the median
+    """At horizons with rep(n, k) far below 100, every implemented algorithm still has error above rep: 10
+    times and more in the median
 
-    Simulate on D(n, k): no prefix, half and all of the longest one, of either bit; 50 runs each (200 in the
-    full profile), ε = 1/2 and 1, δ = 0.99 min(ε, 1)/(40 n (k + 1)).
+    Simulate on D(n, k): no prefix, and half and all of the longest one, for either bit. Each has 50 runs
+    (200 in the full profile), ε = 1/2 and 1, δ = 0.99 min(ε, 1)/(40 n (k + 1)).
 
-    Note: the hypothesis rep > 100 fails at every n that is simulated; δ is in range
+    Note: the hypothesis rep > 100 fails at every simulated n; δ is in range
 
-    Note: the member of D(n, k) with the smallest median counts
+    Note: the result is for the member of D(n, k) with the smallest median
     """
     small, large = ((512, 1), (1024, 2), (128, 3)), ((4096, 1), (32768, 1), (1024, 2), (16384, 3))
     points, runs = run.choose(quick=small, full=large), run.choose(quick=50, full=200)
@@ -154,7 +157,7 @@ def below_the_hypotheses(run: Run) -> Measured:
         middle = found[np.median(found, axis=1).argmin()]
         lines.append(_line(n, k, epsilon, name, np.quantile(middle, [0.1, 0.5, 0.9])))
     picture = table(
-        title="Largest errors on the hard inputs in units of rep, and where Theorem 4.1 speaks",
+        title="Largest errors on the hard inputs in units of rep, and the n from which Theorem 4.1 applies",
         columns=COLUMNS,
         rows=sorted(lines, key=lambda line: (line[0], line[2])),
     )
@@ -170,7 +173,7 @@ def below_the_hypotheses(run: Run) -> Measured:
 
 
 def _settings(points: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Fraction, str]]:
-    """n, k, ε and algorithm; Algorithm 2 has its own number of shufflers."""
+    """Return n, k, ε and algorithm for each setting. Algorithm 2 has a fixed number of shufflers."""
     for (n, k), text in itertools.product(points, EPSILONS.split()):
         for name in MECHANISMS:
             shufflers = n.bit_length() - 2 if name == "Algorithm 2" else k
@@ -186,7 +189,7 @@ def _line(n: int, k: int, epsilon: Fraction, name: str, quantiles: Any) -> list[
 
 
 def _exact_lines(k: int) -> Iterator[list[Any]]:
-    """Where the hypotheses hold: the median from below, without simulation."""
+    """Return the median from below, without simulation, at horizons that meet the hypotheses."""
     for epsilon in map(Fraction, EPSILONS.split()):
         floor = Floor(m=2**10, k=k, epsilon=epsilon)
         rep, ratio = lower(floor.rep), lower(median_above(floor))
@@ -196,11 +199,12 @@ def _exact_lines(k: int) -> Iterator[list[Any]]:
         yield [k, f"{n:.3g}", str(epsilon), words, *errors, f"{start:.3g}", n >= start]
 
 
-# Servers that cheat
+# Servers that violate privacy
 
 
 def _cheating(words: str, batch: int, expect: str) -> Control:
-    """Exact batch sums without noise, n = 2^12, k = 1, ε = 1: the largest error over members and draws."""
+    """Return the largest error over members and draws for exact batch sums without noise, n = 2^12, k = 1,
+    ε = 1."""
     claim = _claim(words)
 
     def evaluate(run: Run) -> list[Estimate]:
@@ -223,8 +227,8 @@ def _cheating(words: str, batch: int, expect: str) -> Control:
 
 @controls(rows, "TKMS23-T4.1/controls", "Section 4, servers that cheat", kind="lower-bound")
 def cheats() -> dict[str, Control]:
-    """A server that sees every bit is below rep, and is caught; one without noise that is blind inside its
-    batches of n^(1/3) is not"""
+    """A server that sees every bit is below rep and is detected; a server without noise that is blind
+    inside its batches of n^(1/3) is not"""
     return {
         "no privacy at all": _cheating("a server that sees every bit", 1, "refuted"),
         "blind, without noise": _cheating("a server with exact sums of batches of 16", 16, "inconclusive"),

@@ -1,5 +1,5 @@
-"""The proof of Theorem 4.1 around its lemmas: the algebra of its scales, the base case and the induction; and
-that the bound is tight in n."""
+"""Check the proof of Theorem 4.1 around its lemmas: the algebra of its scales, the base case, the
+induction, and tightness in n."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ rows = Group("Theorem 4.1: algebra, base case and induction")
 
 
 def _scales(k: int) -> tuple[Monomial, Monomial]:
-    """2 rep and Big as monomials in n and c."""
+    """Return 2 rep and Big as monomials in n and c."""
     root = Fraction(1, 2 * k + 1)
     rep = monomial(f"n^{root} c^{2 * k * root}")
     return rep, monomial(f"n^{(2 * k - 1) * root} c^{2 * root}")
@@ -41,8 +41,8 @@ def _scales(k: int) -> tuple[Monomial, Monomial]:
 def identities(k: int) -> dict[str, Sides]:
     """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
 
-    Exponents of n and of c, exactly: both sides as monomials; the factor 1/2 of rep is on both sides of the
-    first. Real-valued rep and Big.
+    Compare the exponents of n and c exactly, with both sides as monomials. In the first identity both sides
+    have the factor 1/2 of rep. rep and Big are real numbers.
     """
     rep, big = _scales(k)
     inner = _scales(k - 1)[0].at(n=big) if k > 1 else big
@@ -64,10 +64,10 @@ def identities(k: int) -> dict[str, Sides]:
 def tight(k: int) -> dict[str, Sides]:
     """Corollary 3.5's error and Theorem 4.1's bound have the same power of n at fixed k: 1/(2k + 1)
 
-    Upper side: √|V_t| with |V_t| = k (d - 1) and d = n^{2/(2k+1)}, and d_low - 1 blind users, d_low = n/d^k.
-    Lower side: c √(n/Big)/2 with its Big. Exact exponents.
+    Upper side: √|V_t| with |V_t| = k (d - 1) and d = n^{2/(2k+1)}, and d_low - 1 blind users, d_low =
+    n/d^k. Lower side: c √(n/Big)/2 with its Big. The exponents are exact.
 
-    Note: in n only, up to polylogarithms; nothing is said about ε, δ, k, and measured constants are apart by
+    Note: this is about n only, up to polylogarithms, not about ε, δ or k; measured constants differ by
     factors of 20 and more (TKMS23-T4.1, T4.1/small)
     """
     degree = monomial("n") ** Fraction(2, 2 * k + 1)
@@ -86,12 +86,12 @@ def tight(k: int) -> dict[str, Sides]:
 
 
 def smallest_chance(member: HardInputs) -> Fraction:
-    """The least probability, over all deterministic answers at the last time, of an error of n/4 - 1 or
-    more."""
+    """Return the least probability, over all deterministic answers at the last time, of an error of n/4 - 1
+    or more."""
     n = member.horizon
     fair = np.array(list(np.ndindex(*(2,) * member.bits)))
     sums = sorted(member.values(fair).sum(axis=1).tolist())
-    reach = Fraction(n, 2) - 2  # values within an open interval of this length can be near one answer
+    reach = Fraction(n, 2) - 2  # one answer can be near values within an open interval of this length
     near = max(sum(1 for s in sums if first <= s < first + reach) for first in sums)
     return 1 - Fraction(near, len(sums))
 
@@ -108,7 +108,8 @@ def base_case(n: int) -> Sides:
     """Without shufflers, k = 0, every deterministic answer errs by n/4 - 1 or more with probability 1/2, on
     every member of D(n, 0)
 
-    All prefixes of at most n/2 equal bits; of all answers at the last time the best, by enumerating the sums.
+    Check all prefixes of at most n/2 equal bits. Find the best of all answers at the last time by
+    enumerating the sums.
 
     Proof: the last n/2 - 1 or more users hold one fair bit, so that the sums for its two values are n/2 - 2
     or more apart
@@ -123,7 +124,7 @@ def base_case(n: int) -> Sides:
 
 
 def _chance(n: int, k: int, epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
-    """P_{n,k} = (β₀/2)(1 - 2nδk/min(ε, 1))."""
+    """Return P_{n,k} = (β₀/2)(1 - 2nδk/min(ε, 1))."""
     return beta / 2 * (1 - 2 * n * delta * k / min(epsilon, Fraction(1)))
 
 
@@ -145,10 +146,10 @@ def _chance(n: int, k: int, epsilon: Fraction, delta: Fraction, beta: Fraction) 
 def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fraction) -> Chain:
     """P(Big, k - 1)(1 - 2nδ/min(ε, 1)) >= P(n, k), and Big users with k - 1 shufflers meet the hypotheses
 
-    P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)), Big rounded down where it counts
-    users. Lemma B.6's half: β₀/2 times the probability of E′.
+    P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)). Big is rounded down when it
+    counts users. The part of Lemma B.6 is β₀/2 times the probability of E′.
 
-    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 where rep(n, k) is just
+    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 if rep(n, k) is just
     above
 
     Proof: (1 - a(k - 1))(1 - a) >= 1 - ak for a >= 0, and Big <= n; for all parameters
@@ -191,10 +192,11 @@ def _inner(n: int, k: int, epsilon: Fraction) -> arb:
     measure="left - right",
 )
 def cuts(n: int, copies: int, prefix_len: int) -> Sides:
-    """What the users of a batch hold, given the users before, is again a member: a prefix of at most rep
-    equal bits, then single bits and runs
+    """The inputs of the users of a batch, given the users before, form a member again: a prefix of at most
+    rep equal bits, then single bits and runs
 
-    Every cut of every length: the blocks of equal bits of the cut against those of the member named.
+    For every cut of every length, compare the blocks of equal bits of the cut with the blocks of the
+    expected member.
 
     Note: copies are whole numbers, the same before and after the cut, since rep(Big, k - 1) = rep(n, k)
 
@@ -208,7 +210,8 @@ def cuts(n: int, copies: int, prefix_len: int) -> Sides:
 
 
 def same_blocks(member: HardInputs, start: int, size: int) -> bool:
-    """Whether the cut's own blocks are those of the users that it takes, where the prefix may be a block."""
+    """Return whether the blocks of the cut equal the blocks of the users that it takes. The prefix may be a
+    block."""
     named = member.cut(start, size)
     if named.prefix_len > member.copies:
         return False

@@ -1,7 +1,7 @@
-"""The lemmas behind Theorem 4.1 (Appendix B), by exact tables of probabilities and exact tails.
+"""Check the lemmas behind Theorem 4.1 (Appendix B), by exact tables of probabilities and exact tails.
 
-Tables are random but fixed: weights from seeds, in fractions. Privacy parameters of tables are exact
-hockey-stick divergences at rational e^ε.
+Tables are random but fixed: weights come from seeds and are fractions. Privacy parameters of tables are
+exact hockey-stick divergences at rational e^ε.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["rows"]
 
 rows = Group("Theorem 4.1: the lemmas of its proof")
 
-#: e^ε, for exact likelihood ratios.
+#: Values of e^ε, rational so that likelihood ratios are exact.
 RATIOS = "11/10 3/2 2 5"
 
 
@@ -55,8 +55,9 @@ RATIOS = "11/10 3/2 2 5"
 def stays_independent(n: int, rounds: int, seed: int) -> Sides:
     """Independent inputs stay independent given all messages of a public protocol with private coins
 
-    Random protocols of n parties: the history names the speaker, whose message depends on its bit, its own
-    coin, which it keeps, and the history. The largest |P(x | messages) - Π P(x_i | messages)| is 0, exactly.
+    Enumerate random protocols of n parties. The history determines the speaker. The message depends on the
+    speaker's bit, its private coin and the history. The largest |P(x | messages) - Π P(x_i | messages)| is
+    0, exactly.
     """
     return dependence(public_protocol(n, rounds=rounds, seed=seed)), Fraction(0)
 
@@ -64,7 +65,7 @@ def stays_independent(n: int, rounds: int, seed: int) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.1/excluded",
-    "Lemma B.1, what its hypotheses exclude",
+    "Lemma B.1, cases outside its hypotheses",
     role="what-if",
     over=over(seed=(0, 1, 2, 3)),
     measure="left - right",
@@ -76,7 +77,7 @@ def stays_independent(n: int, rounds: int, seed: int) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.1/correlated",
-    "Lemma B.1, what its hypotheses exclude",
+    "Lemma B.1, cases outside its hypotheses",
     role="what-if",
     over=over(seed=(0, 1, 2, 3)),
     measure="left - right",
@@ -90,7 +91,7 @@ def excluded(seed: int, shared_coin: bool, correlated: bool) -> Sides:
 
     Three parties, three rounds, the protocols of TKMS23-LB.1.
 
-    Note: not what the lemma claims: the same computation finds the dependence where there is one
+    Note: the lemma does not claim this: the row shows that the computation finds dependence if there is any
     """
     joint = public_protocol(3, rounds=3, seed=seed, shared_coin=shared_coin, correlated=correlated)
     return dependence(joint), Fraction(0)
@@ -109,16 +110,16 @@ def excluded(seed: int, shared_coin: bool, correlated: bool) -> Sides:
 def step_of_the_proof(epsilon: Fraction) -> Sides:
     """δ (1 + e^{-2ε})/(1 - e^{-ε}) <= 2δ/min(ε, 1)
 
-    Proof: for ε >= 1 the left side falls and is 1.80 δ at 1; for ε <= 1 f = 2(1 - e^{-ε}) - ε(1 + e^{-2ε})
-    has the derivative 2ε e^{-2ε} - (1 - e^{-ε})², which is positive where e^ε - 1 < √(2ε), a convex function
-    below a concave one, so up to one point and negative after it; f(0) = 0 and f(1) > 0
+    Proof: for ε >= 1 the left side falls and is 1.80 δ at 1. For ε <= 1, f = 2(1 - e^{-ε}) - ε(1 + e^{-2ε})
+    has the derivative 2ε e^{-2ε} - (1 - e^{-ε})². It is positive if e^ε - 1 < √(2ε), a convex function
+    below a concave one, so it is positive up to one point and negative after it; f(0) = 0 and f(1) > 0
     """
     decay = (-ball(epsilon)).exp()
     return (1 + decay**2) / (1 - decay), 2 / ball(min(epsilon, Fraction(1)))
 
 
 def _tables(kind: str) -> Table:
-    """Mechanisms on two or three bits."""
+    """Return mechanisms on two or three bits."""
     if kind == "sum":
         return sum_table(2, trials=6)
     if kind == "wide sum":
@@ -147,14 +148,14 @@ def _delta(table: Table, ratio: Fraction) -> Fraction:
     measure="left - right",
 )
 def few_outside(kind: str, ratio: Fraction) -> dict[str, Sides]:
-    """(ε, δ)-DP leaves likelihood ratios outside [e^{-2ε}, e^{2ε}] probability 2δ/min(ε, 1) at most, for any
-    distribution A of the other data
+    """For (ε, δ)-DP, likelihood ratios outside [e^{-2ε}, e^{2ε}] have probability at most 2δ/min(ε, 1), for
+    any distribution A of the other data
 
-    Shuffled sums, a table with zeros, a table without; δ their exact one at e^ε = ratio; every index, A a
-    point mass (Lemma B.2), uniform, and one that ties the entries. Probabilities under both values of the
-    entry.
+    Check shuffled sums, a table with zeros and a table without. δ is the exact value at e^ε = ratio. The
+    check covers every index and three distributions A: a point mass (Lemma B.2), uniform, and one that
+    correlates the entries. Probabilities are computed under both values of the entry.
 
-    Note: the statement of Lemma B.2 is lost in the text at hand, and stands with O(δ/ε); here with B.3's
+    Note: the statement of Lemma B.2 is missing from our text, which has only O(δ/ε); the row uses B.3's
     constant
     """
     table = _tables(kind)
@@ -190,15 +191,14 @@ def few_outside(kind: str, ratio: Fraction) -> dict[str, Sides]:
     ),
 )
 def no_short_interval(distribution: tuple[int, str], abc: tuple[str, int, str], j: int) -> Sides:
-    """Sums of bits of variance 200² or more miss every interval of length c √(Var log(a/β)) with probability
-    β, for all a >= β >= 2^{-b Var}, at (a, b, c) = (1/4, 1, 1) and (1/10, 1, 3/2)
+    """Sums of bits of variance 200² or more miss every interval of length c √(Var log(a/β)) with
+    probability β, for all a >= β >= 2^{-b Var}, at (a, b, c) = (1/4, 1, 1) and (1/10, 1, 3/2)
 
-    Binomial distributions (n, p), all β at once: pieces [a/2^{2^{j+1}}, a/2^{2^j}] of their range and [a/2,
-    a], j to
-    where 2^{2^j} is past 2^{b Var}; on each the largest β against the longest interval, tails summed in
-    balls.
+    Check binomial distributions (n, p) for all β at once. The range of β is split into pieces
+    [a/2^{2^{j+1}}, a/2^{2^j}] and [a/2, a], up to the j with 2^{2^j} past 2^{b Var}. On each piece the
+    largest β is compared with the longest interval. Tails are summed in balls.
 
-    Note: existence is claimed; these constants are ours, and the sums tested are binomial
+    Note: the lemma claims existence; these constants are ours, and the sums tested are binomial
     """
     (n, p), (a, _, c) = distribution, map(Fraction, abc)
     start = 0 if j == 0 else 2 ** (j - 1)
@@ -219,7 +219,7 @@ def no_short_interval(distribution: tuple[int, str], abc: tuple[str, int, str], 
 def beside_data(kind: str, ratio: Fraction) -> Sides:
     """Releasing (M(D), D_I), I fixed in advance, costs neighbours outside I nothing: δ(ε) is at most M's
 
-    The tables of TKMS23-LB.2-B.3, all I, all pairs that differ outside I, exactly.
+    Check the tables of TKMS23-LB.2-B.3, all I, and all pairs that differ outside I, exactly.
     """
     table = _tables(kind)
     n = len(next(iter(table)))
@@ -246,9 +246,9 @@ def beside_data(kind: str, ratio: Fraction) -> Sides:
 def chosen_from_output(ratio: Fraction) -> Sides:
     """Releasing D_I for an I that depends on the output costs nothing
 
-    The shuffled sum of two bits; the first bit is shown where the sum is even.
+    The mechanism is the shuffled sum of two bits. It also releases the first bit if the sum is even.
 
-    Note: not what the lemma claims, which fixes I in advance
+    Note: the lemma does not claim this; it fixes I in advance
     """
     table = sum_table(2, trials=6)
     released = released_with(table, lambda y: () if int(str(y)) % 2 else (0,))
@@ -261,7 +261,7 @@ def chosen_from_output(ratio: Fraction) -> Sides:
 
 
 def _in_turn(noises: tuple[int, ...], size: int, n: int) -> NextBatch:
-    """Batches of ``size`` one after the other; the noise of each depends on the output before."""
+    """Return batches of ``size`` one after the other. The noise of each depends on the output before."""
 
     def next_batch(history: tuple[int, ...]) -> Batch | None:
         start = len(history) * size + 1
@@ -272,8 +272,10 @@ def _in_turn(noises: tuple[int, ...], size: int, n: int) -> NextBatch:
 
 
 def _overlapping(sizes: tuple[int, int], n: int) -> NextBatch:
-    """Two shufflers at once, batches of two sizes with half as many fair bits, in the order in which they
-    close."""
+    """Return the batches of two concurrent shufflers in the order in which they close.
+
+    The batches have two sizes and half as many fair bits.
+    """
     batches = [Batch(s, s + size - 1, size // 2) for size in sizes for s in range(1, n - size + 2, size)]
     batches.sort(key=lambda batch: (batch.stop, -batch.start))
     return lambda history: batches[len(history)] if len(history) < len(batches) else None
@@ -281,7 +283,7 @@ def _overlapping(sizes: tuple[int, int], n: int) -> NextBatch:
 
 @lru_cache(maxsize=4)
 def _toy(kind: str) -> tuple[HardInputs, int, Joint]:
-    """A hard input, how many of its bits are marked, and the joint distribution of these and the
+    """Return a hard input, the number of its marked bits, and the joint distribution of these and the
     transcript."""
     n, copies, distance = (16, 3, 2) if kind == "long runs" else (8, 1, 4 if kind == "two shufflers" else 2)
     member = HardInputs(horizon=n, copies=copies, prefix_len=int(kind == "long runs"), prefix_bit=1)
@@ -302,14 +304,14 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     """Given a transcript t′ of M′ with small batches the marked bits are (a) independent and, in E′, (b) of
     variance c_ε² or more each; m >= n/(Big + rep + 1)
 
-    Shuffled bits in batches of 2 whose noise depends on the output before, and two overlapping shufflers, on
-    hard inputs of 8 users (16 in the full profile): the exact joint distribution of marked bits and t′ =
-    (outputs, all other bits).
+    Compute the exact joint distribution of marked bits and t′ = (outputs, all other bits) on hard inputs of
+    8 users (16 in the full profile). The algorithms are shuffled bits in batches of 2 whose noise depends
+    on the output before, and two overlapping shufflers.
 
-    Note: δ of the toys is above the lemma's limit, which (a) and (b) do not use
+    Note: δ of these examples is above the lemma's limit, which (a) and (b) do not use
 
-    Note: singles stand rep + 1 apart, so that marked bits, Big apart or more, are a little fewer than n/Big -
-    1
+    Note: single bits are rep + 1 apart, so there are slightly fewer marked bits, which are Big or more
+    apart, than n/Big - 1
     """
     member, marked, joint = _toy(kind)
     spread = (ratio / (ratio**2 + 1)) ** 2

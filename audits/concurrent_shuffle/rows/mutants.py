@@ -1,8 +1,8 @@
-"""Broken continual sums: each must be caught. What is right is in the rows on the protocols.
+"""Check that every broken continual sum is detected. The correct versions are in the rows on the protocols.
 
-Noise that is too small is refuted by the first release. Budgets that are not divided, and a shuffler that is
-opened again before it is done, cost too much only with all outputs together: small programs are enumerated. A
-server that adds up the wrong nodes is private and wrong: its sums without noise are held against V_t.
+The first release refutes noise that is too small. Budgets that are not divided, and a shuffler that is
+reopened too early, violate the claim only if all outputs are combined, so small programs are enumerated. A
+server that adds the wrong nodes is private but wrong, so its sums without noise are compared with V_t.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TWO = Tree(horizon=2, sizes=(1, 2), length=2, budget_parts=2)
 
 
 def summed_out(program: Program, *, users: int) -> Control:
-    """The program on all data sets of so many bits, exactly, against (ε, δ) in the view of the shufflers."""
+    """Compare the program with (ε, δ) in the shufflers' view, exactly, on all datasets of this size."""
     over = DataSets(records=users, values=(0, 1))
     claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=View.of(SHUFFLER_OUTPUT), domain=str(over))
     table = enumerated(claim, program, over=over)
@@ -52,13 +52,13 @@ def summed_out(program: Program, *, users: int) -> Control:
 
 
 def still_open(tree: Tree, t: int) -> Sequence[Node]:
-    """Batches of two that begin with every user: a shuffler is opened again before it is done."""
+    """Run batches of two that begin with every user, so that a shuffler is reopened before it is done."""
     return [Node(1, t - 1, t)] if t > 1 else []
 
 
-@controls(rows, "TKMS23-M/privacy", "Algorithms 1 to 3, broken on purpose")
+@controls(rows, "TKMS23-M/privacy", "Algorithms 1 to 3 with deliberate mistakes")
 def private() -> dict[str, Control]:
-    """Every broken continual sum is caught in the view of all shufflers"""
+    """Every broken continual sum is detected in the view of all shufflers"""
     (heights,) = calibrated(FOUR, epsilon=EPSILON, delta=DELTA, parts=1)
     right = sum_audit(FOUR, [heights], epsilon=EPSILON, delta=DELTA)
 
@@ -80,7 +80,7 @@ def private() -> dict[str, Control]:
     }
 
 
-# What the server adds up
+# Sums on the server
 
 
 def exact_sums(coins: Coins, bits: Any, node: Node) -> float:
@@ -89,22 +89,22 @@ def exact_sums(coins: Coins, bits: Any, node: Node) -> float:
 
 
 def late(tree: Tree, t: int) -> Sequence[Node]:
-    """Full batches are read one step late: V_t is off by one."""
+    """Read full batches one step late, so that V_t is off by one."""
     return read_at(tree, t - 1) if t > 1 else []
 
 
 def counted(read: ReadAt, *, expect: str, tree: Tree) -> Control:
-    """At how many steps the estimates of the sums of powers of two are not those of V_t."""
+    """Count the steps at which the estimates of sums of powers of two differ from the sums of V_t."""
 
     def evaluate(run: Run) -> list[Estimate]:
         values = 2.0 ** np.arange(tree.horizon)
         recording = record(concurrent_sums(tree, exact_sums, read=read), values, rng=run.rng("none"))
-        shown = [site.value for site in recording.sites if site.site == "estimate"]
+        estimates = [site.value for site in recording.sites if site.site == "estimate"]
         wanted = [
             sum(values[node.start - 1 : node.stop].sum() for node in highest_complete_nodes(tree, t))
             for t in range(1, tree.horizon + 1)
         ]
-        wrong = sum(a != b for a, b in zip(shown, wanted, strict=True))
+        wrong = sum(a != b for a, b in zip(estimates, wanted, strict=True))
         return [
             Estimate.exactly(
                 wrong,
@@ -120,9 +120,9 @@ def counted(read: ReadAt, *, expect: str, tree: Tree) -> Control:
     return Control(claim=claim, evaluate=evaluate, expect=expect)
 
 
-@controls(rows, "TKMS23-M/nodes", "Definition 3.1, broken on purpose")
+@controls(rows, "TKMS23-M/nodes", "Definition 3.1 with deliberate mistakes")
 def nodes() -> dict[str, Control]:
-    """A server that adds up other nodes than V_t is caught, and the right one is not"""
+    """A server that adds other nodes than V_t is detected, and the correct server is not"""
     tree = binary_tree(16)
     return {
         "correct": counted(read_at, expect="verified", tree=tree),

@@ -1,5 +1,8 @@
-"""Privacy of concurrent sums: Theorems 3.2 and 3.4 for any node mechanism, Corollaries 3.3 and 3.5 for
-shuffled bits, what they really cost, and batches one after the other."""
+"""Check the privacy of concurrent sums.
+
+Theorems 3.2 and 3.4 cover any node mechanism, Corollaries 3.3 and 3.5 shuffled bits. Further rows compute
+the actual privacy cost, and check batches that run one after the other.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ rows = Group("Privacy of concurrent sums")
 
 EPSILON, DELTA = Fraction(1, 2), Fraction(1, 10**6)
 
-#: What the printed budgets are shown at: a small one, and one beyond the ranges of the corollaries.
+#: Budgets at which the printed claims are checked: a small one, and one beyond the ranges of the
+#: corollaries.
 BUDGETS = ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(3), Fraction(1, 100)))
 
 
@@ -49,11 +53,12 @@ BUDGETS = ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(3), Fraction(1, 100))
     role="step",
 )
 def budget_of_a_user(levels: int) -> Sides:
-    """Algorithm 2, n = 2^i: the budgets of all mechanisms that one user is in add up to at most (ε, δ)
+    """Algorithm 2, n = 2^i: the budgets of all mechanisms that include one user sum to at most (ε, δ)
 
-    Every user's open batches, counted, at ε/log n and δ/log n each: the same sum for ε and for δ. i = levels.
+    Count every user's open batches at ε/log n and δ/log n each. The sum is the same for ε and for δ. i =
+    levels.
 
-    Note: a user is in log n - 1 mechanisms, so that the fraction 1/log n of the budget is never spent
+    Note: a user is in log n - 1 mechanisms, so a fraction 1/log n of the budget is never spent
     """
     tree = binary_tree(2**levels)
     most = max(len(active_batches(tree, t)) for t in range(1, tree.horizon + 1))
@@ -92,14 +97,16 @@ def _claim(epsilon: Fraction, delta: Fraction, count: int, parts: int) -> Approx
 def any_node_mechanism(
     run: Run, epsilon: Fraction, delta: Fraction, count: int, parts: int
 ) -> list[Evidence]:
-    """{case} on each user are together (ε, δ)-CSDP, whatever the node mechanism is
+    """{case} on each user compose to (ε, δ)-CSDP for any node mechanism
 
-    The worst mechanism with a given (ε, δ) (it tells the input with probability δ, and is randomised response
-    otherwise) composed with itself, loss distributions on a grid that divides its ε. The mechanisms may be
-    chosen adaptively; the values are fixed in advance.
+    Compose the worst mechanism for the given (ε, δ) with itself. It reveals the input with probability δ
+    and is randomised response otherwise. The loss distributions use a grid that divides its ε. The
+    mechanisms may be chosen adaptively. The values are fixed in advance.
 
-    Note: for inputs that react to earlier outputs the paper defines no neighbours; that every (ε, δ)-SDP node
-    is post-processing of the worst one is cited, and not part of the certificate
+    Note: the paper defines no neighbours for inputs that react to earlier outputs
+
+    Note: that every (ε, δ)-SDP node is post-processing of the worst mechanism is cited, and not part of the
+    certificate
     """
     claim = _claim(epsilon, delta, count, parts)
     node = epsilon / parts
@@ -117,9 +124,10 @@ def any_node_mechanism(
     expect="refuted",
 )
 def undivided(run: Run, shufflers: int) -> list[Evidence]:
-    """k shufflers whose nodes get all of (ε, δ) each are together (ε, δ)-CSDP
+    """k shufflers whose nodes each use the whole budget (ε, δ) compose to (ε, δ)-CSDP
 
-    Shuffled bits calibrated to (ε, δ) in each node; the reports of the nodes above one user, added up.
+    Shuffled bits are calibrated to (ε, δ) in each node. The witness adds the reports of the nodes above one
+    user.
     """
     tree = replace(build_tree(horizon=2 ** (2 * shufflers + 1), n_shufflers=shufflers), budget_parts=1)
     counter = ConcurrentSum(tree, binary_sum_mechanism, EPSILON, DELTA)
@@ -174,18 +182,18 @@ def shuffled_bits(run: Run, levels: int, m: int, shufflers: int) -> list[Evidenc
     """{case} with shuffled bits calibrated to the printed share of the budget is (ε, δ)-CSDP, ε = 1/2, δ =
     1e-6
 
-    The loss distributions of all nodes above a user, composed.
+    Compose the loss distributions of all nodes above a user.
 
-    Note: the source's own binary sum is not printed in this paper; these are the calibrated bits that stand
-    in for it, and the certificate is about them
+    Note: this paper does not print the binary sum of its source; the certificate is about the calibrated
+    bits that replace it
 
-    Note: simple composition is what the noise is for; the nodes together leave far less than δ at ε
+    Note: the noise is set by simple composition; the composed nodes leave far less than δ at ε
     """
     return [nodes_proof(_counter(levels, m, shufflers)).certify(claim_of(EPSILON, DELTA))]
 
 
-#: The smallest ε to four figures that the grid 1/1000 certifies at δ = 1e-6 for the noise of the printed
-#: (1/2, 1e-6); finer grids take up to 0.6 % off.
+#: The smallest ε to four figures that the grid 1/1000 certifies at δ = 1e-6 for the noise printed for (1/2,
+#: 1e-6). Finer grids reduce it by up to 0.6 %.
 COSTS = (
     ("Algorithm 2, n = 64", (6, 0, 0), "0.1767"),
     ("Algorithm 2, n = 1024", (10, 0, 0), "0.1407"),
@@ -198,19 +206,19 @@ COSTS = (
 @evidence(
     rows,
     "TKMS23-C3.5/cost",
-    "Corollaries 3.3 and 3.5, what their noise costs",
+    "Corollaries 3.3 and 3.5, the privacy cost of their noise",
     claim=lambda instance: claim_of(COSTS[instance][2], DELTA),
     over=over(instance=(0, 2, 3, full(1, 4))),
     name=lambda instance: f"{COSTS[instance][0]}: ({COSTS[instance][2]}, 1e-6)",
     role="sharper",
 )
 def cost(run: Run, instance: int) -> list[Evidence]:
-    """Shuffled bits calibrated for (1/2, 1e-6) by simple composition cost at most ε = 0.1767 (Algorithm
-    2, n = 64), 0.1407 (n = 1024), and with 1, 2, 3 shufflers 0.4963 (n = 512), 0.3427 (1024), 0.2774 (2187),
+    """Shuffled bits calibrated for (1/2, 1e-6) by simple composition cost at most ε = 0.1767 (Algorithm 2,
+    n = 64), 0.1407 (n = 1024), and with 1, 2, 3 shufflers 0.4963 (n = 512), 0.3427 (1024), 0.2774 (2187),
     at δ = 1e-6
 
-    Both ends: the composed loss distributions of the nodes above a user, on a grid of 1/1000, and their
-    reports added up. Finer grids take up to 0.6 % off these ε.
+    Upper bound: the composed loss distributions of the nodes above a user, on a grid of 1/1000. Lower
+    bound: the sum of their reports. Finer grids reduce these ε by up to 0.6 %.
     """
     _, shape, epsilon = COSTS[instance]
     counter, claim = _counter(*shape), claim_of(epsilon, DELTA)
@@ -222,7 +230,7 @@ def _nodes_with(count: int) -> Callable[[Fraction], Proof]:
 
 
 def _questions() -> None:
-    """How many fair bits a node needs, and what simple composition gives it."""
+    """Yield how many fair bits a node needs, and how many simple composition gives it."""
     for point in ((10, 0, 0), (16, 0, 0), *INSTANCES):
         counter = _counter(*point)
         tree = counter.tree
@@ -251,12 +259,12 @@ def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """Advanced instead of simple composition saves a factor k in the variance (sqrt(k) in the error), up to
     logarithms of 1/δ: k V' <= 12 log(1/δ) V
 
-    V = log(k/δ) k²/ε² with budgets (ε/k, δ/k), V' = log(2k/δ)/ε₀² with (ε₀, δ/(2k)), ε₀ the largest with
-    kε₀² + 2ε₀ sqrt(k log(2/δ)) <= ε, the quoted formula with constant 1 and δ' = δ/2. C = 12 is ours; of
-    Algorithm 2 k is log n.
+    Simple: V = log(k/δ) k²/ε² with budgets (ε/k, δ/k). Advanced: V' = log(2k/δ)/ε₀² with (ε₀, δ/(2k)), and
+    ε₀ is the largest with kε₀² + 2ε₀ sqrt(k log(2/δ)) <= ε, the quoted formula with constant 1 and δ' =
+    δ/2. C = 12 is ours. For Algorithm 2, k is log n.
 
-    Note: the factor log(1/δ) is the cost: at few shufflers advanced composition needs more noise than simple
-    composition, not less
+    Note: the factor log(1/δ) matters: with few shufflers, advanced composition needs more noise than simple
+    composition
     """
     slack = (k * ln(2 / delta)).sqrt()
     node = ((slack**2 + k * ball(epsilon)).sqrt() - slack) / k
@@ -264,28 +272,28 @@ def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     return k * ln(2 * k / delta) / node**2, 12 * ln(1 / delta) * simple
 
 
-#: Shufflers, and the fair bits of a node that composed loss distributions need for (1/2, 1e-6).
+#: Number of shufflers, and the fair bits per node that composed loss distributions need for (1/2, 1e-6).
 NEEDED = {1: 268, 2: 524, 3: 782, 9: 2340, 15: 3899}
 
 
 @evidence(
     rows,
     "TKMS23-FN9/exact",
-    "Footnotes 9 and 10, what composition can save at best",
+    "Footnotes 9 and 10, the most that composition can save",
     claim=lambda **_: claim_of(EPSILON, DELTA),
     over=over(shufflers=(1, 3, full(2, 9, 15))),
     name=lambda shufflers: f"{shufflers} shufflers, {NEEDED[shufflers]} fair bits a node",
     role="sharper",
 )
 def needed(run: Run, shufflers: int) -> list[Evidence]:
-    """(1/2, 1e-6)-CSDP holds with 268, 524, 782, 2340 and 3899 fair bits a node for 1, 2, 3, 9 and 15
-    shufflers; simple composition asks for 268, 1033, 2305, 25367 and 64863
+    """(1/2, 1e-6)-CSDP holds with 268, 524, 782, 2340 and 3899 fair bits per node for 1, 2, 3, 9 and 15
+    shufflers; simple composition requires 268, 1033, 2305, 25367 and 64863
 
-    Loss distributions of k equal nodes, composed; and their reports added up. 9 shufflers are Algorithm 2 at
-    n = 1024, 15 at n = 65536.
+    Upper bound: composed loss distributions of k equal nodes. Lower bound: the sum of their reports.
+    Algorithm 2 has 9 shufflers at n = 1024 and 15 at n = 65536.
 
-    Note: the noise of a node grows like k instead of k² log k: simple composition wastes a factor 11 at n =
-    1024
+    Note: the noise of a node grows like k instead of k² log k; simple composition uses 11 times too much at
+    n = 1024
     """
     claim, nodes = claim_of(EPSILON, DELTA), [NEEDED[shufflers]] * shufflers
     return [fair_nodes(nodes).certify(claim), fair_witness(claim, nodes)]
@@ -305,13 +313,12 @@ TURN = ApproxDP(epsilon=1, delta=in_turn.node_delta, domain=str(BITS), view=in_t
     expect="consistent",
 )
 def sequential(run: Run) -> list[Evidence] | Outcome:
-    """Disjoint batches, each (ε, δ)-SDP and chosen after the one before, are together (ε, δ)-DP
+    """Disjoint batches that are each (ε, δ)-SDP and chosen adaptively compose to (ε, δ)-DP
 
-    Two batches of two users, the second with more or fewer fair bits as the first one's count says; every
-    input, every neighbour, every outcome summed out. δ is the exact one of the batch with less noise at ε =
-    1.
+    Two batches of two users. The number of fair bits in the second depends on the first count. Enumerate
+    every input, neighbour and outcome exactly. δ is the exact δ at ε = 1 of the batch with less noise.
 
-    Note: the exact δ of the whole is that of one batch, since a user is in one only
+    Note: the exact δ of the whole is the δ of one batch, since a user is in only one
     """
     return enumerated(TURN, in_turn.program, over=BITS)(run)
 
@@ -329,10 +336,10 @@ BOTH = ApproxDP(epsilon=1, delta=overlapping.node_delta, domain=str(BITS), view=
     fingerprint=enumerated(BOTH, overlapping.program, over=BITS).fingerprint,
 )
 def concurrent(run: Run) -> list[Evidence] | Outcome:
-    """Two overlapping batches, each (ε, δ)-SDP, are together (ε, δ)-DP
+    """Two overlapping batches, each (ε, δ)-SDP, compose to (ε, δ)-DP
 
-    Three of four users in each batch, two of them in both: the exact tables.
+    Each batch has three of four users, and two users are in both. The tables are exact.
 
-    Note: this is what the paper says is not enough; one example shows it
+    Note: the paper says that sequential shuffle privacy is not enough here; this is one example
     """
     return enumerated(BOTH, overlapping.program, over=BITS)(run)

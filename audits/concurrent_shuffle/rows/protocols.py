@@ -1,12 +1,12 @@
-"""The whole protocols, run through the coins: all shufflers' outputs together, as Definition CSDP has them.
+"""Audit the whole protocols as programs: the view is the output of all shufflers, as in Definition CSDP.
 
-A user sends to one batch of every shuffler; what is seen are all full batches with their boundaries, as the
-number of ones under each label, and the estimates that follow. Bits that are summed are fixed in advance. In
-the bandit a user's action follows from the estimates that she is sent, so later inputs react to earlier
-outputs: the nodes compose adaptively, and neighbours differ in one user's contexts and rewards.
+A user sends to one batch of every shuffler. The view contains all full batches with their boundaries, as
+the number of ones under each label, and the estimates that follow. Bits that are summed are fixed in
+advance. In the bandit a user's action follows from the estimates sent to that user, so later inputs react
+to earlier outputs. The nodes compose adaptively, and neighbours differ in one user's contexts and rewards.
 
-Node mechanisms of bits are calibrated, a stand-in for the cited one that the paper does not print; any node
-with the same privacy will do for the theorems.
+Node mechanisms of bits are calibrated. They replace the cited mechanism, which the paper does not print.
+The theorems accept any node with the same privacy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpaudit.suite import full, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("Whole protocols, run through the coins")
+rows = Group("Whole protocols, run as programs")
 
 EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
 
@@ -33,7 +33,7 @@ EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
 def binary() -> PrivacyAudit:
     """Algorithm 2 with 8 users: both shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
 
-    nodes calibrated to (ε, δ) over log₂ n = 3
+    The nodes are calibrated to (ε, δ) over log₂ n = 3.
     """
     tree = binary_tree(8)
     heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=3)
@@ -51,7 +51,7 @@ def binary() -> PrivacyAudit:
 def degrees(n_shufflers: int) -> PrivacyAudit:
     """Algorithm 3: all k shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
 
-    2^(k + 1) users, all degrees 2; nodes calibrated to (ε, δ) over k
+    There are 2^(k + 1) users, all degrees are 2, and the nodes are calibrated to (ε, δ) over k.
     """
     tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
     heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=n_shufflers)
@@ -80,8 +80,8 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
 def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
     """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP
 
-    ε = 9/10, δ = 2/5; 2^(k + 1) users, all degrees 2, the nodes' g and b as printed for (ε, δ) over
-    {share} k; data on the grid of halves, so that rounding draws nothing
+    ε = 9/10, δ = 2/5. There are 2^(k + 1) users and all degrees are 2. The nodes use g and b as printed for
+    (ε, δ) over {share} k. The data lie on the grid of halves, so that rounding is deterministic.
     """
     epsilon, delta = Fraction(9, 10), Fraction(2, 5)
     tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)

@@ -1,7 +1,8 @@
-"""In how many batches a user is, derived from the schedule as a program, and what noisy batches then cost.
+"""Prove from the schedule, as a program, how many batches include a user, and the privacy cost of noisy
+batches.
 
-The program (``mechanisms/counter_programs.py``) has one running batch a height, whose sum is shown when it is
-full; here with central Laplace noise in the place of the shuffler's.
+The program (``mechanisms/counter_programs.py``) has one running batch per height and releases its sum when
+it is full. Central Laplace noise replaces the shuffler's noise.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ rows = Group("Batches of concurrent shufflers, as programs")
 
 
 def _sizes(heights: int) -> tuple[int, ...]:
-    """Batches of 2, 4, 8, ... users."""
+    """Return batches of 2, 4, 8, ... users."""
     return tuple(2**height for height in range(1, heights + 1))
 
 
-def _touches(heights: int) -> Ordering:
+def _participation(heights: int) -> Ordering:
     text = f"a user is in at most {heights} of the batches of {heights} concurrent shufflers"
     return Ordering(text=text, quantity_name="touches", claimed=heights)
 
@@ -33,14 +34,14 @@ def _touches(heights: int) -> Ordering:
     rows,
     "TKMS23-T3.4/touches",
     "Section 3.2, proof of Theorem 3.4",
-    claim=_touches,
+    claim=_participation,
     role="step",
     over=over(heights=(1, 2, 3, 4)),
 )
 def touches(run: Run, heights: int) -> Measured:
-    """With k concurrent shufflers a user's message is in at most k batches: one a height
+    """With k concurrent shufflers a user's message is in at most k batches: one per height
 
-    Derived from the schedule as a program, for two of the largest batches.
+    The proof uses the schedule as a program, for two of the largest batches.
     """
     sizes = _sizes(heights)
     program = concurrent_batches(sizes=sizes, noise=Laplace(scale=heights))
@@ -58,7 +59,7 @@ def touches(run: Run, heights: int) -> Measured:
 def batches(heights: int, users: int | str) -> Proving:
     """Batches of k heights with central Laplace noise of scale k/ε are ε-DP, for every number of users
 
-    Note: the shufflers' own noise is central here; what is proved is that the batches share ε among k
+    Note: central noise replaces the noise of the shufflers; the row proves that the batches share ε among k
     """
     program = concurrent_batches(sizes=_sizes(heights), noise=Laplace(scale=heights))
     return Proving(program=program, epsilon=1, data=Symbols(users, low=0, high=1), adjacency=OneReplaced())

@@ -1,8 +1,8 @@
-"""Regret of Algorithm 4: Theorem 5.1 = C.3, the quoted Theorem C.2, the norms of the noise.
+"""Check the regret of Algorithm 4: Theorem 5.1 = C.3, the quoted Theorem C.2, the norms of the noise.
 
-An Õ(.) names no constant and no power of logarithms. Restated, the regret is at most C (rate) L^{5/4} with L
-= log(n d k/δ) and one C, ours. The upper side holds for ALL instances (``regret_bounds``), the lower side is
-simulated.
+An Õ(.) has no explicit constant and no explicit power of logarithms. The finite restatement is: the regret
+is at most C (rate) L^{5/4} with L = log(n d k/δ) and one C, which is ours. The upper bound holds for ALL
+instances (``regret_bounds``). The lower bound is simulated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["rows"]
 
 rows = Group("Regret: Algorithm 4", kind="regret")
 
-#: Of the rate, and of the norms: round numbers, ours.
+#: Our constants for the rate and for the norms, as round numbers.
 RATE_CONSTANT, NORM_CONSTANT = 1000, 2
 N_ARMS = 10
 
@@ -53,7 +53,8 @@ def _points(*, quick: bool) -> Iterator[Setting]:
 
 
 def _first_useful(k: int, dim: int) -> int:
-    """The smallest j with the worked-out bound below n/10 at n = 2^{j (2k + 1)}, ε = 99/100, δ = 1e-12."""
+    """Return the smallest j with the bound of Theorem C.3 below n/10 at n = 2^{j (2k + 1)}, ε = 99/100, δ =
+    1e-12."""
     for j in range(1, 80):
         at = Setting(m=2**j, shufflers=k, dim=dim, epsilon=Fraction(99, 100), delta=Fraction(1, 10**12))
         if at.regret(NORM_CONSTANT) < ball(Fraction(at.horizon, 10)):
@@ -62,8 +63,11 @@ def _first_useful(k: int, dim: int) -> int:
 
 
 def _simulated(run: Run) -> tuple[float, list[list[Any]], int]:
-    """A lower bound on mean regret / rate with the printed λ and β, the table, and after how many batches V_t
-    was not positive definite."""
+    """Return a lower bound on mean regret / rate, the table, and the number of batches after which V_t was
+    not positive definite.
+
+    The simulation uses the printed λ and β.
+    """
     full_shapes = ((16, 1, 3), (5, 2, 3), (3, 3, 3), (3, 3, 10))
     shapes = run.choose(quick=((8, 1, 2), (2, 3, 2)), full=full_shapes)
     replicates = run.choose(quick=40, full=100)
@@ -97,10 +101,10 @@ def rate(run: Run) -> list[Measured]:
     """Algorithm 4 has expected regret Õ((k^(3/4) n^((k+1)/(2k+1))/√ε)(σ + d)), with one constant for all
     instances of the grid
 
-    Theorem C.2 with its constants, at λ = 2 · 2 σ̃ √d and α = 1/n, for the noise of P_Vec as printed in every
-    node; simulated from below with the printed λ and β_t.
+    The upper bound is Theorem C.2 with its constants, at λ = 2 · 2 σ̃ √d and α = 1/n, for the noise of
+    P_Vec as printed in every node. The lower bound is simulated with the printed λ and β_t.
 
-    Note: the budget is halved between vector and matrix, so that both together are (ε, δ); see TKMS23-T5.1p
+    Note: the budget is halved between vector and matrix, so that the pair is (ε, δ); see TKMS23-T5.1p
 
     Note: rests on TKMS23-C3n with its constant 2 in λ, and on TKMS23-C2Q
     """
@@ -114,14 +118,14 @@ def rate(run: Run) -> list[Measured]:
         columns=["setting", "mean regret", "of uniform play", "worked-out bound", "‖H'‖", "‖h‖"],
         rows=lines,
     )
-    said = ", ".join(f"2^{j * (2 * k + 1)} for k = {k}" for (k, _), j in useful.items())
+    horizons = ", ".join(f"2^{j * (2 * k + 1)} for k = {k}" for (k, _), j in useful.items())
     above = Measured(
         high=largest[0],
         samples=len(points),
-        method="Theorem C.2 with every constant worked out, in balls",
+        method="Theorem C.2 with explicit constants, in balls",
         scope=f"ALL instances at each of {len(points)} points; largest at {largest[1]}",
         notes=[
-            f"the worked-out bound is below n/10 only from n = {said} on (d = 2, ε = 0.99, δ = 1e-12, powers "
+            f"the proved bound is below n/10 only from n = {horizons} on (d = 2, ε = 0.99, δ = 1e-12, powers "
             "of 2)",
             f"simulated batches after which V_t was not positive definite: {indefinite}",
         ],
@@ -161,13 +165,14 @@ def norms(m: int, shufflers: int, dim: int, epsilon: Fraction, constant: int) ->
     """With probability 1 - 1/(2n), at all times, ‖h_t‖ <= σ̃ √d and ‖H′_t‖ <= {constant} σ̃ √d, for every
     input
 
-    σ̃ with its constants: the error of an entry at all times but with probability 1/(2n²(d² + d)). Vectors by
-    their entries (reading (i)); matrices by the smaller of d σ̃ (entries) and a net for independent entries,
-    users who are not reported yet bounded by their number (reading (ii)).
+    σ̃ with its constants bounds the error of an entry at all times, except with probability 1/(2n²(d² +
+    d)). Vectors use their entries (reading (i)). Matrices use the smaller of d σ̃ (entries) and a net for
+    independent entries, plus the number of users who are not reported yet (reading (ii)).
 
-    Note: {constant} is ours; σ̃ is an Õ(.), so that a constant in it is free. λ = 2 σ̃ √d takes it along
+    Note: {constant} is ours; σ̃ is an Õ(.), so a constant in it is free. λ = 2 σ̃ √d includes it
 
-    Note: as printed, 'independent entries' is true of the noise alone: both errors hold the unreported users
+    Note: the printed 'independent entries' holds only for the noise: both errors also contain the
+    unreported users
 
     Note: in simulations the largest norms are below σ̃ √d (the table of TKMS23-T5.1r)
     """
@@ -192,11 +197,12 @@ def norms(m: int, shufflers: int, dim: int, epsilon: Fraction, constant: int) ->
 def by_entries_alone(dim: int) -> Sides:
     """A symmetric matrix whose entries are at most σ̃ has norm at most σ̃ √d
 
-    The matrix with all entries σ̃ = 1: its norm, the vector of ones being an eigenvector.
+    Compute the norm of the matrix with all entries σ̃ = 1, which has the vector of ones as an eigenvector.
 
     Refuted: its norm is d σ̃
 
-    Note: arbitrary matrices are not this algorithm's; the paper's statement is about those, see TKMS23-C3n
+    Note: this algorithm does not produce arbitrary matrices, but the paper's statement is about arbitrary
+    matrices; see TKMS23-C3n
     """
     ones = [[1] * dim for _ in range(dim)]
     image = [sum(row) for row in ones]
@@ -224,7 +230,8 @@ def by_entries_alone(dim: int) -> Sides:
 def one_radius(time: int, dim: int, ridge: Fraction, sigma: Fraction, alpha: Fraction) -> Chain:
     """ρ_max = 3λ/2, ρ_min = λ/2, γ = √(λ/2), S = L = 1 turn the quoted β_t into Theorem C.3's
 
-    Both as printed, at every point; 1e-30 is for the radius of balls. γ is what ‖h‖ <= λ/2 and H >= λ/2 give.
+    Compare both as printed at every point, with a tolerance of 1e-30 for the radius of balls. γ follows
+    from ‖h‖ <= λ/2 and H >= λ/2.
     """
     lam = ball(ridge)
     quoted = quoted_radius(
@@ -250,11 +257,11 @@ def one_radius(time: int, dim: int, ridge: Fraction, sigma: Fraction, alpha: Fra
 def quoted(run: Run) -> Measured:
     """The quoted regret bound with the constant √(8n) holds where its regularity does
 
-    Exact sums of batches, so that the unreported users are all of H_t and h_t: ‖H′‖, ‖h‖ <= d_low - 1 = λ/2;
-    one shuffler, d = 2, 10 arms, α = 1/n; the bound of the mean regret from above.
+    The sums of batches are exact, so the unreported users are all of H_t and h_t: ‖H′‖, ‖h‖ <= d_low - 1 =
+    λ/2. There are one shuffler, d = 2, 10 arms, α = 1/n. The mean regret is bounded from above.
 
-    Note: the outer constant is read, not printed in the text at hand; for β_n >= 1 it follows from the event
-    that θ is in every set, for all instances (the docstring of ``quoted_regret``)
+    Note: the outer constant is our reading, since our text does not contain it; for β_n >= 1 it follows
+    from the event that θ is in every set, for all instances (the docstring of ``quoted_regret``)
     """
     m, dim, replicates = run.choose(quick=8, full=25), 2, run.choose(quick=100, full=200)
     horizon, ridge = m**3, 2 * (m - 1)

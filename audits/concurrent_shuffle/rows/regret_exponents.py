@@ -1,7 +1,8 @@
-"""Regret of Algorithm 4 as exponents: from the error of prefixes to the rate, k = log n, and others' rates.
+"""Check the regret of Algorithm 4 as exponents: from the error of prefixes to the rate, k = log n, and
+others' rates.
 
-Symbols: n users, k shufflers, d dimensions, e for 1/ε; all at least 1. Polylogarithms and constants are free,
-as in Õ. Logarithms of n are binary here.
+Symbols: n users, k shufflers, d dimensions, e for 1/ε. All are at least 1. Polylogarithms and constants are
+free, as in Õ. Logarithms of n are binary here.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ HALF = Fraction(1, 2)
 
 
 def _rho(k: int) -> Monomial:
-    """ρ_max = (k^{3/2}/ε) n^{1/(2k+1)}, the error of Corollary 3.5."""
+    """Return ρ_max = (k^{3/2}/ε) n^{1/(2k+1)}, the error of Corollary 3.5."""
     return monomial(f"k^3/2 e n^{Fraction(1, 2 * k + 1)}")
 
 
 def _noisy(rho: Monomial) -> Monomial:
-    """√(n ρ)."""
+    """Return √(n ρ)."""
     return (monomial("n") * rho) ** HALF
 
 
@@ -40,13 +41,13 @@ def _noisy(rho: Monomial) -> Monomial:
     measure="left - right",
 )
 def from_errors_to_regret(k: int) -> dict[str, Sides]:
-    """√(n ρ_max) with ρ_max of Corollary 3.5 is k^(3/4) n^((k+1)/(2k+1)) ε^(-1/2); with √d twice the factor d
-    is left whichever reading bounds the matrices
+    """√(n ρ_max) with ρ_max of Corollary 3.5 is k^(3/4) n^((k+1)/(2k+1)) ε^(-1/2); with another factor √d
+    the power of d is at most 1, under both bounds on the matrices
 
-    Exact exponents. √ρ_max √d with ρ_max = σ̃ √d (independent entries): d^(3/4); with σ̃ d (entries alone):
-    d.
+    The exponents are exact. √ρ_max √d with ρ_max = σ̃ √d (independent entries) gives d^(3/4). With σ̃ d
+    (entries alone) it gives d.
 
-    Note: so Theorem 5.1's rate stays with λ = 2 σ̃ d, which needs no independence
+    Note: so Theorem 5.1's rate still holds with λ = 2 σ̃ d, which needs no independence
     """
     printed = monomial(f"k^3/4 e^1/2 n^{Fraction(k + 1, 2 * k + 1)}")
     chain: dict[str, Sides] = {
@@ -68,10 +69,10 @@ def from_errors_to_regret(k: int) -> dict[str, Sides]:
 def many_shufflers(log2_n: int) -> Chain:
     """With k = log n shufflers n^((k+1)/(2k+1)) is at most 2^(1/4) √n, so that the rate is Õ(√n/√ε (σ + d))
 
-    Both readings of footnote 8 as well: k = (log n)/2 leaves at most √2 √n, k = log n/(2 log log n) at most
-    √(log n) √n.
+    The row also checks both readings of footnote 8: k = (log n)/2 leaves at most √2 √n, k = log n/(2 log
+    log n) at most √(log n) √n.
 
-    Note: k^(3/4) = log^(3/4) n is a polylogarithm; √n without privacy is the usual optimum
+    Note: k^(3/4) = log^(3/4) n is a polylogarithm; √n is the usual optimum without privacy
 
     Proof: n^(1/(2(2k+1))) = 2^(log n/(4k+2)), the exponent being at most 1/4, 1/2 and (log log n)/2
     """
@@ -79,7 +80,7 @@ def many_shufflers(log2_n: int) -> Chain:
     logs = levels.log() / ln(2)
 
     def above_root(k: arb) -> arb:
-        """n^{(k+1)/(2k+1)}/sqrt(n)."""
+        """Return n^{(k+1)/(2k+1)}/sqrt(n)."""
         result: arb = (levels * ln(2) * ((k + 1) / (2 * k + 1) - arb(1) / 2)).exp()
         return result
 
@@ -92,10 +93,10 @@ def many_shufflers(log2_n: int) -> Chain:
 
 @inequality(rows, "TKMS23-ORD2", "Section 5", measure="left - right")
 def between() -> dict[str, Sides]:
-    """√(n ρ_max) gives exponents 1/2 (central, and k = log n), 3/5 (Chowdhury and Zhou's batches, sequential)
-    and 3/4 (local) of n; B = n^(3/5) is where B + n^(3/4)/B^(1/4) is least
+    """√(n ρ_max) gives exponents 1/2 (central, and k = log n), 3/5 (Chowdhury and Zhou's batches,
+    sequential) and 3/4 (local) of n; B = n^(3/5) minimises B + n^(3/4)/B^(1/4)
 
-    ρ_max = 1, √n and √(n/B), put in exactly; the largest exponent of the two terms at B = n^b for b = 0,
+    Use ρ_max = 1, √n and √(n/B) exactly, and the largest exponent of the two terms at B = n^b for b = 0,
     1/20, ..., 1.
 
     Note: upper bounds are compared at fixed ε, d, δ; no separation is claimed

@@ -1,5 +1,5 @@
-"""The trees: shufflers, batches a user, terms a prefix; the central tree; one shuffler for several
-mechanisms."""
+"""Check the trees: shufflers, batches per user, terms per prefix, the central tree, and one shuffler for
+several mechanisms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ POWERS = over(levels=(*range(2, 11), full(12, 14, 16)))
 
 
 def held(tree: Tree) -> Iterator[int]:
-    """How many estimates the server stores after each step."""
+    """Return how many estimates the server stores after each step."""
     server = RunningEstimates()
     for t in range(1, tree.horizon + 1):
         for node in read_at(tree, t):
@@ -44,7 +44,7 @@ def held(tree: Tree) -> Iterator[int]:
 
 
 def batches_of_users(tree: Tree) -> set[int]:
-    """In how many batches users are; one number where it is the same for all."""
+    """Return the number of batches per user, as one number if it is the same for all."""
     return {len(active_batches(tree, t)) for t in range(1, tree.horizon + 1)}
 
 
@@ -53,11 +53,11 @@ def binary_counts(levels: int) -> Chain:
     """Algorithm 2, n = 2^i: log n - 1 shufflers, every user in log n - 1 mechanisms, |V_t| <= log n, memory
     O(log n)
 
-    Every time and user, one by one: the schedule of all batches, their overlaps, the nodes of every prefix,
+    Check every time and user: the schedule of all batches, their overlaps, the nodes of every prefix, and
     the estimates that the server stores. i = levels.
 
-    Note: memory is at most log n - 1 stored estimates, so that the constant of O(log n) is 1; the largest
-    |V_t| is log n - 1 as well
+    Note: memory is at most log n - 1 stored estimates, so the constant of O(log n) is 1; the largest |V_t|
+    is log n - 1 as well
     """
     tree = binary_tree(2**levels)
     busy = batches_of_users(tree)
@@ -87,13 +87,14 @@ def binary_counts(levels: int) -> Chain:
     measure="left - right",
 )
 def counts(m: int, shufflers: int) -> Chain:
-    """Algorithm 3, n = d^k d_low: every user in at most k mechanisms, |V_t| <= k(d - 1) for t < n, V_n the d
-    children of the root, at most d_low - 1 blind users and none where d_low divides t
+    """Algorithm 3, n = d^k d_low: every user in at most k mechanisms, |V_t| <= k(d - 1) for t < n, V_n the
+    d children of the root, at most d_low - 1 blind users and none if d_low divides t
 
-    Every time, user and height of the exact instances d = m^2, d_low = m, n = m^(2k+1), k = shufflers.
+    Check every time, user and height of the exact instances d = m^2, d_low = m, n = m^(2k+1), k =
+    shufflers.
 
-    Note: one display in the proof of Theorem 3.4 counts 1 + (k - 1)(d - 1) terms; the largest |V_t| is
-    k(d - 1) before the end and max(d, k(d - 1)) overall, so that k(d - 1) + 1 is what holds for all t
+    Note: one display in the proof of Theorem 3.4 counts 1 + (k - 1)(d - 1) terms; the largest |V_t| is k(d
+    - 1) before the end and max(d, k(d - 1)) overall, so k(d - 1) + 1 holds for all t
     """
     k, d, low = shufflers, m**2, m
     tree = build_tree(horizon=m ** (2 * k + 1), n_shufflers=k)
@@ -125,11 +126,11 @@ def counts(m: int, shufflers: int) -> Chain:
     measure="left - right",
 )
 def one_definition(levels: int = 0, m: int = 0, shufflers: int = 0) -> Sides:
-    """Both wordings of V_t name the same nodes: the highest complete ones, and the left siblings on the path
-    to leaf t + 1 (at t = n the children of the root)
+    """Both descriptions of V_t give the same nodes: the highest complete nodes, and the left siblings on
+    the path to leaf t + 1 (at t = n the children of the root)
 
-    Times at which they differ from each other or from the greedy sum over sizes; Algorithm 2 with n =
-    2^levels and Algorithm 3 with n = m^(2k+1).
+    Count the times at which the descriptions differ from each other or from the greedy sum over sizes, for
+    Algorithm 2 with n = 2^levels and Algorithm 3 with n = m^(2k+1).
     """
     tree = (
         binary_tree(2**levels)
@@ -143,7 +144,7 @@ def one_definition(levels: int = 0, m: int = 0, shufflers: int = 0) -> Sides:
     return differing, 0
 
 
-# Servers that keep other times
+# Servers with the wrong timing
 
 
 @inequality(
@@ -156,9 +157,9 @@ def one_definition(levels: int = 0, m: int = 0, shufflers: int = 0) -> Sides:
     measure="left - right",
 )
 def late_prefix(m: int, shufflers: int) -> Sides:
-    """A server that adds up V_{t-1} at time t is off by at most d_low - 1 without noise
+    """A server that adds V_{t-1} at time t is off by at most d_low - 1 without noise
 
-    All ones, every time.
+    The input is all ones. Every time is checked.
     """
     tree = build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
     found = (sum(node.size for node in prefix_nodes(tree, t - 1)) for t in range(1, tree.horizon + 1))
@@ -177,7 +178,7 @@ def late_prefix(m: int, shufflers: int) -> Sides:
 def early_opening(m: int, shufflers: int) -> Sides:
     """Shufflers that open for the next batch in the step in which they are read never hold two batches
 
-    Batches that are opened while their shuffler is taken.
+    Count the batches that are opened while their shuffler is in use.
     """
     tree = build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
     early = [replace(batch, open_time=max(1, batch.open_time - 1)) for batch in shuffler_schedule(tree)]
@@ -191,13 +192,14 @@ def early_opening(m: int, shufflers: int) -> Sides:
     rows, "TKMS23-S22", "Section 2.2, Figure 1 (Dwork et al. 2010)", over=POWERS, measure="left - right"
 )
 def central_counts(levels: int) -> Chain:
-    """The central tree with Figure 1's nodes, n = 2^i: a prefix uses at most p = log n nodes, a user changes
-    at most p, and (ε/p)-DP of each makes the tree ε-DP
+    """The central tree with Figure 1's nodes, n = 2^i: a prefix uses at most p = log n nodes, a user
+    changes at most p, and if each is (ε/p)-DP, the tree is ε-DP
 
-    Levels 0 to log n - 1, single users included and the root unused; every time and user. i = levels.
+    The tree has levels 0 to log n - 1, including single users and without the root. Check every time and
+    user. i = levels.
 
-    Note: exactly log n nodes change, so that the budget ε/p is used up; the introduction leaves the single
-    users out, and one level of budget over
+    Note: exactly log n nodes change, so the budget ε/p is used up; the introduction omits the single users,
+    which leaves the budget of one level unused
     """
     tree = build_tree(horizon=2**levels, n_shufflers=levels, degree=2, leaf_degree=1)
     changed = max(batches_of_users(tree))
@@ -219,16 +221,15 @@ def central_counts(levels: int) -> Chain:
     measure="left - right",
 )
 def one_shuffler(users: int, labels: int) -> Chain:
-    """Without continual observation several mechanisms run in parallel through one shuffler: labelled
-    messages, shuffled together, show what shuffling each mechanism's messages alone does
+    """Without continual observation several mechanisms can run in parallel through one shuffler: shuffling
+    all labelled messages reveals the same as shuffling each mechanism's messages alone
 
-    All permutations of the labelled messages: the joint distribution of the sequences that the labels leave
-    is that of
-    independent uniform permutations, one for each mechanism, and which place holds which label is independent
-    of them.
+    Enumerate all permutations of the labelled messages. The joint distribution of the sequences per label
+    equals independent uniform permutations, one per mechanism. The places of the labels are independent of
+    them.
 
-    Note: that this fails where reports are seen as they come needs no computation: a shuffler that waits for
-    the last of several batches cannot show the first one earlier
+    Note: the failure under continual observation needs no computation: a shuffler that waits for the last
+    of several batches cannot release the first one earlier
     """
     return {
         "distance between the distributions of the sequences": (
@@ -241,6 +242,6 @@ def one_shuffler(users: int, labels: int) -> Chain:
 
 rows.not_checkable(
     "TKMS23-PAR/continual",
-    reason="'not true when the adversary continually observes reports' contrasts two models in words: it "
+    reason="'not true when the adversary continually observes reports' compares two models informally: it "
     "names no mechanism and no quantity that a computation could decide.",
 )

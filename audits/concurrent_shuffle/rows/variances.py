@@ -1,4 +1,4 @@
-"""One time at a time: the variance of the noise, the offset of blind users, the two bad modifications,
+"""Check the variance of the noise at one time, the offset of blind users, the two bad modifications, and
 orderings."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _counter(levels: int, m: int, shufflers: int) -> ConcurrentSum:
 
 
 def _noise(counter: ConcurrentSum) -> NoiseSum:
-    """The noise of the prefix with the largest proxy, minus its mean."""
+    """Return the noise of the prefix with the largest proxy, minus its mean."""
     counts = node_counts(counter.tree)
     worst = counts[int(np.argmax(counter.noise_proxy()))]
     pairs: list[tuple[BinarySum, int]] = list(zip(counter.mechanisms, worst.tolist(), strict=True))
@@ -49,7 +49,8 @@ def _noise(counter: ConcurrentSum) -> NoiseSum:
 
 
 def _allowed(counter: ConcurrentSum) -> arb:
-    """V log n in Algorithm 2, V k n^{2/(2k+1)} in Algorithm 3: V is the largest proxy of a node."""
+    """Return V log n for Algorithm 2, or V k n^{2/(2k+1)} for Algorithm 3. V is the largest proxy of a
+    node."""
     tree, largest = counter.tree, node_proxy(counter)
     if tree.budget_parts > tree.n_shufflers:
         return largest * levels_of(tree)
@@ -87,11 +88,12 @@ def _words(levels: int, m: int, shufflers: int) -> str:
 def prefix_variance(run: Run, levels: int, m: int, shufflers: int) -> list[Evidence]:
     """{case}
 
-    The noise of calibrated bits, ε = 1/2, δ = 1e-6, at the time with the largest proxy: the moment condition
-    for all λ, proved. V is the proxy of the noisiest node and C = 1 is enough; other times add fewer fair
-    bits up.
+    Prove the moment condition for all λ, for the noise of calibrated bits at ε = 1/2, δ = 1e-6 and the time
+    with the largest proxy. V is the proxy of the noisiest node, and C = 1 is enough. Other times add fewer
+    fair bits.
 
-    Note: the values of blind users (b_t at odd t in Algorithm 2) are no noise, and stand apart as an offset
+    Note: the values of blind users (b_t at odd t in Algorithm 2) are not noise; they are counted separately
+    as an offset
     """
     counter = _counter(levels, m, shufflers)
     claim = _claim(levels, m, shufflers)
@@ -100,7 +102,7 @@ def prefix_variance(run: Run, levels: int, m: int, shufflers: int) -> list[Evide
 
 BUDGETS = {"epsilon": "1/10 1/2 99/100", "delta": "1/1000 1/1000000000"}
 
-#: C of the rates of the corollaries for bits and for vectors, ours.
+#: Our constants C in the rates of the corollaries, for bits and for vectors.
 BIT, VECTOR = 4, 200_000
 
 
@@ -111,12 +113,12 @@ BIT, VECTOR = 4, 200_000
     over=over(levels=(4, 8, full(12, 16)), dim=(0, 2, full(5)), **BUDGETS),
 )
 def corollary_binary(levels: int, dim: int, epsilon: Fraction, delta: Fraction) -> Chain:
-    """Algorithm 2: V = O(log(log n/δ) log² n/ε²) for bits, O(log(d log n/δ)² log² n/ε²) for vectors, and log
-    n times that at each t
+    """Algorithm 2: V = O(log(log n/δ) log² n/ε²) for bits, O(log(d log n/δ)² log² n/ε²) for vectors, and
+    log n times that at each t
 
-    Exact proxies of calibrated bits (dim = 0), C = 4, and of one entry of the printed vector sum, C = 200000:
-    its printed 24e4, over the 4 of fair bits, is what the O(.) hides. Both C are ours, the same at all
-    points.
+    Check exact proxies of calibrated bits (dim = 0) with C = 4, and of one entry of the printed vector sum
+    with C = 200000. The O(.) hides the printed factor 24e4, divided by the 4 of fair bits. Both C are ours
+    and the same at all points.
     """
     setting = Setting(epsilon=epsilon, delta=delta, beta=delta, levels=levels, dim=dim)
     size = ball(levels)
@@ -138,11 +140,11 @@ def corollary_binary(levels: int, dim: int, epsilon: Fraction, delta: Fraction) 
     + over(m=(8, full(16, 32)), shufflers=1, dim=(0, 2), **BUDGETS),
 )
 def corollary_rooted(m: int, shufflers: int, dim: int, epsilon: Fraction, delta: Fraction) -> Chain:
-    """Algorithm 3: V = O(log(k/δ) k²/ε²) for bits, O(log(dk/δ)² k²/ε²) for vectors, and k n^{2/(2k+1)} times
-    that at each t
+    """Algorithm 3: V = O(log(k/δ) k²/ε²) for bits, O(log(dk/δ)² k²/ε²) for vectors, and k n^{2/(2k+1)}
+    times that at each t
 
-    Exact proxies of calibrated bits (dim = 0), C = 4, and of one entry of the printed vector sum, C = 200000,
-    both ours, the same at all points; n = m^(2k+1), k = shufflers.
+    Check exact proxies of calibrated bits (dim = 0) with C = 4, and of one entry of the printed vector sum
+    with C = 200000. Both C are ours and the same at all points. n = m^(2k+1), k = shufflers.
     """
     setting = Setting(epsilon=epsilon, delta=delta, beta=delta, m=m, shufflers=shufflers, dim=dim)
     k = shufflers
@@ -164,11 +166,11 @@ def corollary_rooted(m: int, shufflers: int, dim: int, epsilon: Fraction, delta:
     measure="left - right",
 )
 def offset(m: int, shufflers: int) -> Chain:
-    """What is not noise in an estimate is minus the sum of the blind users' values, between -(d_low - 1) and
-    0
+    """An estimate minus its noise is below the true prefix by the sum of the blind users' values: an offset
+    between -(d_low - 1) and 0
 
-    True sums of V_t against true prefixes at every time, for all ones, all zeros, alternating and random
-    bits; once from the nodes, once from the blind users.
+    Compare the true sums of V_t with true prefixes at every time, for all ones, all zeros, alternating and
+    random bits. Compute the offset once from the nodes and once from the blind users.
     """
     tree = build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
     largest, smallest, gap = error_split(tree)
@@ -186,12 +188,12 @@ LEVELS = over(levels=(8, full(10, 12, 14)), shufflers=(1, 2, 3, 5)) + over(level
 
 @inequality(rows, "TKMS23-S32ab", "Section 3.2", over=LEVELS)
 def bad_modifications(levels: int, shufflers: int) -> Chain:
-    """With k < log n of the binary heights the error is large: of the lowest, noise of about sqrt(n/2^k)
-    batches for many times; of the highest, 2^{log n - k} blind users in the worst case
+    """With k < log n of the binary heights the error is large: the lowest heights add the noise of about
+    sqrt(n/2^k) batches at many times; the highest leave 2^{log n - k} blind users in the worst case
 
-    Node noise of variance 1, exactly: the largest variance over times, and the share of times at
-    which it is its root is half of sqrt(n/2^k) or more; the error of the estimates of all ones without noise.
-    n = 2^levels, k = shufflers.
+    Compute exactly, with node noise of variance 1, the largest variance over times, and the share of times
+    at which the root of the variance is half of sqrt(n/2^k) or more. Compute the error of the estimates of
+    all ones without noise. n = 2^levels, k = shufflers.
 
     Note: the constants are 1 for the noise at t = n, and 1/2 for blind users: all but one of 2^{log n - k}
     """
@@ -219,7 +221,8 @@ def bad_modifications(levels: int, shufflers: int) -> Chain:
 def exponents(k: int) -> Chain:
     """More shufflers than one improve the power of n: 1/(2k+1) < 1/3, and with k = log n no power is left
 
-    Exponents of the rates of Corollary 3.5, and n^{1/(2k+1)} at k = log n, that is n = 2^k: below sqrt(2).
+    Compare exponents of the rates of Corollary 3.5. At k = log n, that is n = 2^k, n^{1/(2k+1)} is below
+    sqrt(2).
     """
     return {
         "1/(2k+1) <= 1/3": (Fraction(1, 2 * k + 1), Fraction(1, 3)),
@@ -241,10 +244,9 @@ def exponents(k: int) -> Chain:
 def finite(run: Run, levels: int) -> Measured:
     """Two shufflers have less noise than one, with calibrated bits for (1/2, 1e-6)
 
-    The largest exact variance over all times, n = 2^levels, degrees by the rounding rule.
+    Compute the largest exact variance over all times, with n = 2^levels and degrees from the rounding rule.
 
-    Note: the budget of a node falls with k, so that more shufflers pay only at large n; the paper claims
-    rates
+    Note: the budget of a node falls with k, so more shufflers help only at large n; the paper claims rates
     """
     found = [_largest(levels, k) for k in (1, 2, 3)]
     ratio = found[1] / found[0]

@@ -1,4 +1,4 @@
-"""M_sum_vec: the quoted claim on private sums of vectors and matrices in the batch of a node."""
+"""Check M_sum_vec: the quoted claim on private sums of vectors and matrices in the batch of a node."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def as_quoted(d: int, batch: int, epsilon: Fraction, delta: Fraction) -> ApproxD
     rows, "TKMS23-MVEC", "Section 2.2, quoting Chowdhury and Zhou, Appendix C", claim=as_quoted, over=GRID
 )
 def private(run: Run, d: int, batch: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
-    """M_sum_vec of one batch is (ε, δ)-SDP for ε < 15 and δ < 1/2, vector and matrix together
+    """M_sum_vec of one batch, for the pair of vector and matrix, is (ε, δ)-SDP for ε < 15 and δ < 1/2
 
-    with g, b and p of the quoted appendix at the batch's size. A node of the tree has (ε/k, δ/k), which is
-    another point of the same grid."""
+    g, b and p are those of the quoted appendix at the batch's size. A node of the tree has (ε/k, δ/k),
+    which is another point of the same grid.
+    """
     claim = as_quoted(d, batch, epsilon, delta)
     sheet = printed_sheet(dim=d, batch_size=batch, epsilon=epsilon, delta=delta)
     certificate = sheet.statistic().proof(epsilon=epsilon, delta=delta).certify(claim)
@@ -50,9 +51,11 @@ def private(run: Run, d: int, batch: int, epsilon: Fraction, delta: Fraction) ->
 def variance(d: int, batch: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
     """The error of one entry has the proxy V <= C log(d/δ)²/ε² with one C = 10⁶: O(log(d/δ)²/ε²), any batch
 
-    Rounding and noise together: (n + n b/4)/g² for a batch of n. That the error is unbiased is CZ22-UNB.
+    The proxy of rounding and noise is (n + n b/4)/g² for a batch of n. CZ22-UNB shows that the error is
+    unbiased.
 
-    Note: one entry at a time, as the text says; at d = 2, ε = 1 and δ = 1e-6 this is a standard deviation of
-    about 4100, for sums of at most n numbers in [-1, 1]"""
+    Note: the claim is about one entry at a time, as in the text; at d = 2, ε = 1 and δ = 1e-6 the standard
+    deviation is about 4100, for sums of at most n numbers in [-1, 1]
+    """
     sheet = printed_sheet(dim=d, batch_size=batch, epsilon=epsilon, delta=delta)
     return sheet.proxy, C * (ball(Fraction(d) / delta).log() / ball(epsilon)) ** 2

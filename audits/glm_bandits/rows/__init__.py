@@ -1,1 +1,1 @@
-"""The rows of the paper, one group of claims a file."""
+"""Define the rows of the paper, one group of claims per file."""

@@ -1,8 +1,9 @@
-"""Confidence sets of Algorithm 1 (appendix E) and of Algorithm 2 (appendices K and L).
+"""Check the confidence sets of Algorithm 1 (appendix E) and of Algorithm 2 (appendices K and L).
 
-Two ways to look: coverage at horizons small enough that the printed level can be told from runs, and the part
-of an error that no reward changes. Where no arm has information on a direction, the estimate is 0 there, and
-the ridge's bias stands alone: it has to be below the printed radius with certainty.
+Two methods are used. Coverage is measured at horizons small enough that runs can resolve the printed level.
+The other rows examine the part of an error that does not depend on rewards. In a direction without
+information from any arm, the estimate is 0 and the only error is the ridge's bias, which must certainly be
+below the printed radius.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ Bools = NDArray[np.bool_]
 SPREADS = (1, 2, 8, 40)
 
 
-#: log log T at T = 10, the least here, rounded down.
+#: log log T at T = 10, the smallest T here, rounded down.
 _LOG_LOG = Fraction(83, 100)
 
 
 def _level(factor: int) -> object:
-    """factor / T^2 as a claim of the point."""
+    """Return factor / T^2 as a claim of the point."""
 
     def claim(*, dim: int, horizon: int, **others: object) -> Ordering:
         number = Fraction(factor, horizon**2)
@@ -58,7 +59,8 @@ def _fits_at(run: Run, dim: int, horizon: int, spread: int, gap: float) -> Fits:
 
 
 def _missed(run: Run, fits: Fits, missed: Bools) -> Measured:
-    """Exact by enumeration in one dimension, else Clopper and Pearson."""
+    """Return the probability of a miss: exact by enumeration in one dimension, otherwise a Clopper-Pearson
+    bound."""
     if fits.points.shape[1] == 1:
         chance = float(fits.chances[missed].sum())
         return Measured(low=chance, high=chance, samples=len(missed), method="all reward vectors enumerated")
@@ -76,7 +78,7 @@ COVERED = over(dim=(1, 3), horizon=(10, full(30)), gap=(0, 5), spread=(1, 8), br
 
 
 def _ends(ridge: Ridge, fits: Fits) -> list[NDArray[np.float64]]:
-    """H* for the two ends of N, lambda_min I and lambda_max I."""
+    """Return H* for the two ends of N, lambda_min I and lambda_max I."""
     identity = np.eye(fits.points.shape[1])
     return [fits.information + float(end) * identity for end in (ridge.low, ridge.high)]
 
@@ -85,9 +87,9 @@ def _ends(ridge: Ridge, fits: Fits) -> list[NDArray[np.float64]]:
 def parameter_set(run: Run, dim: int, horizon: int, gap: int, spread: int, brackets: int) -> Measured:
     """‖θ* - θ̂‖ in H* is at most γ(λ_max, λ_min) with probability 1 - 3/T², brackets of (24) and (29)
 
-    Fixed arms, logistic rewards, S = 1, λ_min = 20 d R log T, λ_max = spread λ_min, N at either end; θ̂ is the
-    constrained minimiser, or has a summed loss above the minimum by ν = gap. In one dimension all reward
-    vectors, else runs.
+    Fixed arms, logistic rewards, S = 1, λ_min = 20 d R log T, λ_max = spread λ_min, N at either end. θ̂ is
+    the constrained minimiser, or has a summed loss above the minimum by ν = gap. In one dimension all
+    reward vectors are enumerated. In more dimensions runs are drawn.
 
     Note: no reward vector misses; the radius is several times the largest distance
     """
@@ -121,15 +123,15 @@ def parameter_set(run: Run, dim: int, horizon: int, gap: int, spread: int, brack
     where="with S λ_max / √λ_min for 2 S √λ_max",
 )
 def gradient_bias(spread: int, dim: int, horizon: int, norm: Fraction, repaired: bool, where: str) -> Sides:
-    """For all λ_max ≥ λ_min, ‖g(θ̃) - g(θ*)‖ in H*⁻¹ stays below E.5's radius {where}, where no arm carries
+    """For all λ_max ≥ λ_min, ‖g(θ̃) - g(θ*)‖ in H*⁻¹ stays below E.5's radius {where}, if no arm carries
     information
 
-    All arms 0: then θ̃ = 0 whatever the rewards, H* = N, and the norm is λ_max ‖θ*‖ / √λ_min for N = λ_min I,
-    which the lemma admits; ‖θ*‖ = S, λ_min = 20 d R log T, λ_max = spread λ_min.
+    All arms are 0. Then θ̃ = 0 for all rewards, H* = N, and the norm is λ_max ‖θ*‖ / √λ_min for N = λ_min
+    I, which the lemma admits. ‖θ*‖ = S, λ_min = 20 d R log T, λ_max = spread λ_min.
 
-    Note: the bias of a ridge λ_max is weighed by a noise of λ_min; 2 S √λ_max covers it only for λ_max up to
-    about 4 λ_min. (15) and (8) leave the ratio open: the constant in (10) makes it any number.
-    E.4 weighs by H* instead of its inverse and does not suffer. Lemma L.5 prints λ_max / √λ_min
+    Note: the bias of a ridge λ_max is weighted by a noise of λ_min; 2 S √λ_max covers it only for λ_max up
+    to about 4 λ_min. (15) and (8) leave the ratio open: the constant in (10) makes it any number. E.4
+    weights by H* instead of its inverse and does not have this problem. Lemma L.5 prints λ_max / √λ_min
     """
     ridge = Ridge.required(dim=dim, horizon=horizon, spread=spread, param_norm=norm)
     return ball(norm) * ridge.high / ridge.low.sqrt(), gradient_radius(ridge, repaired=repaired)
@@ -166,10 +168,10 @@ def gradient_set(run: Run, dim: int, horizon: int, spread: int) -> Measured:
 def warm_up_set(run: Run, dim: int, horizon: int, spread: int) -> Measured:
     """|<x, θ* - θ_1>| is at most √κ γ ‖x‖ in V⁻¹ for all x with probability 1 - 1/T²
 
-    The largest ratio over all x is ‖θ* - θ_1‖ in V = Σ x xᵀ + N. As for E.4, with ν = 0; κ of the arms played
-    (an arm set with more arms has a larger one).
+    The largest ratio over all x is ‖θ* - θ_1‖ in V = Σ x xᵀ + N. The setting is that of E.4, with ν = 0 and
+    the κ of the arms played (an arm set with more arms has a larger κ).
 
-    Note: uses V <= κ H*, which takes κ >= 1 (SAR-L.1/kappa)
+    Note: uses V <= κ H*, which requires κ >= 1 (SAR-L.1/kappa)
     """
     ridge = Ridge.required(dim=dim, horizon=horizon, spread=spread)
     fits = _fits_at(run, dim, horizon, spread, 0.0)
@@ -192,15 +194,15 @@ def warm_up_set(run: Run, dim: int, horizon: int, spread: int) -> Measured:
     over=over(dim=(1, 3), horizon=(10, full(30)), spread=(1, 8)),
 )
 def later_sets(run: Run, dim: int, horizon: int, spread: int) -> Measured:
-    """In one later batch |<x, θ* - θ_k>| is at most γ ‖x‖ in H_k⁻¹ for all x, with probability
-    1 - log log T / T²
+    """In one later batch |<x, θ* - θ_k>| is at most γ ‖x‖ in H_k⁻¹ for all x, with probability 1 - log log
+    T / T²
 
     The largest ratio over all x is ‖θ* - θ_k‖ in H_k = Σ μ'(<x, θ_1>)/β(x) x xᵀ + N. Given the batches
-    before, θ_1 and the arms that they left are fixed: fixed arms here, and every weight at 1/(4β), which no
-    θ_1 exceeds, so that the set is as small as any θ_1 makes it. β = exp(2S), as the printed γ makes it;
-    logistic, ν = 0, N at either end, natural logarithms, log log T that of T = 10.
+    before, θ_1 and the surviving arms are fixed, so the arms are fixed here. Every weight is 1/(4β), the
+    largest for any θ_1, so that the set is as small as any θ_1 makes it. β = exp(2S), which the printed γ
+    implies; logistic, ν = 0, N at either end, natural logarithms, log log T at T = 10.
 
-    Note: all batches at once are a union, of at most log log T; it is not computed
+    Note: the statement for all batches is a union of at most log log T events; it is not computed
     """
     ridge = Ridge.required(dim=dim, horizon=horizon, spread=spread)
     fits = _fits_at(run, dim, horizon, spread, 0.0)
@@ -220,7 +222,7 @@ def _kappa(fits: Fits) -> float:
 
 
 def _levels(*, reward_bound: Fraction, norm: Fraction, horizon: int, dim: int) -> JointLevels:
-    """Arms at <x, theta*> = 0: the slope there is R^2/4, kappa = kappa* = 4/R^2."""
+    """Return the levels for arms at <x, theta*> = 0: the slope there is R^2/4, kappa = kappa* = 4/R^2."""
     return JointLevels(
         horizon=horizon,
         dim=dim,
@@ -238,14 +240,14 @@ JOINT = over(norm="1 3 5 10", horizon=(100, 10**6), dim=(2, 8))
 
 @inequality(rows, "SAR-K.2", "Lemma K.2", over=JOINT, expect="refuted")
 def explore_gradient(norm: Fraction, horizon: int, dim: int) -> Sides:
-    """For every S, ‖g_o(θ̃_o) - g_o(θ*)‖ in (H*_o)⁻¹ is at most the radius of K.2: the part that no reward
-    changes
+    """For every S, ‖g_o(θ̃_o) - g_o(θ*)‖ in (H*_o)⁻¹ is at most the radius of K.2: the part that does not
+    depend on rewards
 
-    All arms on one axis, θ* = S on another: the gradients differ there by λ_max S, whatever the rewards, and
-    H*_o is λ_max there, so that the norm is at least S √λ_max. λ of (19), R = 1, ε = 1, δ = 1/5, ζ = 1/10.
+    All arms are on one axis, θ* = S is on another. The gradients differ there by λ_max S for all rewards,
+    and H*_o is λ_max there, so the norm is at least S √λ_max. λ of (19), R = 1, ε = 1, δ = 1/5, ζ = 1/10.
 
-    Note: K.2 prints 4R √λ_max without S: it fails with certainty from S a little above 4R on, and this part
-    says nothing against it below
+    Note: K.2 prints 4R √λ_max without S: it fails with certainty for S from slightly above 4R on; below,
+    this part does not contradict it
     """
     levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=horizon, dim=dim)
     return ball(norm) * levels.ends[1].sqrt(), levels.explore_gradient()
@@ -253,12 +255,12 @@ def explore_gradient(norm: Fraction, horizon: int, dim: int) -> Sides:
 
 @inequality(rows, "SAR-L.5", "Lemma L.5", over=JOINT, expect="refuted")
 def exploit_gradient(norm: Fraction, horizon: int, dim: int) -> Chain:
-    """For every S, ‖g(θ̃_τ) - g(θ*)‖ is at most the radii of L.5: the part that no reward changes
+    """For every S, ‖g(θ̃_τ) - g(θ*)‖ is at most the radii of L.5: the part that does not depend on rewards
 
     As for K.2, in rounds that do not explore.
 
-    Note: no S in 4R √λ_max and 4R λ_max/√λ_min: they fail with certainty from S a little above 4R on, inside
-    E_o, and nothing here speaks against them below
+    Note: 4R √λ_max and 4R λ_max/√λ_min have no S: they fail with certainty for S from slightly above 4R on,
+    inside E_o; below, nothing here contradicts them
     """
     levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=horizon, dim=dim)
     low, high = levels.ends
@@ -281,14 +283,15 @@ UNSEEN = listed(
 
 @inequality(rows, "SAR-L.4", "Lemma L.4, (71)", over=UNSEEN, expect="refuted")
 def exploit_set(constant: int, dim: int, norm: Fraction) -> Sides:
-    """For every S, ‖θ_τ - θ*‖ in the design with λ_max is at most β(λ_max, λ_min), ν_2 that of I.6: the part
-    that no reward changes
+    """For every S, ‖θ_τ - θ*‖ in the design with λ_max is at most β(λ_max, λ_min), with the ν_2 of I.6: the
+    part that does not depend on rewards
 
-    As for K.2, T = 10³⁰: θ_τ is within √(2ν_2/λ_max) of 0 on the axis of θ*, and the norm is at least
-    (S - √(2ν_2/λ_max)) √λ_max. constant is the one of I.6's O(.) for ν_2, 0 for an exact minimiser.
+    As for K.2, T = 10³⁰. θ_τ is within √(2ν_2/λ_max) of 0 on the axis of θ*, and the norm is at least (S -
+    √(2ν_2/λ_max)) √λ_max. constant is the constant of I.6's O(.) for ν_2, 0 for an exact minimiser.
 
-    Note: (71) has no S but in ν_2. It holds for S up to 4R. Beyond, 10 √ν_2 may fill in, but is of lower
-    order than √λ_max in d and in T, so that every constant fails from some d on. θ_o = 0 is inside E_o
+    Note: (71) has S only in ν_2. It holds for S up to 4R. Beyond, 10 √ν_2 may cover the difference, but it
+    is of lower order than √λ_max in d and in T, so every constant fails from some d on. θ_o = 0 is inside
+    E_o
     """
     levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=10**30, dim=dim)
     error = levels.exploit_error(constant)
@@ -309,15 +312,15 @@ def exploit_set(constant: int, dim: int, norm: Fraction) -> Sides:
     expect="refuted",
 )
 def explore_set(reward_bound: Fraction, norm: Fraction, constant: int, horizon: int, dim: int) -> Sides:
-    """For every R, ‖θ_o - θ*‖ in H*_o is at most γ(λ_max) of (60), ν_1 that of I.6: the part that no reward
-    changes
+    """For every R, ‖θ_o - θ*‖ in H*_o is at most γ(λ_max) of (60), with the ν_1 of I.6: the part that does
+    not depend on rewards
 
-    As for K.2: the norm is at least (S - √(2ν_1/λ_max)) √λ_max. Rewards in {{0, R}}, κ = κ* = 4/R², S = 1/10,
-    c = 1 in (21); constant is the one of I.6's O(.) for ν_1, 0 for an exact minimiser.
+    As for K.2, the norm is at least (S - √(2ν_1/λ_max)) √λ_max. Rewards in {{0, R}}, κ = κ* = 4/R², S =
+    1/10, c = 1 in (21). constant is the constant of I.6's O(.) for ν_1, 0 for an exact minimiser.
 
-    Note: (60) has 4R² S √λ_max, which is below S √λ_max for R < 1/2; with R = 3/4 and 1 it covers the bias.
-    4 R S √ν_1 covers it as well where S is not small: ν_1 is of the order S⁶, so that for every constant some
-    S remains where it does not
+    Note: (60) has 4R² S √λ_max, which is below S √λ_max for R < 1/2; for R = 3/4 and 1 it covers the bias.
+    4 R S √ν_1 covers it as well unless S is small: ν_1 is of the order S⁶, so for every constant there is
+    an S at which it does not
     """
     levels = _levels(reward_bound=reward_bound, norm=norm, horizon=horizon, dim=dim)
     error = levels.explore_error(constant)
@@ -338,12 +341,13 @@ SMALL = over(reward_bound="1/4 1 4", norm="1/4 1 4", horizon=(100, 10**6, 10**12
     expect="refuted",
 )
 def explore_derivation(reward_bound: Fraction, norm: Fraction, horizon: int, dim: int) -> Sides:
-    """R.1 with c = 2RS makes of K.2's radius at most γ(λ_max) of (60), for RS ≤ 1
+    """R.1 with c = 2RS turns K.2's radius into at most γ(λ_max) of (60), for RS ≤ 1
 
-    (2 + c)(γ + √ν) + √((2 + c)(R γ²/√λ + γ)) with γ of K.2, against (60), both at ν = 0: the factors of √ν_1
-    are 2 + 2RS and 4RS, so that no ν_1 helps where RS ≤ 1.
+    (2 + c)(γ + √ν) + √((2 + c)(R γ²/√λ + γ)) with γ of K.2, compared with (60), both at ν = 0. The factors
+    of √ν_1 are 2 + 2RS and 4RS, so no ν_1 helps if RS ≤ 1.
 
-    Note: (2 + 2RS) 4R √λ_max is larger than 4R² S √λ_max at every R and S. A failing step does not refute K.1
+    Note: (2 + 2RS) 4R √λ_max is larger than 4R² S √λ_max at every R and S. A failing step does not refute
+    K.1
     """
     levels = _levels(reward_bound=reward_bound, norm=norm, horizon=horizon, dim=dim)
     derived = levels.from_gradient(
@@ -361,13 +365,13 @@ def explore_derivation(reward_bound: Fraction, norm: Fraction, horizon: int, dim
     expect="refuted",
 )
 def exploit_derivation(constant: int, dim: int) -> Sides:
-    """R.1 with c = 2 makes of L.5's radius at most β(λ_max, λ_min) of (71), ν_2 that of I.6
+    """R.1 with c = 2 turns L.5's radius into at most β(λ_max, λ_min) of (71), with the ν_2 of I.6
 
-    γ of L.5 for the design with λ_max, against (71): 16 R √λ_max against 4 R λ_max/√λ_min. R = S = 1, T =
-    10³⁰; constant is the one of I.6's O(.) for ν_2.
+    γ of L.5 for the design with λ_max, compared with (71): 16 R √λ_max against 4 R λ_max/√λ_min. R = S = 1,
+    T = 10³⁰. constant is the constant of I.6's O(.) for ν_2.
 
-    Note: (71) has 10 √ν_2 for R.1's 4 √ν_2, which makes up for it only where ν_2 is of the order of λ: it is
-    of lower order in d and in T, so that every constant fails from some d on
+    Note: (71) has 10 √ν_2 instead of R.1's 4 √ν_2, which compensates only if ν_2 is of the order of λ: it
+    is of lower order in d and in T, so every constant fails from some d on
     """
     levels = _levels(reward_bound=Fraction(1), norm=Fraction(1), horizon=10**30, dim=dim)
     gradient, error = levels.exploit_gradient(lower=False), levels.exploit_error(constant)

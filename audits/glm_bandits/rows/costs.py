@@ -1,4 +1,4 @@
-"""Communication and computation: bits of the protocols, and Remark 6.4's operations."""
+"""Check communication and computation: bits of the protocols, and Remark 6.4's operations."""
 
 from __future__ import annotations
 
@@ -32,15 +32,20 @@ SIZES = [
 
 
 @evidence(
-    rows, "SAR-COMM", "Appendix S", at_most=0, quantity="bits counted, apart from the print", kind="utility"
+    rows,
+    "SAR-COMM",
+    "Appendix S",
+    at_most=0,
+    quantity="bits counted, minus the printed number",
+    kind="utility",
 )
 def bits(run: Run) -> Measured:
     """n users send (g + b) n d bits for a vector and (g + b) n d² for a matrix, (i, j) and (j, i) both
 
-    Count the explicit bits of single users' messages, and bill the paper's sizes at (127).
+    Count the bits of single users' messages explicitly, and compute the bill of the paper's sizes at (127).
 
-    Note: a run of private gradient descent sends T vectors at the smaller budgets of its T calls, T² times as
-    much and more: the table has the bill
+    Note: a run of private gradient descent sends T vectors at the smaller budgets of its T calls, more than
+    T² times as many bits: the table has the bill
     """
     apart = 0
     for dim, g, b in SHEETS:
@@ -70,14 +75,16 @@ def _tree(d: int, T: int) -> Sides:
 
 
 def _surely_called(*, T: int, d: int, epsilon: Fraction) -> arb:
-    """Calls of the optimizer that Criterion I makes for certain: arms e_1, ..., e_d in turn, θ* = e_1, c = 1
-    in (21), δ = 1/10, ζ = 1/20."""
+    """Return calls of the optimizer that Criterion I certainly makes.
+
+    Arms e_1, ..., e_d in turn, θ* = e_1, c = 1 in (21), δ = 1/10, ζ = 1/20.
+    """
     steep = logistic().at(arb(0 if d > 1 else 1)).slope
-    shown = JointParameters(
+    parameters = JointParameters(
         T=T, d=d, S=Fraction(1), kappa=1 / logistic().at(arb(1)).slope, kappa_star=1 / steep,
         epsilon=epsilon, delta=Fraction(1, 10), zeta=Fraction(1, 20),
     )  # fmt: skip
-    return shown.surely_explored()
+    return parameters.surely_explored()
 
 
 @step(
@@ -99,16 +106,17 @@ def _calls_in_d(d: int, C: int) -> Sides:
 
 @steps(rows, "SAR-R6.4", "Remark 6.4", cells=True, expect="refuted")
 def operations() -> list[Step]:
-    """A round costs O(d² log T) for the trees, and the private optimizer is called O(d log T) times in total
+    """A round costs O(d² log T) for the trees, and the private optimizer is called O(d log T) times in
+    total
 
-    Count nodes; bound from below the rounds in which Criterion I calls the optimizer, on the event of I.1.
+    Count nodes. Bound from below the rounds in which Criterion I calls the optimizer, on the event of I.1.
 
-    Refuted: O(d log T) is what Criterion II allows. Criterion I calls it in every round until V has grown to
-    γ²κR² in every direction that arms show, in d(γ²κ - λ_max) rounds at least, of the order d³ log⁴T (κ, κ*,
-    ε, δ, ζ, R, S fixed): every constant fails, in T and in d. The paper's own count1_cutoff says 8 d R²κγ²
+    Refuted: Criterion II allows O(d log T) calls. Criterion I calls it in every round until V has grown to
+    γ²κR² in every direction of the arms, in d(γ²κ - λ_max) rounds at least, of the order d³ log⁴T (κ, κ*,
+    ε, δ, ζ, R, S fixed): every constant fails, in T and in d. The paper's own count1_cutoff is 8 d R²κγ²
     log T
 
-    Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes
-    by fresh noise of full rank in every round, so that its inverse cannot be updated in O(d²)
+    Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V
+    changes by fresh noise of full rank in every round, so its inverse cannot be updated in O(d²)
     """
     return [_tree, _calls, _calls_in_d]

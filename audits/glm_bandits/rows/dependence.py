@@ -1,5 +1,8 @@
-"""What follows from what is shown: the billboard lemma on one instance, summed out, and Remark I.3's
-switching times; Lemma H.1 in one dimension."""
+"""Check what follows from the released values.
+
+The rows cover the billboard lemma on one enumerated instance, Remark I.3's switching times, and Lemma H.1
+in one dimension.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +35,17 @@ from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("What follows from what is shown")
+rows = Group("Values computed from releases")
 
 BITS = DataSets(records=3, values=(0, 1))
 CLAIM = PureDP(epsilon=1, view=EVERYBODY_ELSE, domain=str(BITS))
 
 
 def actions(raw: bool) -> Callable[[Coins, Any], None]:
-    """Three users; a message of each is public, an action follows all messages and the own bit, or (``raw``)
-    the next user's."""
+    """Run three users. Each publishes a message, and each action follows all messages and a bit.
+
+    The bit is the user's own or (``raw``) the next user's.
+    """
 
     def program(coins: Coins, data: Any) -> None:
         shown = [
@@ -60,9 +65,10 @@ RAW = enumerated(CLAIM, actions(True), over=BITS)
 
 @privacy(rows, "SAR-BB", "Billboard lemma, as used in I.7", accounting="", expect="consistent")
 def own_data() -> PrivacyAudit:
-    """Actions that follow an ε-DP signal and the own data are jointly ε-DP: three users, two actions, ε = 1
+    """Actions that follow an ε-DP signal and the user's own data are jointly ε-DP: three users, two
+    actions, ε = 1
 
-    The signal is a randomised response of each user; each user's bit changes among all bits of the others.
+    The signal is a randomised response of each user. Each user's bit changes, for all bits of the others.
     """
     sets = [np.array(bits) for bits in itertools.product((0, 1), repeat=3)]
     flips = np.eye(3, dtype=int)
@@ -78,22 +84,24 @@ def own_data() -> PrivacyAudit:
         ],
         sites=[MESSAGE],
         samples=1,
-        proof=billboard(accounted([MESSAGE], declared="one message"), actions="all messages and the own bit"),
+        proof=billboard(
+            accounted([MESSAGE], declared="one message"), actions="all messages and the user's own bit"
+        ),
     )
 
 
 @evidence(rows, "SAR-BB/raw", "Billboard lemma, its condition left out", claim=CLAIM, role="what-if",
           expect="refuted", fingerprint=RAW.fingerprint)  # fmt: skip
 def raw_data(run: Run) -> Any:
-    """Actions that follow an ε-DP signal and the next user's data are jointly ε-DP, all runs summed out
+    """Actions that follow an ε-DP signal and the next user's data are jointly ε-DP, all runs enumerated
 
-    Refuted: an action shows her data
+    Refuted: an action reveals the next user's data
     """
     return RAW(run)
 
 
 class Fixed(Sampler):
-    """What is released does not depend on the data; the rounds of θ_τ's calls are kept."""
+    """A sampler that releases values independent of the data. The rounds of θ_τ's calls are recorded."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -107,7 +115,7 @@ class Fixed(Sampler):
 
 
 def switches(program: JointGlmProtocol, seed: int, users: Any) -> list[int]:
-    """After how many nodes the policy switched."""
+    """Return the numbers of nodes after which the policy switched."""
     coins = Fixed(np.random.default_rng(seed))
     program(coins, users)
     return coins.switches
@@ -117,13 +125,14 @@ def switches(program: JointGlmProtocol, seed: int, users: Any) -> list[int]:
     rows, "SAR-I.3", "Remark I.3", at_most=0, quantity="pairs of data with other switches", kind="structure"
 )
 def switching_times(run: Run) -> Measured:
-    """Criterion II reads the released H_s only: same releases and roles, same switches
+    """Criterion II reads only the released H_s: same releases and roles, same switches
 
-    Algorithm 2's program with what is released held fixed: 20 seeds, 16 rounds, rewards and lengths of
-    arms drawn anew four times, roles kept.
+    Run Algorithm 2's program with its releases held fixed: 20 seeds, 16 rounds, rewards and lengths of arms
+    drawn anew four times, roles kept.
 
-    Note: it is looked at only in rounds in which Criterion I does not hold, so T_o has its part
-    Note: the sparse vector technique, which I.3 says is not needed, is not
+    Note: Criterion II is evaluated only in rounds in which Criterion I does not hold, so T_o matters
+
+    Note: the row does not examine the sparse vector technique, which I.3 calls unnecessary
     """
     program = replace(RIGHT, fit_at="explored", growth=1.05, cap_explore=None, cap_exploit=None)
     roles = np.arange(16) % 3 == 0
@@ -146,13 +155,13 @@ def switching_times(run: Run) -> Measured:
     ),
 )  # fmt: skip
 def lengths(T: int, B: int, q: Fraction) -> Sides:
-    """E max ‖x‖² in V⁻¹ is at most 8 d²/B but with probability 1/T³: d = 1, V = 16 log T + Σ x_t²
+    """E max ‖x‖² in V⁻¹ is at most 8 d²/B, except with probability 1/T³: d = 1, V = 16 log T + Σ x_t²
 
-    An arm of length 1 with chance q, else 0; the ridge at the least that the lemma allows, its noise at the
-    worst. q/V > 8/B says Bin(B, q) < qB/8 - 16 log T: Chernoff's bound, exp(-qB (1 - a + a log a)) at a times
-    the mean.
+    An arm has length 1 with probability q, else 0. The ridge is the least that the lemma allows, and its
+    noise is the worst. q/V > 8/B means Bin(B, q) < qB/8 - 16 log T. Chernoff's bound is exp(-qB (1 - a + a
+    log a)) at a times the mean.
 
-    Note: the O() constant is 8, that of V >= B W/8 in the proof
+    Note: the O() constant is 8, from V >= B W/8 in the proof
     """
     share = Fraction(1, 8) - lower_short(16 * ln(T)) / (q * B)
     if share <= 0:

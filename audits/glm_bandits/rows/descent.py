@@ -1,4 +1,4 @@
-"""Algorithm 7 as a program: replayed against the distribution of its own calls, and with known mistakes."""
+"""Audit Algorithm 7 as a program: replay against the distribution of its own calls, and known mistakes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ rows = Group("Shuffled gradient descent as a program")
 Record = tuple[float, float]
 
 USERS, STEPS, LENGTH, COINS = 2, 2, 0.125, 12
-#: g = 1 and Bin(12, 1/4) in all, for everybody in every step and for one user a step.
+#: g = 1 and Bin(12, 1/4) in total, for all users in every step and for one user per step.
 SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
 ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
 MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
@@ -49,11 +49,11 @@ DOMAIN = Columns((Values(-1, 1), 1), (Values(0, "1/2", 1), 1))
 #: (ε, δ) of two calls, and of one.
 TWICE, ONCE = stated(2, "2/5", domain=str(DOMAIN)), stated(2, "4/25", domain=str(DOMAIN))
 UNENTERED = {
-    "ShuffledGradientDescent.__call__ (raise)": "refuses data of another shape, which no neighbour here is",
+    "ShuffledGradientDescent.__call__ (raise)": "rejects data of another shape, which no neighbour here has",
     "release (branch)": "whether a grid is declared, a public parameter",
     "release": "data on a declared grid, of which none is declared",
     "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
-    "_checked (raise)": "refuses entries outside [-1, 1], which clipped gradients are not",
+    "_checked (raise)": "rejects entries outside [-1, 1], where no clipped gradient lies",
 }
 
 
@@ -72,11 +72,13 @@ RECORDS = [(x, reward) for x in (1.0, -1.0) for reward in (0.0, 0.5, 1.0)]
 
 
 def pairs(run: Run) -> list[Neighbours]:
-    """Either user's record, from one to each other of DOMAIN, beside records of the other that go through
-    DOMAIN as well; in the full profile from each to each.
+    """Yield pairs in which either user's record changes from one record of DOMAIN to each other one.
 
-    At rewards 0 and 1 a gradient is longer than 1/8 as |θ| <= 1, and turned around by the reward: the first
-    pair moves each call by 2g. At 1/2 it is 0 at θ = 0, and longer than 1/8 at θ = ±1: θ is nothing else."""
+    The other user's record takes every value of DOMAIN as well. The full profile uses all ordered pairs. At
+    rewards 0 and 1 a gradient is longer than 1/8 as |θ| <= 1, and the reward reverses it: the first pair
+    moves each call by 2g. At reward 1/2 it is 0 at θ = 0, and longer than 1/8 at θ = ±1. θ takes no other
+    value.
+    """
     every = list(combinations(RECORDS, 2))
     stars = [[pair for pair in every if centre in pair] for centre in ((1.0, 0.0), (-1.0, 0.5))]
     return [_reward(0.0, 1.0)] + [
@@ -90,7 +92,7 @@ def _replaced(place: int, here: Record, there: Record, *, beside: Record) -> Nei
     first, second = (
         np.array([record, beside] if place == 0 else [beside, record]) for record in (here, there)
     )
-    return Neighbours(f"user {place + 1} from {here} to {there}, beside {beside}", first, second)
+    return Neighbours(f"user {place + 1} from {here} to {there}, the other user {beside}", first, second)
 
 
 def _reward(here: float, there: float) -> Neighbours:
@@ -98,7 +100,7 @@ def _reward(here: float, there: float) -> Neighbours:
 
 
 def audit(program: Any) -> PrivacyAudit:
-    """``program`` against two calls of MECHANISM for each user."""
+    """Audit ``program`` against two calls of MECHANISM for each user."""
     site = Site("gradient", mechanism=MECHANISM, touches=STEPS)
     return PrivacyAudit(
         claim=TWICE,
@@ -116,10 +118,9 @@ def audit(program: Any) -> PrivacyAudit:
 def program() -> PrivacyAudit:
     """P_GD as a program, two users and two steps with Bin(12, 1/4) each, is (2, 2/5)-shuffle DP
 
-    Per-user clipped gradients, shuffled messages, the mean of the iterates: every call of a run, its
-    distribution at
-    the neighbour, and the whole by the exact distributions of the calls. Each user's record goes through all
-    six of the domain.
+    The program has per-user clipped gradients, shuffled messages and the mean of the iterates. Replay every
+    call of a run with its distribution at the neighbour, and bound the whole by the exact distributions of
+    the calls. Each user's record takes all six values of the domain.
     """
     return audit(RIGHT)
 
@@ -128,15 +129,18 @@ def program() -> PrivacyAudit:
 
 
 def unclipped(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gradients as they are, on the grid of L/g: more than L long."""
+    """Return gradients without clipping, on the grid of L/g: longer than L."""
     sent = np.rint(gradients / LENGTH).astype(np.int64) + SHEET.precision
     shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
     return np.asarray(LENGTH * (shown - float(COINS * SHEET.chance) - USERS))
 
 
 class Reused:
-    """The first step's noise is added again in the second one: the difference of the two is shown, which a
-    gradient that depends on θ moves; at a reward of 1/2 it is 0 at θ = 0."""
+    """Add the first step's noise again in the second one.
+
+    The output then reveals the difference of the two, which a gradient that depends on θ changes. At a
+    reward of 1/2 it is 0 at θ = 0.
+    """
 
     def __init__(self) -> None:
         self.noise: Any = None
@@ -156,7 +160,7 @@ def reused(coins: Coins, users: Any) -> Any:
 
 
 def halved(step: int) -> Program:
-    """Half of the coins in one step."""
+    """Use half of the coins in one step."""
     right = vector_call(SHEET, LENGTH, grid=1)
     less = vector_call(replace(SHEET, trials=SHEET.trials // 2), LENGTH, grid=1)
     return replace(
@@ -165,7 +169,7 @@ def halved(step: int) -> Program:
 
 
 def unclipped_at_half(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gradients of reward 1/2, which are ±0.23 long at θ = ±1, are sent as seven times L."""
+    """Send gradients of reward 1/2, which are ±0.23 long at θ = ±1, as seven times L."""
     middle = np.abs(np.abs(gradients) - (logistic(np.array(1.0)) - 0.5)) < 1e-6
     sent = np.rint(clipped(gradients, LENGTH) * (1 + 6 * middle) / LENGTH).astype(np.int64) + SHEET.precision
     shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
@@ -173,7 +177,7 @@ def unclipped_at_half(coins: Coins, step: int, gradients: NDArray[np.float64]) -
 
 
 def doubled_on_one_side(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gradients that all point one way are sent as twice L."""
+    """Send gradients that all point one way as twice L."""
     side = 1 + int(abs(np.sign(gradients).sum()) == USERS)
     sent = np.rint(clipped(gradients, LENGTH) * side / LENGTH).astype(np.int64) + SHEET.precision
     shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
@@ -181,13 +185,13 @@ def doubled_on_one_side(coins: Coins, step: int, gradients: NDArray[np.float64])
 
 
 def features_shown(coins: Coins, users: Any) -> Any:
-    """The sum of all features beside the estimate."""
+    """Release the sum of all features with the estimate."""
     coins.reveal(float(np.asarray(users)[:, 0].sum()), site="features", to=SHUFFLER_OUTPUT)
     return RIGHT(coins, users)
 
 
 def read_twice(step: int, steps: int, users: int) -> list[int]:
-    """The first user in every step, and nobody else."""
+    """Read the first user in every step, and nobody else."""
     return [0]
 
 
@@ -201,17 +205,17 @@ def summed_out(
     expect: str = "refuted",
     pair: Neighbours = _reward(0.0, 1.0),  # noqa: B008
 ) -> Control:
-    """The exact distribution of all that the shuffler shows on both sides of ``pair``."""
+    """Return the exact distribution of the shuffler's whole output for both inputs of ``pair``."""
     tables = enumerated(claim, program, over=lambda run: [pair])
     digest = None if expect == "refuted" else tables.fingerprint
     return Control(claim=claim, evaluate=tables, expect=expect, digest=digest)
 
 
-@controls(rows, "SAR-T.2p/controls", "Algorithm 7, broken on purpose")
+@controls(rows, "SAR-T.2p/controls", "Algorithm 7 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
     """Every broken descent is refuted, and the correct ones are not
 
-    Claimed are two calls, (2, 2/5), or one, (2, 4/25); all runs summed out.
+    The claim is two calls, (2, 2/5), or one, (2, 4/25). All runs are enumerated.
     """
     return {
         "no clipping": summed_out(replace(RIGHT, call=unclipped)),
@@ -219,11 +223,11 @@ def mistakes() -> Mapping[str, Control]:
         "no clipping at a reward of 1/2": summed_out(
             replace(RIGHT, call=unclipped_at_half), pair=_reward(0.5, 1.0)
         ),
-        "twice as long where all point one way": summed_out(
+        "twice as long if all point one way": summed_out(
             replace(RIGHT, call=doubled_on_one_side),
             pair=_replaced(0, (1.0, 0.0), (1.0, 1.0), beside=(1.0, 0.0)),
         ),
-        "the sum of features is shown": summed_out(features_shown, pair=FEATURE),
+        "the sum of features is released": summed_out(features_shown, pair=FEATURE),
         "one step more": summed_out(RIGHT, ONCE),
         "half of the coins in the first step": summed_out(halved(0)),
         "half of the coins in the last step": summed_out(halved(STEPS - 1)),

@@ -1,4 +1,4 @@
-"""Optimal designs: Lemma 4.3 with certificates, Claims 1 and 2, Remark 4.4."""
+"""Check optimal designs: Lemma 4.3 with certificates, Claims 1 and 2, Remark 4.4."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ rows = Group("Optimal designs", kind="structure")
 Floats = NDArray[np.float64]
 
 KINDS = ("drawn", "axes", "repeated", "one line", "nearly one line")
-#: Leverages are computed in floats; what is added before a side is compared.
+#: Leverages are computed in floats. This tolerance is added before a comparison.
 ROUNDING = Fraction(1, 10**6)
 
 
 @cache
 def _arms(kind: str, K: int, d: int, seed: int) -> Floats:
-    """K arms in the unit ball."""
+    """Return K arms in the unit ball."""
     rng = np.random.default_rng([seed, K, d])
     arms = rng.normal(size=(K, d))
     arms *= (rng.random((K, 1)) ** (1 / d)) / np.linalg.norm(arms, axis=1, keepdims=True)
@@ -51,10 +51,10 @@ DESIGNS = {
 def design_exists(kind: str, shape: tuple[int, int], ridge: Fraction, seed: int, factor: Fraction) -> Sides:
     """For every finite arm set and ε > 0 some design has max xᵀ(εI + E yyᵀ)^-1 x ≤ d, and 2d is found fast
 
-    Build it by Frank and Wolfe's steps and certify its largest leverage: at most 1.01 d, and at most 2d, for
-    drawn, repeated, degenerate and nearly degenerate arms.
+    Build the design by Frank-Wolfe steps and certify its largest leverage: at most 1.01 d, and at most 2d,
+    for drawn, repeated, degenerate and nearly degenerate arms.
 
-    Note: d itself is attained in the limit of the steps; 1.01 d is what a table can show
+    Note: d itself is attained in the limit of the steps; a table can show 1.01 d
     """
     count, dim = shape
     arms = _arms(kind, count, dim, seed)
@@ -71,7 +71,7 @@ def _sets(seed: int, d: int, n_sets: int) -> tuple[Floats, ...]:
 
 
 def _survivors(arms: Floats, theta: Floats, shape: Floats, width: float) -> Floats:
-    """What elimination with scores <x, theta> and radii width ‖x‖_shape leaves."""
+    """Return the survivors of elimination with scores <x, theta> and radii width ‖x‖_shape."""
     radius = width * np.sqrt(np.einsum("kd,de,ke->k", arms, shape, arms))
     scores = arms @ theta
     left: Floats = arms[scores + radius >= (scores - radius).max()]
@@ -85,11 +85,12 @@ def _survivors(arms: Floats, theta: Floats, shape: Floats, width: float) -> Floa
     over=over(d=(2, full(5)), width="1/100 1/3 2", seed=(0, 1, full(*range(2, 20)))),
 )
 def survivors_shrink(d: int, width: Fraction, seed: int) -> Sides:
-    """E max ‖x‖²_A over survivors of later batches is at most that of earlier ones, for every PSD A
+    """E max ‖x‖²_A over survivors of later batches is at most the same mean for earlier ones, for every PSD
+    A
 
-    Three arm sets, two eliminations one after the other with fixed estimators, A drawn of rank 1 to d; exact
-    expectation over the sets, the worst of 20 matrices, 10^-9 allowed for floats. The sets only lose arms, so
-    that each maximum falls.
+    Three arm sets, two successive eliminations with fixed estimators, A drawn of rank 1 to d. The
+    expectation over the sets is exact. The worst of 20 matrices is reported, with 10^-9 allowed for floats.
+    The sets only lose arms, so each maximum falls.
     """
     rng = np.random.default_rng([seed, d])
     sets = _sets(seed, d, 3)
@@ -107,7 +108,8 @@ def survivors_shrink(d: int, width: Fraction, seed: int) -> Sides:
 
 @cache
 def _expected(seed: int, d: int, n_sets: int, factor: Fraction) -> tuple[float, float]:
-    """E max ‖x‖² in the inverse of W = E E xxᵀ over designs, and the worst certificate of the designs."""
+    """Return E max ‖x‖² in the inverse of W = E E xxᵀ over designs, and the worst certificate of the
+    designs."""
     sets = _sets(seed, d, n_sets)
     designs = [g_optimal_design(arms, ridge=1e-9, factor=float(factor)) for arms in sets]
     pairs = zip(sets, designs, strict=True)
@@ -133,9 +135,11 @@ def _invertible(d: int, n_sets: int, **_: object) -> bool:
     ).where(_invertible, "W invertible: no single set, of three arms, in d = 5"),
 )
 def expected_leverage(d: int, n_sets: int, seed: int, factor: Fraction) -> Sides:
-    """E max ‖x‖² in W^-1 is at most d², W the mean of xxᵀ over arm sets and designs; 2d² with the 2d-designs
+    """E max ‖x‖² in W^-1 is at most d², W the mean of xxᵀ over arm sets and designs; 2d² with the
+    2d-designs
 
-    Finitely many arm sets with equal weight; exact expectation, the designs certified to `factor` d.
+    There are finitely many arm sets with equal weight. The expectation is exact, and the designs are
+    certified to `factor` d.
 
     Proof: xxᵀ ≤ (xᵀM^-1x) M for the design matrix M of X, so xᵀW^-1x ≤ f d tr(W^-1 M), and the mean of
     tr(W^-1 M) is d

@@ -1,8 +1,8 @@
-"""The experiments (section 8, Table 2; appendix A, Figure 1): sentences held against the printed table, and
-against reruns.
+"""Compare sentences on the experiments (section 8, Table 2; appendix A, Figure 1) with the printed table
+and with reruns.
 
-Numbers of a rerun say nothing against printed ones: seeds, code and one detail of the tree differ. Where a
-sentence leaves a factor open, the factor is this audit's and is named.
+Numbers of a rerun do not contradict printed ones: seeds, code and one detail of the tree differ. If a
+sentence leaves a factor open, the audit chooses and names one.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def degrading(algorithm: str) -> Chain:
     over=over(epsilon=(4, 6, 8), other=("GLM-UCB", "GLOC")),
 )
 def stable(epsilon: int, other: str) -> Sides:
-    """Regret of Private-GLM is more stable in κ than that of GLM-UCB and GLOC: largest over smallest regret
-    of each printed row
+    """Regret of Private-GLM is more stable in κ than the regret of GLM-UCB and GLOC: largest over smallest
+    regret of each printed row
 
-    Note: the sentence has "stable" and no factor; the printed ratios are 1.042, 1.034 and 1.021 against 1.66
-    and 3.52
+    Note: the sentence has "stable" and no factor; the printed ratios are 1.042, 1.034 and 1.021 against
+    1.66 and 3.52
     """
     values, others = _printed(private(epsilon)), _printed(other)
     return max(values) / min(values), max(others) / min(others)
@@ -62,31 +62,32 @@ def stable(epsilon: int, other: str) -> Sides:
     over=over(epsilon=(4, 6, 8), other=("GLM-UCB", "GLOC"), place=(0, 1, 2)),
 )
 def nearer(epsilon: int, other: str, place: int) -> Sides:
-    """Private-GLM's printed regret is nearer to RS-GLinUCB's than those of GLM-UCB and GLOC, at each κ and ε
+    """Private-GLM's printed regret is nearer to RS-GLinUCB's than the regrets of GLM-UCB and GLOC are, at
+    each κ and ε
 
     Place 0, 1, 2 is κ = 18.39, 56.44, 222.15.
 
-    Note: all of "closely tracking" that needs no factor of one's own; SAR-TAB2/tracking has 3/2
+    Note: this is the part of "closely tracking" that needs no chosen factor; SAR-TAB2/tracking has 3/2
     """
     return _gap(epsilon, place), abs(_printed(other)[place] - _printed("RS-GLinUCB")[place])
 
 
 @inequality(rows, "SAR-TAB2/tracking", SOURCE, over=over(place=(0, 1, 2)), role="what-if", expect="refuted")
 def tracking(place: int) -> Sides:
-    """With "closely tracking" taken as 3/2: at ε = 8 the printed regret of Private-GLM is at most 3/2 of the
-    regret of RS-GLinUCB
+    """With "closely tracking" taken as 3/2: at ε = 8 the printed regret of Private-GLM is at most 3/2 of
+    the regret of RS-GLinUCB
 
     Place 0, 1, 2 is κ = 18.39, 56.44, 222.15. The printed ratios are 1.017, 1.750 and 1.551.
 
-    Note: the sentence names no factor, 3/2 is this audit's, with 7/4 + 1/1000 it holds; the sentence stands
-    beside baselines at up to 12 times RS-GLinUCB. The row states numbers, and nothing against the sentence,
-    of which SAR-TAB2/nearer reads off what needs no factor
+    Note: the sentence names no factor; 3/2 is this audit's, and with 7/4 + 1/1000 it holds. The sentence
+    refers to baselines at up to 12 times RS-GLinUCB. The row states numbers and does not contradict the
+    sentence; SAR-TAB2/nearer checks the part that needs no factor
     """
     return _printed(private(8))[place], CLOSE * _printed("RS-GLinUCB")[place]
 
 
 def _gap(epsilon: int, place: int) -> Fraction:
-    """The distance of the printed regret from the baseline's."""
+    """Return the distance of the printed regret from the baseline's."""
     return abs(_printed(private(epsilon))[place] - _printed("RS-GLinUCB")[place])
 
 
@@ -94,10 +95,10 @@ def _gap(epsilon: int, place: int) -> Fraction:
 def narrows(place: int) -> Sides:
     """From ε = 4 to ε = 8 the printed gap to RS-GLinUCB narrows at each κ
 
-    Place 0, 1, 2 is κ = 18.39, 56.44, 222.15; the gap is the distance of the printed regrets: 74.26 to 5.05,
-    213.42 to 126.66, 190.38 to 107.20.
+    Place 0, 1, 2 is κ = 18.39, 56.44, 222.15. The gap is the distance of the printed regrets: 74.26 to
+    5.05, 213.42 to 126.66, 190.38 to 107.20.
 
-    Note: the two ends alone; from ε = 6 to 8 it grows at the last κ (SAR-TAB2/narrows-each)
+    Note: only the two ends; from ε = 6 to 8 it grows at the last κ (SAR-TAB2/narrows-each)
     """
     return _gap(8, place), _gap(4, place)
 
@@ -116,8 +117,8 @@ def narrows_each(place: int, step: int) -> Sides:
 
     Refuted: it grows once, from 101.88 to 107.20 at κ = 222.15, between ε = 6 and 8
 
-    Note: 5 parts in a hundred between means of 10 runs without error bars: this is of the printed numbers,
-    and says nothing of expected regret. From 4 to 8 the gap narrows at each κ (SAR-TAB2/narrows)
+    Note: this is 5% between means of 10 runs without error bars: it is about the printed numbers, not about
+    expected regret. From 4 to 8 the gap narrows at each κ (SAR-TAB2/narrows)
     """
     return _gap((6, 8)[step], place), _gap((4, 6)[step], place)
 
@@ -127,14 +128,14 @@ def narrows_each(place: int, step: int) -> Sides:
     "SAR-TAB2/kappa",
     SOURCE,
     at_most="1/200",
-    quantity="largest distance of κ from its print",
+    quantity="largest distance of κ from its printed value",
     kind="structure",
 )
 def kappas(run: Run) -> Measured:
     """κ of the three environments is 18.39, 56.44 and 222.15 to two decimals
 
     Draw parameter and arms from the published seed, and take the largest 1/μ' over all arms of all rounds,
-    for probit; κ* is √(2π) to eight digits in all three.
+    for probit. κ* is √(2π) to eight digits in all three.
     """
     found = {norm: environment(TABLE[norm]).kappa for norm in KAPPAS}
     worst = max(abs(found[norm] - KAPPAS[norm]) for norm in KAPPAS)
@@ -146,7 +147,8 @@ def kappas(run: Run) -> Measured:
 def _ratio(
     run: Run, setting: str, left: str, right: str, *, runs: int, among: tuple[str, ...] = ()
 ) -> Measured:
-    """The ratio of two median regrets; ``among`` names all algorithms that are simulated together."""
+    """Return the ratio of two median regrets. ``among`` names all algorithms that are simulated
+    in one run."""
     played = rerun(run, setting, among or (left, right), runs=runs)
     found = {name: played[name] for name in (left, right)}
     low = [median_interval(found[name].pseudo.final, alpha=run.alpha / 2) for name in (left, right)]
@@ -169,7 +171,7 @@ def _ratio(
     "SAR-TAB2/rerun",
     SOURCE,
     at_most=CLOSE,
-    quantity="median regret of Private-GLM, ε = 8, over that of RS-GLinUCB",
+    quantity="median regret of Private-GLM, ε = 8, over RS-GLinUCB's",
     role="what-if",
     expect="refuted",
     setting="2.5",
@@ -181,13 +183,13 @@ def rerun_tracking(run: Run, setting: str) -> Measured:
     Simulate both at the printed sizes with the experiments' constants and a tree whose prefixes are sums of
     disjoint nodes.
 
-    Note: criterion I never holds in these runs: the ridge alone keeps every arm short, theta_o is never
-    fitted, and the algorithm that is compared is optimism around two or three private fits
+    Note: Criterion I never holds in these runs: the ridge alone keeps every arm short and theta_o is never
+    fitted. The algorithm that is compared is optimism around two or three private fits
     """
     return _ratio(run, setting, private(8), "RS-GLinUCB", runs=run.choose(quick=24, full=100))
 
 
-#: What the text says of a panel at that ε, as a bound on the ratio of the median regrets.
+#: The text's sentence on a panel at that ε, as a bound on the ratio of the median regrets.
 SENTENCES = {
     ("1a", 8): 'ε = 8 is "nearly identical to RS-GLinUCB"',
     ("1a", 2): 'ε = 2 "results in some performance degradation"',
@@ -197,7 +199,8 @@ SENTENCES = {
 
 
 def _sentence(*, panel: str, epsilon: int) -> Ordering:
-    """At ε = 8 Private-GLM is at most 3/2 of RS-GLinUCB, at ε = 2 RS-GLinUCB is at most Private-GLM."""
+    """Return the row: at ε = 8 Private-GLM is at most 3/2 of RS-GLinUCB, at ε = 2 RS-GLinUCB is at most
+    Private-GLM."""
     names = ["Private-GLM", "RS-GLinUCB"][:: 1 if epsilon == 8 else -1]
     return Ordering(
         text=f"Figure {panel}: {SENTENCES[panel, epsilon]}; median of {names[0]} over that of {names[1]}",
@@ -217,12 +220,11 @@ def _sentence(*, panel: str, epsilon: int) -> Ordering:
 def figure_tracking(run: Run, panel: str, epsilon: int) -> Measured:
     """Private-GLM: at ε = 8 almost on par with RS-GLinUCB, median regret within 3/2; at ε = 2 above it
 
-    The figure has no numbers: simulate at its sizes (1a logistic, S = 3.5, T = 15000; 1b probit, S = 3, T =
+    The figure has no numbers. Simulate at its sizes (1a logistic, S = 3.5, T = 15000; 1b probit, S = 3, T =
     5000; d = 5) with the experiments' constants.
 
-    Note: 3/2 is this audit's, as are seeds and code; the print has "almost on par" and "nearly identical",
-    and no number. With 10 runs a panel of all algorithms takes a minute or less
-    (benchmarks.figures)
+    Note: 3/2 is this audit's, as are seeds and code; the paper has "almost on par" and "nearly identical",
+    and no number. With 10 runs a panel of all algorithms takes a minute or less (benchmarks.figures)
     """
     sides = (private(epsilon), "RS-GLinUCB")[:: 1 if epsilon == 8 else -1]
     everyone = (private(2), private(8), "RS-GLinUCB")
@@ -241,11 +243,11 @@ def figure_tracking(run: Run, panel: str, epsilon: int) -> Measured:
 def printed_constants_explore(run: Run) -> Measured:
     """With the printed constants Algorithm 2 explores in every round of Table 2's settings
 
-    Constants c = 1 in (21). V is at most (λ_max + T) I where I.1 holds, so that every round has an arm with
-    ‖x‖² in V⁻¹ of min_t max_x ‖x‖² / (λ_max + T) or more: held against the threshold 1/(γ² κ R²), κ = 18.39,
-    56.44, 222.15 and ε = 4, 6, 8.
+    Constants c = 1 in (21). V is at most (λ_max + T) I if I.1 holds, so every round has an arm with ‖x‖² in
+    V⁻¹ of min_t max_x ‖x‖² / (λ_max + T) or more. This is compared with the threshold 1/(γ² κ R²), κ =
+    18.39, 56.44, 222.15 and ε = 4, 6, 8.
 
-    Note: the experiments' constants do the opposite, they never explore (SAR-TAB2/rerun): neither plays both
+    Note: the experiments' constants do the opposite and never explore (SAR-TAB2/rerun): neither uses both
     branches of Algorithm 2
     """
     shortest = float((np.linalg.norm(environment(TABLE["2"]).arms, axis=2) ** 2).max(axis=1).min())
@@ -253,7 +255,7 @@ def printed_constants_explore(run: Run) -> Measured:
     for norm, setting in TABLE.items():
         for epsilon in (4.0, 6.0, 8.0):
             levels = budget(setting, epsilon)
-            longest = levels.gamma() ** 2 * levels.kappa  # V up to this times ‖x‖² keeps criterion I true
+            longest = levels.gamma() ** 2 * levels.kappa  # V up to this times ‖x‖² keeps Criterion I true
             needed[f"rounds until criterion I can fail, S = {norm}, ε = {epsilon:g}"] = longest * shortest
             found += levels.ridge_ends()[1] + setting.horizon > longest * shortest
     return Measured(low=found, high=found, samples=9, details=needed)

@@ -1,5 +1,5 @@
-"""Algorithm 2 as a program: what its rounds of exploration show, and the practical variant with known
-mistakes."""
+"""Audit Algorithm 2 as a program: what its rounds of exploration reveal, and the practical variant with
+known mistakes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ rows = Group("Algorithm 2 as a program")
 NODES = 2
 #: An arm and its reward.
 ARMS = Columns((Interval(-1, 1), 1), (Interval(0, 1), 1))
-#: A node moves by 2 squared at most, a role swap one unit in either tree; a call by 2 C = 1.
+#: A node moves by 2 squared at most, a role swap by one unit in either tree, and a call by 2 C = 1.
 NODE, CALL, CLIP = Fraction(2**14), Fraction(4), 0.5
 TREES = gaussian_mechanism(sensitivity_squared=2, variance=NODE)
 STEP = gaussian_mechanism(sensitivity_squared=1, variance=CALL)
@@ -47,7 +47,7 @@ STEP = gaussian_mechanism(sensitivity_squared=1, variance=CALL)
 CLAIM = GaussianDP(mu="501/1000", view=EVERYBODY_ELSE, domain=str(ARMS))
 SITES = [Site("node", mechanism=TREES, touches=NODES), Site("theta_o", mechanism=STEP)]
 UNENTERED = {
-    "JointGlmProtocol.__call__ (raise)": "refuses data of another shape, which no neighbour here is",
+    "JointGlmProtocol.__call__ (raise)": "rejects data of another shape, which no neighbour here has",
     "JointGlmProtocol.__call__ (branch)": "how estimates are fitted, a public parameter",
     "JointGlmProtocol.__call__": "how estimates are fitted, a public parameter",
     "JointGlmProtocol._choose (branch)": "how estimates are fitted, a public parameter",
@@ -74,8 +74,8 @@ RIGHT = JointGlmProtocol(
 )  # fmt: skip
 
 
-#: A user's arm and reward on either side: a reward and a role of the first user, who explores; then both
-#: signs, arms and rewards in between, and the other users.
+#: A user's arm and reward for both neighbours: a reward and a role of the first user, who explores. Then
+#: both signs, arms and rewards in between, and the other users.
 CHANGES = [
     ("a reward", 0, (1.0, 0.0), (1.0, 1.0)),
     ("a role", 0, (1.0, 0.0), (0.25, 0.0)),
@@ -89,7 +89,7 @@ CHANGES = [
 
 
 def pairs() -> list[Neighbours]:
-    """Each of CHANGES, beside arms of 1 and 1/4 with reward 1."""
+    """Yield a pair for each of CHANGES, with arms of 1 and 1/4 and reward 1 for the other users."""
     found = []
     for name, place, here, there in CHANGES:
         others = [(1.0, 1.0), (0.25, 1.0)]
@@ -99,7 +99,7 @@ def pairs() -> list[Neighbours]:
 
 
 def audit(program: Any) -> PrivacyAudit:
-    """``program`` against a call of the explorers' optimiser."""
+    """Audit ``program`` against a call of the explorers' optimiser."""
     whole = accounted(SITES, declared="a leaf is below two nodes; one call of θ_o")
     return PrivacyAudit(
         claim=CLAIM,
@@ -109,7 +109,7 @@ def audit(program: Any) -> PrivacyAudit:
         sites=SITES,
         samples=1,
         unentered=UNENTERED,
-        proof=billboard(whole, actions="the nodes, the estimates and the own arms"),
+        proof=billboard(whole, actions="the nodes, the estimates and the user's own arms"),
     )
 
 
@@ -124,13 +124,15 @@ def audit(program: Any) -> PrivacyAudit:
 def rounds() -> PrivacyAudit:
     """All of {V_t, H_t, θ_o,t, θ_τ,t} is jointly 501/1000-GDP: θ_o fitted in each explored round
 
-    Algorithm 2's program with Gaussian noise in the optimiser, as Remark A.1 has it; one feature.
+    Run Algorithm 2's program with Gaussian noise in the optimiser, as in Remark A.1, with one feature.
 
-    Refuted: whether θ_o is drawn anew after round i shows whether user i explored, whatever κ* and the size
-    of the noise. Theorem 6.2 is about actions, which follow θ_o and need not show this (SAR-T6.2p)
+    Refuted: whether θ_o is drawn anew after round i reveals whether user i explored, for every κ* and size
+    of the noise. Theorem 6.2 is about actions, which follow θ_o and need not reveal this (SAR-T6.2p)
 
-    Note: with P_GD's binomial noise θ_o may come out as before, with a single step always
-    Note: fitted where the released V has grown, as θ_τ where H has, it is private (SAR-A.1/program)
+    Note: with P_GD's binomial noise θ_o may repeat its value, with a single step always
+
+    Note: if it is fitted when the released V has grown, as θ_τ is when H has, it is private
+    (SAR-A.1/program)
     """
     arms = [[[x, 1.0]] for x in (1.0, 0.25)]
     last = [np.array([*arms, [[x, 0.0]]]) for x in (1.0, 0.25)]
@@ -152,24 +154,24 @@ def rounds() -> PrivacyAudit:
 def capped() -> PrivacyAudit:
     """With its cap on, and θ_o fitted as the released V grows, Algorithm 2's exploration is 501/1000-GDP
 
-    Three users, one feature, one call of θ_o and none of θ_τ; any user's arm and reward move, both signs,
-    a change of role among them.
+    Three users, one feature, one call of θ_o and none of θ_τ. Any user's arm and reward change, with both
+    signs, including a change of role.
     """
     return audit(RIGHT)
 
 
-# Counted
+# Counts
 
 
 def played(program: Program, seed: int, users: Any) -> list[tuple[str, Any, Fraction]]:
-    """Site, value and variance of every release of a run."""
+    """Return site, value and variance of every release of a run."""
     coins = Counting(np.random.default_rng(seed))
     program(coins, users)
     return coins.released
 
 
 class Counting(Sampler):
-    """A sampler that keeps what is released, before its noise."""
+    """A sampler that records each released value before its noise."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
@@ -186,12 +188,13 @@ class Counting(Sampler):
     over=over(cap=(1, 2, 5), fit_at=("explored", "grown"), epsilon="1 8", delta="1/50"),
 )  # fmt: skip
 def caps(cap: int, fit_at: Literal["explored", "grown"], epsilon: Fraction, delta: Fraction) -> Chain:
-    """With the caps on no run calls an optimiser more often, and k = cap calls' budgets make (ε, δ)
+    """With the caps on, no run exceeds the cap on optimiser calls, and the budgets of k = cap calls compose
+    to (ε, δ)
 
-    Calls counted in runs of 12 users with arms of both roles, 20 seeds; ε₀ the root of Dwork and Roth's
-    Theorem 3.20 at δ' = δ/2, as the remark has it, to 10^-9 from below.
+    Count the calls in runs of 12 users with arms of both roles, 20 seeds. ε₀ is the root of Dwork and
+    Roth's Theorem 3.20 at δ' = δ/2, as in the remark, to 10^-9 from below.
 
-    Note: that they are within the cap does not hide in which rounds they are (SAR-I.7/rounds)
+    Note: calls within the cap can still reveal in which rounds they are made (SAR-I.7/rounds)
     """
     program = replace(RIGHT, fit_at=fit_at, cap_explore=cap, cap_exploit=cap)
     users = np.array([[[x, 1.0]] for x in (1.0, 0.25, 1.0, 1.0, 0.25, 0.25) * 2])
@@ -212,9 +215,12 @@ def caps(cap: int, fit_at: Literal["explored", "grown"], epsilon: Fraction, delt
     }
 
 
-def shown_by(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
-    """All that a reward of the first user moves, in one vector: her clipped gradients, C or -C in each call
-    whatever was released before, since |θ| <= 1."""
+def gradients_of(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
+    """Return everything that a reward of the first user affects, in one vector.
+
+    The vector has the user's clipped gradients. They are C or -C in each call for all earlier releases,
+    since |θ| <= 1.
+    """
 
     def evaluate(run: Run) -> list[Evidence]:
         pair = pairs()[0]
@@ -241,17 +247,18 @@ def shown_by(program: JointGlmProtocol, *, expect: str = "refuted") -> Control:
     return Control(claim=CLAIM, evaluate=evaluate, expect=expect)
 
 
-@controls(rows, "SAR-A.1/controls", "Remark A.1, broken on purpose")
+@controls(rows, "SAR-A.1/controls", "Remark A.1 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
-    """Without the cap on calls, or with the whole budget in each of them, it is refuted; the right one never
+    """Without the cap on calls, or with the whole budget in each of them, the algorithm is refuted; the
+    correct one is not
 
-    Claimed is what one call costs, as much as two with twice the variance.
+    The claim is the cost of one call, which equals two calls with twice the variance.
     """
     return {
-        "caps not enforced": shown_by(replace(RIGHT, cap_explore=None)),
-        "the optimiser's whole budget at each of two switches": shown_by(replace(RIGHT, cap_explore=2)),
-        "two calls with a share of the budget each": shown_by(
+        "caps not enforced": gradients_of(replace(RIGHT, cap_explore=None)),
+        "the optimiser's whole budget at each of two switches": gradients_of(replace(RIGHT, cap_explore=2)),
+        "two calls with a share of the budget each": gradients_of(
             replace(RIGHT, cap_explore=2, call=2 * CALL), expect="inconclusive"
         ),
-        "correct": shown_by(RIGHT, expect="inconclusive"),
+        "correct": gradients_of(RIGHT, expect="inconclusive"),
     }

@@ -1,4 +1,4 @@
-"""Lemma E.11: what a round of a later batch of Algorithm 1 costs in expectation."""
+"""Check Lemma E.11: the expected regret of a round in a later batch of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ ROUNDING = Fraction(1, 10**9)
     expect="refuted",
 )
 def expected_gap(c: int, score: int, power: int) -> Sides:
-    """With the widths (13), (14), √κ for every batch, E|μ(<x*, θ*>) - μ(<x, θ*>)| in batch k is at most
-    c (φ d²/√(B_1 B_(k-1)) + γ/√B_(k-1) √(d²/κ*)), c absolute
+    """With the widths (13), (14), √κ for every batch, E|μ(<x*, θ*>) - μ(<x, θ*>)| in batch k is at most c
+    (φ d²/√(B_1 B_(k-1)) + γ/√B_(k-1) √(d²/κ*)), c absolute
 
-    The instance of SAR-E.10 as a whole run: d = 2, two orthogonal arms of norm 0.99 in every round, scores
-    `score` and a little less, T = 10 to the `power`, M = k = 4, lengths (6), (7), O() constants 1, φ of
-    appendix F. Where E.6 and E.9 hold, the worse arm survives batches 1 to 3, and the G-optimal design plays
-    both arms equally often.
+    This extends the instance of SAR-E.10 to a whole run: d = 2, two orthogonal arms of norm 0.99 in every
+    round, scores `score` and a little less, T = 10 to the `power`, M = k = 4, lengths (6), (7), O()
+    constants 1, φ of appendix F. If E.6 and E.9 hold, the worse arm survives batches 1 to 3, and the
+    G-optimal design plays both arms equally often.
 
-    Refuted: the left side is (0.35 √κ/c) times the right one; √κ is e^(score/2), so that no c will do
+    Refuted: the left side is (0.35 √κ/c) times the right one; √κ is e^(score/2), so no c is enough
 
     Note: at score 3, κ = 22, c = 2 holds and c = 1 does not. With widths γ ‖x‖ for k >= 2, if √κ is a
     misprint there, E.10 is repaired and E.11 follows (SAR-E.11/steps)
     """
     instance = Survivor(score=Fraction(score), power=power)
     if not instance.survives():
-        raise UndecidedError("the worse arm must survive on this grid, got elimination; take a larger T.")
+        raise UndecidedError("the worse arm must survive on this grid; take a larger T.")
     return instance.loss(), c * instance.bound()
 
 
@@ -56,14 +56,14 @@ def expected_gap(c: int, score: int, power: int) -> Sides:
     role="step",
 )
 def chain_of_means(d: int, sets: int, norm: int, seed: int) -> Chain:
-    """E_k Σ ‖y‖ ‖ỹ‖ is at most 4 √(E max ‖x‖² E_(k-1) max ‖x̃‖²), and E_k √μ'(x*) (‖x̃*‖ + ‖x̃‖) at most
-    2 √(E_(k-1) max ‖x̃‖²/κ̂), κ̂ ≥ κ*
+    """E_k Σ ‖y‖ ‖ỹ‖ is at most 4 √(E max ‖x‖² E_(k-1) max ‖x̃‖²), and E_k √μ'(x*) (‖x̃*‖ + ‖x̃‖) at most 2
+    √(E_(k-1) max ‖x̃‖²/κ̂), κ̂ ≥ κ*
 
-    Finitely many arm sets, logistic, two eliminations that keep the best arm; V and H any positive matrices;
-    exact means, 10⁻⁹ allowed for floats. With E.10 as repaired and Lemma H.1's constant h this is E.11, c =
-    max(24 h, 4 √h).
+    Finitely many arm sets, logistic, two eliminations that keep the best arm. V and H are any positive
+    matrices. Means are exact, with 10⁻⁹ allowed for floats. With E.10 as repaired and Lemma H.1's constant
+    h this is E.11, c = max(24 h, 4 √h).
 
-    Note: H.1's constant is what c depends on; 4 and 2 are (32)'s and (36)'s
+    Note: c depends only on H.1's constant; 4 and 2 are (32)'s and (36)'s
     """
     rng = np.random.default_rng([seed, d, sets])
     theta = rng.normal(size=d)

@@ -1,5 +1,8 @@
-"""Algorithm 2's ledger: the set of explored rounds (6.1, I.5, P.1), the optimizer's calls (I.6), the sum
-of everything for each kind of neighbour (Theorem 6.2, I.7), and the practical variant (Remark A.1)."""
+"""Check the privacy accounting of Algorithm 2.
+
+The rows cover the set of explored rounds (6.1, I.5, P.1), the optimizer's calls (I.6), the total for each
+kind of neighbour (Theorem 6.2, I.7), and the practical variant (Remark A.1).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, o
 
 __all__ = ["rows"]
 
-rows = Group("Ledger of Algorithm 2: privacy")
+rows = Group("Privacy accounting of Algorithm 2")
 
 LONG = 2**44
 ARMS = "one user's arms in the unit ball, reward in [0, 1]"
@@ -49,15 +52,15 @@ def far_enough(S: int) -> str:
 def explored(run: Run, S: int) -> list[Evidence] | Measured:
     """T_o without i is (ε/3, δ/6 + ζ/6)-indistinguishable when user i changes: ε = 1, δ = 1/10, ζ = δ/2
 
-    Logistic, 1/κ* = μ'(S/2), κ = 1/μ'(S), T = 2^44, c = 1 in (21). From above: the set is computed from V's
-    noisy prefixes, whose leaf i is x xᵀ, y yᵀ or 0, role swap included. From below: d = 1, one user
+    Logistic, 1/κ* = μ'(S/2), κ = 1/μ'(S), T = 2^44, c = 1 in (21). Upper bound: the set is computed from
+    V's noisy prefixes, whose leaf i is x xᵀ, y yᵀ or 0, including a role swap. Lower bound: d = 1, one user
     explored or not, and the next user's arm chosen so that Criterion I tests V between the two.
 
     Refuted: at κ* = 405 this one bit has δ = 0.54 at ε/3 with the symmetrisation /2 (0.36 with the /√2 of
-    Appendix P), at κ* = 3000 it gives the user away. Criterion I reads V, whose noise has 1/κ* of the scale
-    of its leaves
+    Appendix P); at κ* = 3000 it identifies the user's role. Criterion I reads V, whose noise has 1/κ* of
+    the scale of its leaves
 
-    Note: 6.1's δ/6 and §6's δ/3 share the fate at these S. With V's noise at sensitivity 1 it holds
+    Note: 6.1's δ/6 and §6's δ/3 both fail at these S. With V's noise at sensitivity 1 the claim holds
     (SAR-I.4p/repaired)
     """
     claim = set_claim(S)
@@ -76,7 +79,7 @@ RATIOS = over(T=(8, 1024, 10**6), epsilon="1/10 1 30", delta="1/10 1/1000000")
 
 
 def _ratio(T: int, epsilon: Fraction, delta: Fraction) -> arb:
-    """(110): log T/(σ² κ*²) + √(2 log(4/δ))/(2 κ* σ), σ = 6 √(log T) log(32/δ)/(κ* ε)."""
+    """Return (110): log T/(σ² κ*²) + √(2 log(4/δ))/(2 κ* σ), σ = 6 √(log T) log(32/δ)/(κ* ε)."""
     spread = 6 * ln(T).sqrt() * ln(32 / delta) / ball(epsilon)
     return ln(T) / spread**2 + (2 * ln(4 / delta)).sqrt() / (2 * spread)
 
@@ -85,7 +88,7 @@ def _ratio(T: int, epsilon: Fraction, delta: Fraction) -> arb:
 def ratio_sum(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """log T/(σ² κ*²) + √(2 log(4/δ))/(2 κ* σ) <= ε/4 (its last line; ε/3 before), ε <= 30
 
-    Note: the first term is ε²/(36 log²(32/δ)), so that ε has to be below about 12 log²(32/δ)
+    Note: the first term is ε²/(36 log²(32/δ)), so ε must be below about 12 log²(32/δ)
     """
     return _ratio(T, epsilon, delta), ball(epsilon) / 4
 
@@ -95,10 +98,10 @@ def ratio_sum(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
 def ratio_bound(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """The log-ratio is below that expression with probability 1 - δ/6: exact probability against δ/6
 
-    log T nodes of change 1/κ* in Frobenius norm, σ as there, symmetrisation /2: the log-ratio is N(μ²/2,
-    μ²), μ² = log T/(σ² κ*²).
+    log T nodes change by 1/κ* in Frobenius norm, with the same σ and the symmetrisation /2. The log-ratio
+    is N(μ²/2, μ²), μ² = log T/(σ² κ*²).
 
-    Refuted: the second term lacks a factor √(log T): log T nodes add up their variances. The lemma's
+    Refuted: the second term lacks a factor √(log T), because log T nodes add their variances. The lemma's
     line with the factor is below ε/3, for a change of 1/κ* (SAR-P.1/repaired)
     """
     mu = ball(epsilon) / (6 * ln(32 / delta))
@@ -110,7 +113,7 @@ def ratio_bound(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
 def ratio_repaired(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """μ²/2 + μ √(2 log(6/δ)) <= ε/3, μ = √2 ε/(6 log(32/δ)): with probability 1 - δ/6, any T, ε <= 30
 
-    For a leaf replaced, √2 in units of the noise's sensitivity, which for V has to be 1.
+    A leaf is replaced, a change of √2 in units of the noise's sensitivity, which must be 1 for V.
     """
     mu = arb(2).sqrt() * ball(epsilon) / (6 * ln(32 / delta))
     return mu**2 / 2 + mu * (2 * ln(6 / delta)).sqrt(), ball(epsilon) / 3
@@ -127,7 +130,7 @@ def _call(k: int, epsilon: Fraction, delta: Fraction) -> arb:
 
 @inequality(rows, "SAR-I.6p/budget", "Lemma I.6, composition", over=CALLS, role="step", kind="structure")
 def calls_sum(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """k = cutoff calls at (ε/(6√(2k log(4/δ))), δ/(6k)) make at most (ε/3, δ/3), δ' = δ/6, ε <= 15"""
+    """k = cutoff calls at (ε/(6√(2k log(4/δ))), δ/(6k)) compose to at most (ε/3, δ/3), δ' = δ/6, ε <= 15"""
     one = _call(k, epsilon, delta)
     return one * (2 * k * ln(6 / delta)).sqrt() + k * one * (one.exp() - 1), ball(epsilon) / 3
 
@@ -155,14 +158,14 @@ def _descent(k: int, n: int, epsilon: Fraction, delta: Fraction, *, dim: int = 1
 def calls(run: Run, k: int, n: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The distinct θ_τ, at most the cutoff k of them, are (ε/3, δ/3)-DP in their own data
 
-    Each is P_GD at the printed (ε_o, δ_o), by the distribution of its own calls, all of them composed; T_o
-    fixed. The
-    first has n users, and each next twice as many, as where det H doubles in one dimension; a user of the
-    first is in all of them.
+    Each is P_GD at the printed (ε_o, δ_o). The distributions of all calls are composed, with T_o fixed. The
+    first call has n users, and each next call twice as many, as when det H doubles in one dimension. A user
+    of the first call is in all of them.
 
     Note: more calls than the cutoff are not covered, and the pseudo-code has no counter
-    Note: of θ_o nothing is computed: its call j has n = j <= k users, and P_GD a step only for n >=
-    √(d log³(nd/δ_o))/ε_o, which at ε = 1, δ = 1/10 no call has for k up to 10⁷ (SAR-I.6p/explored)
+
+    Note: θ_o is not computed: its call j has n = j <= k users, and P_GD has a step only for n >= √(d
+    log³(nd/δ_o))/ε_o, which at ε = 1, δ = 1/10 no call has for k up to 10⁷ (SAR-I.6p/explored)
     """
     claim = calls_claim(k, n, epsilon, delta)
     parts = [
@@ -179,18 +182,18 @@ def calls(run: Run, k: int, n: int, epsilon: Fraction, delta: Fraction) -> list[
 def explored_steps(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """The last of k = cutoff calls of θ_o, on its k explored users, has one step of P_GD or more
 
-    The printed T at (ε_o, δ_o), d = 1: no call before has more.
+    Compute the printed T at (ε_o, δ_o), d = 1. No earlier call has more steps.
 
     Refuted: not for k up to 10⁷; it does at 10⁸
 
-    Note: no statement of the paper; below one step P_GD defines no estimate, and SAR-I.6p has nothing to say
+    Note: the paper does not state this; below one step P_GD defines no estimate, and SAR-I.6p is vacuous
     """
     return 1, descent_steps(n=k, d=1, epsilon=_call(k, epsilon, delta), delta=delta / (6 * k))
 
 
-# Everything
+# The total
 
-#: What a neighbour moves: (kind of neighbour) -> parts with ε/3 each in print.
+#: Kind of neighbour -> the parts that it affects, each with the printed budget ε/3.
 PARTS = {
     "i explored in both": ("T_o", "V", "theta_o"),
     "i exploited in both": ("H", "theta_tau"),
@@ -201,12 +204,12 @@ PARTS = {
 @inequality(rows, "SAR-I.7/sum", "Lemma I.7", over=over(neighbours=tuple(PARTS)), role="step",
             expect="refuted", kind="structure")  # fmt: skip
 def budget_sum(neighbours: str) -> Sides:
-    """The printed budgets of the parts that user i moves add up to ε: T_o, V, H, θ_o, θ_τ at ε/3 each
+    """The printed budgets of the parts that user i affects add up to ε: T_o, V, H, θ_o, θ_τ at ε/3 each
 
     V and H, θ_o and θ_τ "use disjoint data", so I.7 counts one of each.
 
-    Refuted: a user explored under one data set and not under the other moves both trees and both
-    optimizers, 5ε/3 in all. T_o follows from V and needs no budget of its own: 4ε/3 remain, or ε with a
+    Refuted: a user explored under one dataset and not under the other affects both trees and both
+    optimizers, 5ε/3 in total. T_o follows from V and needs no separate budget: 4ε/3 remain, or ε with a
     quarter for each
     """
     return Fraction(len(PARTS[neighbours]), 3), Fraction(1)
@@ -216,7 +219,7 @@ BOTH = listed("instance moved", ((4, 0), "explored"), ((4, 0), "swap"), ((1, 0),
 "swap"), ((1, 4), "explored"), ((1, 8), "explored"))  # fmt: skip
 
 
-def shown_claim(instance: tuple[int, int], moved: str) -> ApproxDP:
+def trees_claim(instance: tuple[int, int], moved: str) -> ApproxDP:
     return ApproxDP(epsilon=1, delta=TENTH, domain=ARMS)
 
 
@@ -224,28 +227,29 @@ def trees_alone(instance: tuple[int, int], moved: str) -> str:
     return "refuted" if instance[1] >= 4 else "verified"
 
 
-@evidence(rows, "SAR-I.7/trees", "Lemma I.7, the trees' part", claim=shown_claim, over=BOTH, role="step",
+@evidence(rows, "SAR-I.7/trees", "Lemma I.7, the trees' part", claim=trees_claim, over=BOTH, role="step",
           expect=trees_alone)  # fmt: skip
 def both_trees(run: Run, instance: tuple[int, int], moved: str) -> list[Evidence]:
-    """{V_t, H_t} of all rounds, which the proof protects, are (ε, δ)-DP given θ_o: ε = 1, δ = 1/10, T = 1024
+    """{V_t, H_t} of all rounds, which the proof protects, are (ε, δ)-DP given θ_o: ε = 1, δ = 1/10, T =
+    1024
 
-    "explored": V's leaf is replaced; "swap": V loses a leaf x xᵀ and H gains one of weight up to sup μ'/e.
-    Real losses instead of budgets, /2; instance as in SAR-I.4p.
+    "explored": V's leaf is replaced. "swap": V loses a leaf x xᵀ and H gains a leaf of weight up to sup
+    μ'/e. The row uses actual losses instead of budgets, /2, and the instance of SAR-I.4p.
 
-    Refuted: from κ* = 57 on V's prefixes alone are above all of (ε, δ), and not only above their third
+    Refuted: from κ* = 57 on V's prefixes alone exceed all of (ε, δ), and not only a third
 
-    Note: joint privacy speaks of the others' actions. One of these shows as much from κ* = 405 on
+    Note: joint privacy is about the others' actions. One action reveals as much from κ* = 405 on
     (SAR-T6.2p)
     """
-    claim, found = shown_claim(instance, moved), _both(instance)
+    claim, found = trees_claim(instance, moved), _both(instance)
     weight = upper_short(found.steepest / arb(1).exp())
     variance = printed_variance(epsilon=1, delta=TENTH, depth=levels(1024), sensitivity=1 / found.kappa_star)
     norm = Fraction(2) if moved == "explored" else 1 + weight**2
     tree = tree_proof(norm_squared=norm, variance=variance, nodes=levels(1024), symmetrise="half")
     if moved == "swap":
         return [tree.certify(claim)]
-    shown = prefix_witness(claim, size=Fraction(1), variance=variance, nodes=10, symmetrise="half")
-    return [tree.certify(claim), shown]
+    witness = prefix_witness(claim, size=Fraction(1), variance=variance, nodes=10, symmetrise="half")
+    return [tree.certify(claim), witness]
 
 
 def _both(at: tuple[int, int]) -> Instance:
@@ -259,38 +263,39 @@ def of_actions(S: int) -> ApproxDP:
     return ApproxDP(epsilon=1, delta=TENTH, domain=ARMS, view=JOINT)
 
 
-def shown_by_actions(S: int) -> str:
+def evidence_by_actions(S: int) -> str:
     return "refuted" if S >= 12 else "inconclusive"
 
 
 @evidence(rows, "SAR-T6.2p", "Theorem 6.2 and Lemma I.7, privacy", claim=of_actions, over=ACTIONS,
-          expect=shown_by_actions)  # fmt: skip
+          expect=evidence_by_actions)  # fmt: skip
 def whole(run: Run, S: int) -> Measured:
     """Algorithm 2 is (ε, δ)-joint-DP: ε = 1, δ = 1/10
 
     Logistic, d = 2, θ* = S e_2, 1/κ* = μ'(S/2), κ = 1/μ'(S), T = 2^44, ζ = δ/2, c = 1 in (21). One user is
-    explored or not, and the next user's two arms are chosen so that Criterion I plays one, the policy the
-    other: her action shows on which side of a threshold V is. All else that others see is the same.
+    explored or not, and the next user's two arms are chosen so that Criterion I plays one and the policy
+    the other. That user's action reveals on which side of a threshold V is. Everything else in the others'
+    view is the same.
 
-    Refuted: at κ* = 405 this one action has δ = 0.35 at ε, at κ* = 3000 it gives the user away
+    Refuted: at κ* = 405 this one action has δ = 0.35 at ε; at κ* = 3000 it identifies the user's role
 
-    Note: where κ* is small the upper bound is 1. Two things are missing: the optimizer's bound for a
-    neighbour that changes the number of its users, as a role swap does (n enters T, g, b and the mean), and a
-    cap on its calls, which the pseudo-code has not. From below there is this action alone
+    Note: if κ* is small the upper bound is 1. Two things are missing: the optimizer's bound for a neighbour
+    that changes the number of its users, as a role swap does (n enters T, g, b and the mean), and a cap on
+    its calls, which the pseudo-code does not have. The lower bound uses only this action
 
     Note: the parts that the proof adds up fail as well: T_o (SAR-L6.1), the trees (SAR-I.4p), the sum of
     budgets (SAR-I.7/sum)
 
-    Note: θ_τ = 0 and H_τ = λI before the first switch, which the print leaves undefined. With a switch at the
-    first round that does not explore, the noise of H_τ makes the policy's choice between the two arms a fair
-    coin, so that half of δ's first term is left: 1/2 at κ* = 3000
+    Note: θ_τ = 0 and H_τ = λI before the first switch, which the paper leaves undefined. With a switch at
+    the first round that does not explore, the noise of H_τ makes the policy's choice between the two arms a
+    fair coin, so half of δ's first term is left: 1/2 at κ* = 3000
 
-    Note: another c in (21) moves k, and the horizon that is needed, and hardly δ; noise of all m nodes in
+    Note: another c in (21) changes k and the required horizon, and δ only slightly; noise of all m nodes in
     every prefix, with the symmetrisation /√2, leaves 0.26 at κ* = 3000. Repair: SAR-T6.2p/repaired
     """
     found = revealing_action(S=S, horizon=LONG, epsilon=Fraction(1), delta=TENTH)
     details = {"kappa*": float(found.kappa_star), "k": found.power, "sigma": float(found.deviation)}
-    upper = None if shown_by_actions(S) == "refuted" else 1
+    upper = None if evidence_by_actions(S) == "refuted" else 1
     return Measured(
         low=found.delta, high=upper, covers=False, details=details, method="normal distribution in balls"
     )
@@ -312,18 +317,18 @@ def repaired_whole(
 ) -> list[Evidence]:
     """Algorithm 2 with four changes is (ε, δ)-joint-DP, for every kind of neighbour and every κ*
 
-    V's noise is drawn for sensitivity 1. H's weights are cut at 1/κ*. Both optimizers take the mean over all
-    T rounds, a round that is not theirs with gradient 0, so that n is T on either side. They are called, at
-    most k times each, where the released V or H says so (its determinant has doubled), whatever the round
-    itself does.
+    V's noise is drawn for sensitivity 1. H's weights are cut at 1/κ*. Both optimizers take the mean over
+    all T rounds, with gradient 0 for a round of the other optimizer, so that n is T for both neighbours.
+    They are called, at most k times each, when the released V or H requires it (its determinant has
+    doubled), regardless of the round itself.
 
-    All others' actions follow from V, H, θ_o and θ_τ: the m nodes of each tree above a leaf, replaced or
-    given up, and all calls, one user's gradient replaced in every one of them. d = 2, logistic, 1/κ* =
-    μ'(score), printed σ_noise but for V, printed (ε_o, δ_o) at k, "half".
+    All others' actions follow from V, H, θ_o and θ_τ. The certificate composes the m nodes of each tree
+    above a leaf, replaced or removed, and all calls, with one user's gradient replaced in every call. d =
+    2, logistic, 1/κ* = μ'(score), printed σ_noise but for V, printed (ε_o, δ_o) at k, "half".
 
-    Note: it costs V's noise a factor of κ*, and with it λ (SAR-I.4p/repaired). ν of (10) knows n by
-    logarithms only; fewer calls than count1_cutoff have more budget each. Regret with so few calls is not
-    bounded here
+    Note: the repair multiplies V's noise by κ*, and with it λ (SAR-I.4p/repaired). ν of (10) depends on n
+    only through logarithms; fewer calls than count1_cutoff have more budget each. Regret with so few calls
+    is not bounded here
     """
     proof = joint_proof(
         score=score, call=_descent(k, T, epsilon, delta, dim=2), calls=k, horizon=T,
@@ -346,9 +351,9 @@ RELEASED = {
 def practical(neighbours: str) -> Sides:
     """With the caps on, the budgets of the released code add up to ε: V, H and both optimizers at ε/3 each
 
-    θ_τ is fitted on all rounds there, the explored ones included.
+    θ_τ is fitted on all rounds there, including the explored ones.
 
-    Refuted: a role swap moves all four: 4ε/3. For users who keep their role it is ε
+    Refuted: a role swap affects all four: 4ε/3. For users who keep their role it is ε
     """
     return Fraction(len(RELEASED[neighbours]), 3), Fraction(1)
 
@@ -358,11 +363,12 @@ expect="refuted", over=over(n=(2048, 2049, 3000, 5000)), kind="structure")  # fm
 def steps_of_descent(n: int) -> Sides:
     """A step's mean gradient moves by at most clip/batch size, for which its noise is drawn
 
-    Batches of min(n, 2048) and a last one of what is left, noise σ clip/(batch size) on each; gradients are
-    clipped to length clip, and one is replaced.
+    Batches have min(n, 2048) users, and a last one has the rest, with noise σ clip/(batch size) on each.
+    Gradients are clipped to length clip, and one is replaced.
 
-    Refuted: replacing a gradient moves a mean of m by 2 clip/m, twice what the noise is drawn for; and
-    where the last batch is smaller, m is: at n = 2049 by 4096 times. The later version of the code drops it
+    Refuted: replacing a gradient moves a mean of m by 2 clip/m, twice what the noise is drawn for. If the
+    last batch is smaller, m is smaller too: at n = 2049 the factor is 4096. The later version of the code
+    drops this batch
     """
     batch = min(n, 2048)
     last = n % batch or batch

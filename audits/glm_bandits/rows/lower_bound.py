@@ -1,4 +1,5 @@
-"""Theorem 7.1, the private lower bound: what its horizon allows, its family of instances, and step 4."""
+"""Check Theorem 7.1, the private lower bound: what its horizon allows, its family of instances,
+and step 4."""
 
 from __future__ import annotations
 
@@ -36,21 +37,21 @@ __all__ = ["rows"]
 rows = Group("Theorem 7.1: the private lower bound and its family", kind="lower-bound")
 rows.not_checkable(
     "SAR-L7.1c",
-    reason="text: it adds a cited non-private bound to SAR-L7.1, each for instances of its own, and carries "
+    reason="text: it adds a cited non-private bound to SAR-L7.1, each for its own instances, and carries "
     "both over to joint privacy in words; no construction or constant is given",
 )
 
-# Theorem 7.1 where δ log(1/δ) is above ε²
+# Theorem 7.1 if δ log(1/δ) is above ε²
 
 
 def _horizon(*, dim: int, factor: Fraction, epsilon: Fraction, delta: Fraction) -> int:
-    """The first T that is at least ``factor`` d/(ε² + δ log(1/δ))."""
+    """Return the first T that is at least ``factor`` d/(ε² + δ log(1/δ))."""
     least = ball(factor * dim) / (ball(epsilon**2) + ball(delta) * ln(1 / delta))
     return integer(least.ceil())
 
 
 def _ends(c: Fraction, C: Fraction, d: int) -> tuple[Fraction, Fraction]:
-    """ε and δ at which the theorem is looked at."""
+    """Return ε and δ at which the theorem is examined."""
     return c / (10 * (C + 1)), Fraction(1, 4)
 
 
@@ -72,13 +73,13 @@ CONSTANTS = listed("c C d", (1, 1, 1), (1, 1, 64), ("1/100", 100, 1), ("1/100000
 def horizon_too_short(run: Run, c: Fraction, C: Fraction, d: int) -> Measured:
     """Some fixed X forces E R_T ≥ c d/ε on every private learner, from T = C d/(ε² + δ log(1/δ)) on
 
-    Compare the bound with the largest regret that T rounds can cost, R T with R = 1, whatever X, learner and
-    instance are.
+    Compare the bound with the largest possible regret of T rounds, R T with R = 1, for any X, learner and
+    instance.
 
-    Refuted: at a fixed δ ≤ 1/e the horizon stays bounded as ε falls, and c d/ε does not: T rounds cannot cost
-    so much. No universal c, C will do; it happens as soon as δ log(1/δ) > (C/c) ε, R = 1
+    Refuted: at a fixed δ ≤ 1/e the horizon stays bounded as ε falls, and c d/ε does not: T rounds cannot
+    have so much regret. No universal c, C is enough; the bound fails as soon as δ log(1/δ) > (C/c) ε, R = 1
 
-    Note: where δ log(1/δ) ≤ ε² the bound is true, and says nothing of privacy: the best non-private learner
+    Note: if δ log(1/δ) ≤ ε² the bound is true but independent of privacy: the best non-private learner
     already has it (SAR-L7.1/repaired)
     """
     epsilon, delta = _ends(c, C, d)
@@ -90,15 +91,18 @@ def horizon_too_short(run: Run, c: Fraction, C: Fraction, d: int) -> Measured:
     )
 
 
-# What is true: a bound for every learner, on signed arms
+# A true bound for every learner, on signed arms
 
 STEEP = Fraction(1966, 10_000)  # below mu'(1) of the logistic link
 KEPT = Fraction(8, 100)
 
 
 def _best_regret_of_one_sign(horizon: int, score: arb) -> arb:
-    """The smallest Bayes regret at d = 1: arms ±1, means mu(±score), V uniform. Every pull tells the same, so
-    that playing the likelier sign is best: Σ_t gap min over decoders of P(wrong after t pulls)."""
+    """Return the smallest Bayes regret at d = 1: arms ±1, means mu(±score), V uniform.
+
+    Every pull is equally informative, so playing the likelier sign is best: Σ_t gap min over decoders of
+    P(wrong after t pulls).
+    """
     correct = logistic().at(score).mean
     total = arb(0)
     for seen in range(horizon):
@@ -137,18 +141,18 @@ def _kept(d: int, epsilon: Fraction, delta: Fraction) -> Sides:
 
 @steps(rows, "SAR-L7.1/repaired", "repair of Theorem 7.1", role="repaired", repairs=("SAR-L7.1", "SAR-116"))
 def every_learner() -> list[Step]:
-    """On the arms {-1, 1}^d/√d every learner, private or not, has E R_T ≥ (m/2) min(T, d√T) on some instance:
-    at least 0.08 d/√(ε² + δ log(1/δ)) from T = d/(ε² + δ log(1/δ)) on
+    """On the arms {-1, 1}^d/√d every learner, private or not, has E R_T ≥ (m/2) min(T, d√T) on some
+    instance: at least 0.08 d/√(ε² + δ log(1/δ)) from T = d/(ε² + δ log(1/δ)) on
 
     Logistic rewards, θ = b V with b = min(1/√d, √(d/T)), V uniform in {-1, 1}^d, so that scores stay in
-    [-1, 1]. A round costs at least (2mb/√d) times its wrong signs. Flipping V_j moves a score by 2b/√d, so
-    that T rounds tell at most T b²/(2d) nats about it (mu' ≤ 1/4), and every round errs on V_j with
-    probability 1/4 or more (Pinsker). The steps computed here: the constants, the last inequality at the
-    first T (it grows with T), and against enumeration of the best learner at d = 1.
+    [-1, 1]. A round has regret of at least (2mb/√d) times its wrong signs. Flipping V_j moves a score by
+    2b/√d, so T rounds reveal at most T b²/(2d) nats about it (mu' ≤ 1/4), and every round errs on V_j with
+    probability 1/4 or more (Pinsker). The row computes the constants, the last inequality at the first T
+    (it grows with T), and a comparison with the enumerated best learner at d = 1.
 
-    Note: here the family makes every coordinate matter in every round; ±r e_j does not (SAR-116). For
-    δ log(1/δ) ≤ ε² this is the printed d/ε up to a constant, and a learner without any privacy pays it too:
-    the theorem says nothing about the cost of privacy. For S < 1 take scores in [-S, S]
+    Note: in this family every coordinate matters in every round, unlike in ±r e_j (SAR-116). For δ log(1/δ)
+    ≤ ε² this is the printed d/ε up to a constant, and it holds for learners without any privacy: the
+    theorem does not bound the cost of privacy. For S < 1 take scores in [-S, S]
     """
     return [_slope, _kept, _best_learner]
 
@@ -183,11 +187,12 @@ CENTRED = over(
 def gap(link: str, tau: Fraction, base: Fraction, other: Fraction, a: Fraction) -> Chain:
     """The gap |mu(r θ_V,j) - mu(-r θ_V,j)| is at least (m r/2) a, for all V and j; {case}
 
-    Both signs of V_j at one coordinate, the other one only sets B_0; the link is enclosed on [-τ, τ].
+    Both signs of V_j are checked at one coordinate. The other coordinate only sets B_0. The link is
+    enclosed on [-τ, τ].
 
     Refuted: at θ_0,j = a the sign V_j = -1 makes θ_V,j = 0, and both arms have the same mean
 
-    Note: at θ_0 = 0 the gap is at least 2 m r a, four times the print, with no condition on L
+    Note: at θ_0 = 0 the gap is at least 2 m r a, four times the printed value, with no condition on L
     """
     family = _family(link, tau, base, other, a)
     arms = ((0, 1), (0, -1))
@@ -199,14 +204,14 @@ def gap(link: str, tau: Fraction, base: Fraction, other: Fraction, a: Fraction) 
 def flipped(link: str, tau: Fraction, base: Fraction, other: Fraction, a: Fraction) -> Chain:
     """Flipping V_j moves the mean of one arm by at least (m r/2) a, for every θ_0
 
-    What the proof's expansion computes: one arm under V_j = 1 and under V_j = -1. By the mean value theorem
+    The proof's expansion computes this: one arm under V_j = 1 and under V_j = -1. By the mean value theorem
     it is at least 2 m r a.
 
-    Note: another quantity than the statement's, which compares two arms under one V (SAR-Q.1)
+    Note: the lemma's statement is about another quantity: it compares two arms under one V (SAR-Q.1)
     """
     family = _family(link, tau, base, other, a)
-    moved = {s: abs(family.mean((0, s), (1, 1)) - family.mean((0, s), (-1, 1))) for s in (1, -1)}
-    return {f"arm {s:+d} r e_j": (family.printed_gap(), one) for s, one in moved.items()}
+    changes = {s: abs(family.mean((0, s), (1, 1)) - family.mean((0, s), (-1, 1))) for s in (1, -1)}
+    return {f"arm {s:+d} r e_j": (family.printed_gap(), one) for s, one in changes.items()}
 
 
 # Lemma Q.2
@@ -251,11 +256,11 @@ def decoding() -> list[Step]:
 
     Enumerate learners, rewards and V with probabilities in balls.
 
-    Refuted: where θ_0,1 > a the arm + r e_1 is the best one under both signs; whoever plays it has no regret,
-    and does not know V_1 after T rounds
+    Refuted: if θ_0,1 > a the arm + r e_1 is the best one under both signs; a learner that always plays it
+    has no regret, and no information about V_1 after T rounds
 
-    Note: with θ_0 = 0 it holds, with room: given the transcript the wrong pulls of a coordinate are at least
-    n_j times the smaller posterior, and each costs 2 m r a (SAR-Q.2/centred)
+    Note: with θ_0 = 0 it holds, with slack: given the transcript the wrong pulls of a coordinate are at
+    least n_j times the smaller posterior, and each has regret 2 m r a (SAR-Q.2/centred)
     """
     return [_decoded, _decoded_elsewhere]
 
@@ -265,6 +270,6 @@ def decoding() -> list[Step]:
     repairs="SAR-Q.2",
 )  # fmt: skip
 def decoding_centred(learner: str, d: int, T: int, a: Fraction) -> Sides:
-    """With θ_0 = 0: E R_T ≥ 4 c_gap a Σ_j E[n_j 1{V̂_j ≠ V_j}], four times the print"""
+    """With θ_0 = 0: E R_T ≥ 4 c_gap a Σ_j E[n_j 1{V̂_j ≠ V_j}], four times the printed bound"""
     left, right = _regret_and_errors(learner, d, T, a, Fraction(0))
     return 4 * left, right

@@ -1,4 +1,5 @@
-"""Lemmas Q.3 and Q.4: what actions tell about hidden signs, exactly, on small alphabets and for a learner."""
+"""Check Lemmas Q.3 and Q.4: the exact information of actions about hidden signs, on small alphabets and for
+a learner."""
 
 from __future__ import annotations
 
@@ -34,14 +35,15 @@ rows = Group("Theorem 7.1: information in the actions", kind="lower-bound")
 
 
 def _private_actions(dim: int) -> SignDistribution:
-    """The actions of an ε-DP learner with ε = 1 on the paper's family, a = 1, two coordinates at most."""
+    """Return the actions of an ε-DP learner with ε = 1 on the paper's family, a = 1, two coordinates at
+    most."""
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),) * dim, Fraction(1))
     played = play(family, committing(dim, explored=2, epsilon=Fraction(1)), horizon=3 * dim)
     return played.distribution(actions_only=True)
 
 
 def _drawn(seed: int, dim: int) -> SignDistribution:
-    """Masses of X on five outcomes for each V, rational, from a seed."""
+    """Return masses of X on five outcomes for each V, rational, from a seed."""
     rng = random.Random(seed)
     signs = noisy_signs(dim, correct=arb(1) / 2).given
     weights = {v: [rng.randint(1, 60) for _ in range(5)] for v in signs}
@@ -49,13 +51,13 @@ def _drawn(seed: int, dim: int) -> SignDistribution:
 
 
 def _one_sided(rare: str) -> SignDistribution:
-    """X = 1 with probability 1/2 where V = 1, and ``rare`` where V = -1."""
+    """Return X = 1 with probability 1/2 if V = 1, and with probability ``rare`` if V = -1."""
     small = ball(Fraction(rare))
     return SignDistribution({(1,): [arb(1) / 2, arb(1) / 2], (-1,): [1 - small, small]})
 
 
 def _parity() -> SignDistribution:
-    """X = V_1 V_2, kept with probability 9/10."""
+    """Return X = V_1 V_2, kept with probability 9/10."""
     kept = ball(Fraction(9, 10))
     return SignDistribution(
         {
@@ -81,13 +83,13 @@ EVERY = over(distribution=tuple(DISTRIBUTIONS))
 
 
 def _divergences(distribution: SignDistribution) -> arb:
-    """Σ_j KL of X given V_j = 1 from X given V_j = -1."""
+    """Return Σ_j KL of X given V_j = 1 from X given V_j = -1."""
     return sum((distribution.divergence_of_one(j) for j in range(distribution.dim)), arb(0))
 
 
 # Lemma Q.3
 
-#: For inequalities that are equalities at some distributions, where balls cannot tell.
+#: Tolerance for inequalities that are equalities at some distributions, which balls cannot decide.
 SLACK = ball(Fraction(1, 10**12))
 
 
@@ -111,14 +113,15 @@ def _by_divergence(distribution: str) -> Sides:
 def hamming() -> list[Step]:
     """Σ_j KL(P_+^j | P_-^j) ≤ 4 I(V; X), and every decoder errs on (d/2)(1 - √(Σ_j KL_j/(2d))) signs
 
-    Distributions of (V, X) by enumeration, V uniform, among them the actions of private learners on the
-    paper's own family; the decoder of each sign with the fewest errors.
+    Enumerate distributions of (V, X), V uniform, including the actions of private learners on the paper's
+    own family. The decoder of each sign is the one with the fewest errors.
 
-    Refuted: the first part is the wrong way round. KL(P | Q) + KL(Q | P) is at least 8 times the
-    Jensen-Shannon divergence, which is I(V_j; X), with equality for P = Q alone; so that 4 I(V_j; X) is below
-    the divergence for one of the two names of the signs, and no constant helps: it can be infinite
+    Refuted: the first part has the wrong direction. KL(P | Q) + KL(Q | P) is at least 8 times the
+    Jensen-Shannon divergence, which is I(V_j; X), with equality only for P = Q. So 4 I(V_j; X) is below the
+    divergence for one of the two names of the signs, and no constant helps: the divergence can be infinite
 
-    Note: the second part holds, and what both together are used for does, too (SAR-Q.3/repaired)
+    Note: the second part holds, and so does the consequence for which both parts are used
+    (SAR-Q.3/repaired)
     """
     return [_by_information, _by_divergence]
 
@@ -145,8 +148,8 @@ def _chain(distribution: str) -> Sides:
 def hamming_steps() -> list[Step]:
     """KL(P | Q) ≤ 2 KL(P | M) + 2 KL(Q | M), and Σ_j I(V_j; X | V_-j) = I(V; X)
 
-    Refuted: the divergence is infinite where Q has no mass and P has, the right side at most 4 log 2; and
-    given the others each sign of a parity is worth all of the information
+    Refuted: the divergence is infinite if P has mass where Q has none, and the right side is at most 4 log
+    2; given the others, each sign of a parity has all of the information
 
     Note: for independent signs Σ_j I(V_j; X) ≤ I(V; X) ≤ Σ_j I(V_j; X | V_-j); the first is needed
     """
@@ -158,10 +161,10 @@ def hamming_steps() -> list[Step]:
     repairs=("SAR-Q.3", "SAR-Q.3/steps"),
 )  # fmt: skip
 def hamming_repaired(distribution: str) -> Chain:
-    """Every decoder errs on (d/2)(1 - √(2 I(V; X)/d)) signs: what the print's two parts would give together
+    """Every decoder errs on (d/2)(1 - √(2 I(V; X)/d)) signs, the consequence of both printed parts
 
-    Total variation between P_+^j and P_-^j is at most √(2 I(V_j; X)), by Pinsker through the midpoint;
-    Jensen; the signs are independent. For distributions with P ≤ t Q: KL(P | Q) ≤ 2(1 + t) I(V_j; X).
+    Total variation between P_+^j and P_-^j is at most √(2 I(V_j; X)), by Pinsker through the midpoint. Then
+    apply Jensen. The signs are independent. For distributions with P ≤ t Q: KL(P | Q) ≤ 2(1 + t) I(V_j; X).
     """
     given = DISTRIBUTIONS[distribution]()
     d, found = given.dim, given.information()
@@ -183,7 +186,7 @@ def hamming_repaired(distribution: str) -> Chain:
 
 
 def _budget(T: int, epsilon: Fraction, delta: Fraction) -> arb:
-    """T (ε² + δ log(1/δ))."""
+    """Return T (ε² + δ log(1/δ))."""
     return T * (ball(epsilon**2) + ball(delta) * ln(1 / delta))
 
 
@@ -203,18 +206,18 @@ def _information_claim(C: Fraction) -> Ordering:
 @evidence(rows, "SAR-Q.4", "Lemma Q.4", claim=_information_claim, over=over(C=(Fraction(1), Fraction(10))),
           expect="refuted")  # fmt: skip
 def information(run: Run, C: Fraction) -> Measured:
-    """The actions of an (ε, δ)-DP learner tell at most C T (ε² + δ log(1/δ)) about V, ε ≤ 1, whatever
-    the perturbation a
+    """The actions of an (ε, δ)-DP learner have at most C T (ε² + δ log(1/δ)) of information about V, ε ≤ 1,
+    for any perturbation a
 
-    One coordinate of the paper's family, a = a_max = 1: pull + r e_1 for 8/ε rounds, then the arm named by a
-    count with Laplace(1/ε) noise. Exact I(V; X): the last action alone tells anything.
+    One coordinate of the paper's family, a = a_max = 1: pull + r e_1 for 8/ε rounds, then the arm given by
+    a count with Laplace(1/ε) noise. Compute I(V; X) exactly. Only the last action is informative.
 
-    Refuted: rewards are independent given V, and not without V. All T rewards lean to the side of V, and the
-    learner reads their sum: with T = 8/ε it learns a fixed part of V as ε falls, and T ε² = 8 ε vanishes. No
-    universal C will do
+    Refuted: rewards are independent given V, but not without V. All T rewards favour the side of V, and the
+    learner reads their sum: with T = 8/ε it learns a fixed part of V as ε falls, and T ε² = 8 ε vanishes.
+    No universal C is enough
 
-    Note: one record, with the others held fixed, obeys the bound (SAR-Q.4/record). With a = γ ε, as the
-    theorem has it, I(V; X) obeys it for another reason: no learner learns more (SAR-Q.4/repaired)
+    Note: one record, with the others held fixed, satisfies the bound (SAR-Q.4/record). With a = γ ε, as in
+    the theorem, I(V; X) satisfies it for another reason: no learner learns more (SAR-Q.4/repaired)
     """
     epsilon = 1 / (200 * C)
     pulls = int(8 / epsilon)
@@ -237,18 +240,18 @@ DENSITY = over(C=(1, 100, 10**4), delta="1/1000000 1/3")
     role="step", expect="refuted",
 )  # fmt: skip
 def information_about_rewards(C: int, delta: Fraction) -> Sides:
-    """I(D; X) ≤ C T (ε² + δ log(1/δ)) for the rewards D, whatever d is
+    """I(D; X) ≤ C T (ε² + δ log(1/δ)) for the rewards D, for every d
 
     T = 2, rewards uniform on [0, 1] at score 0 (an exponential family of Definition 4.1), d = N, so that
-    there are 2N arms. The second action names one of N cells of the first reward with probability δ, and else
-    is an arm that stands for none: (0, δ)-DP, taken with ε² = δ. It tells δ log N exactly; N = 2^k with k =
-    ⌈4 C (1 + log(1/δ))/log 2⌉.
+    there are 2N arms. With probability δ the second action encodes which of N cells contains the first
+    reward. Otherwise it is an arm that encodes no cell. This is (0, δ)-DP, taken with ε² = δ. The
+    information is exactly δ log N; N = 2^k with k = ⌈4 C (1 + log(1/δ))/log 2⌉.
 
-    Refuted: a reward of many values that is shown with probability δ tells as much as the arms can name. C
-    does not depend on d, and with d the information grows without a bound
+    Refuted: a reward of many values that is revealed with probability δ carries as much information as the
+    arms can encode. C does not depend on d, and the information grows with d without bound
 
-    Note: for rewards in two values the constant is log 2 (SAR-Q.4/record); V has one bit a coordinate, and
-    only the middle of the chain is lost here
+    Note: for rewards with two values the constant is log 2 (SAR-Q.4/record); V has one bit per coordinate,
+    and only the middle of the chain fails here
     """
     budget = ball(delta) * (1 + ln(1 / delta))
     digits = integer((4 * C * (1 + ln(1 / delta)) / arb.const_log2()).ceil())
@@ -260,15 +263,16 @@ PRIORS = over(epsilon="1/1000 1/10 1/2 1", delta="1/1000000000 1/1000 1/10 1/3 9
 
 @inequality(rows, "SAR-Q.4/record", "Lemma Q.4, one record", over=PRIORS, role="step")
 def one_record(epsilon: Fraction, delta: Fraction, prior: Fraction) -> Sides:
-    """One record in {0, 1}, the others fixed, tells at most log 2 (ε² + δ log(1/δ)), ε ≤ 1, δ ≤ 1/e
+    """One record in {0, 1}, the others fixed, carries at most log 2 (ε² + δ log(1/δ)) of information, ε ≤
+    1, δ ≤ 1/e
 
-    The extremal channel, of which every (ε, δ)-DP channel of one bit is a post-processing: show the bit with
-    probability δ, else randomised response. Exact information, for several priors.
+    Use the extremal channel, of which every (ε, δ)-DP channel of one bit is post-processing: reveal the bit
+    with probability δ, otherwise randomised response. Compute the exact information for several priors.
     """
     kept = ball(epsilon).exp() / (1 + ball(epsilon).exp())
     one = ball(prior)
-    shown = one * kept + (1 - one) * (1 - kept)
-    response = entropy([shown, 1 - shown]) - entropy([kept, 1 - kept])
+    output_one = one * kept + (1 - one) * (1 - kept)
+    response = entropy([output_one, 1 - output_one]) - entropy([kept, 1 - kept])
     told = ball(delta) * entropy([one, 1 - one]) + (1 - ball(delta)) * response
     return told, arb.const_log2() * _budget(1, epsilon, delta)
 
@@ -285,15 +289,16 @@ LEARNERS = {
     over=over(learner=tuple(LEARNERS), d=(1, 2), T=(1, 4, 6), a="1/100 1/4 1"),
 )  # fmt: skip
 def information_of_everyone(learner: str, d: int, T: int, a: Fraction) -> Sides:
-    """Actions and rewards together tell at most T M (r a)²/2 about V, θ_0 = 0, whatever the learner does
+    """Actions and rewards jointly have at most T M (r a)²/2 of information about V, θ_0 = 0, for any
+    learner
 
-    With a = γ ε that is (M r² γ²/2) T ε².
+    With a = γ ε this is (M r² γ²/2) T ε².
 
-    Each reward tells at most the divergence from the distribution at score 0. Exact enumeration of
-    transcripts.
+    The information of each reward is at most the divergence from the distribution at score 0. Enumerate
+    transcripts exactly.
 
-    Note: privacy plays no part in it. The theorem's instances are so close together that no learner can tell
-    them apart in d/ε² rounds
+    Note: privacy is not used. The theorem's instances are so close that no learner can distinguish them in
+    d/ε² rounds
     """
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),) * d, a)
     distribution = play(family, LEARNERS[learner](d), horizon=T).distribution(actions_only=False)

@@ -1,4 +1,5 @@
-"""Step 4 of Theorem 7.1's proof, (116): counts times errors, the horizon, and a learner of one coordinate."""
+"""Check step 4 of Theorem 7.1's proof, (116): counts times errors, the horizon, and a learner of one
+coordinate."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ SMALL = over(d=(1, 2), T=(4, 6), a="1/4 1", epsilon="1/4 1")
 
 
 def _counts(learner: str, d: int, T: int, a: Fraction, epsilon: Fraction) -> Sides:
-    """(T/d) E Ham and Σ_j E[n_j 1{V̂_j ≠ V_j}]."""
+    """Return (T/d) E Ham and Σ_j E[n_j 1{V̂_j ≠ V_j}]."""
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),) * d, a)
     policies = {
         "one coordinate": lambda: one_coordinate(explored=2, epsilon=epsilon),
@@ -70,13 +71,13 @@ def _same_horizon(epsilon: Fraction, delta: Fraction) -> Sides:
 def step_four() -> list[Step]:
     """Σ_j E[n_j 1{V̂_j ≠ V_j}] = (T_0/d) E Ham, from E[n_j] = T_0/d by relabelling, and c' ε T_0 = c' d/ε
 
-    Enumerate both sides for small ε-DP learners at θ_0 = 0, V̂ the MAP decoder of the transcript. Relabelling
-    coordinates at random changes neither side, and makes E[n_j] = T/d for every learner.
+    Enumerate both sides for small ε-DP learners at θ_0 = 0, V̂ the MAP decoder of the transcript.
+    Relabelling coordinates at random changes neither side, and makes E[n_j] = T/d for every learner.
 
-    Refuted: counts and errors are not independent. A learner that plays one coordinate, any one, errs on all
-    others, where it has no pulls, and learns the one that counts. The factor is (d - 1)/(2 d P) + 1/d with P
-    its error there, which falls with T. And ε T_0 = c_0 d/ε (1 + δ log(1/δ)/ε²)^-1, of the order d/ε only for
-    δ log(1/δ) = O(ε²)
+    Refuted: counts and errors are not independent. A learner that plays a single coordinate errs on all
+    others, which it never pulls, and learns the one that counts. The factor is (d - 1)/(2 d P) + 1/d with P
+    its error there, which falls with T. And ε T_0 = c_0 d/ε (1 + δ log(1/δ)/ε²)^-1, of the order d/ε only
+    for δ log(1/δ) = O(ε²)
     """
     return [_in_turn, _alone, _same_horizon]
 
@@ -115,7 +116,7 @@ def _learner(epsilon: Fraction) -> PrivacyAudit:
 def learner(epsilon: Fraction) -> PrivacyAudit:
     """The learner of one coordinate is ε-DP in the rewards: all of its actions are public
 
-    rewards enter one count, released once; the sign follows from it
+    Rewards enter one count, which is released once. The sign follows from it.
     """
     return _learner(epsilon)
 
@@ -141,14 +142,14 @@ WIDE = over(d=(2**8, 2**14, 2**17, 2**20), epsilon="1 1/4")
 def regret_of_one_coordinate(run: Run, d: int, epsilon: Fraction) -> Measured:
     """Every private learner has regret c' d/ε on the family ±r e_j at T_0
 
-    A learner that plays one coordinate alone: explore it, keep the sign of a count with Laplace(1/ε) noise.
-    Its exact regret against the print with c_gap and c_Ham of the proof and γ = C_DP = 1.
+    The learner plays one coordinate alone: it explores, then keeps the sign of a count with Laplace(1/ε)
+    noise. Compare its exact regret with the printed bound, with c_gap and c_Ham of the proof and γ = C_DP =
+    1.
 
-    Refuted: its regret does not know d: it is of the order log(d)/ε, so that every constant fails for d large
-    enough
+    Refuted: its regret is of the order log(d)/ε, so every constant fails for d large enough
 
-    Note: all coordinates are equally good, so that nobody has to learn more than one. The theorem needs
-    another X (SAR-L7.1/repaired)
+    Note: all coordinates are equally good, so a learner only needs to learn one. The theorem needs another
+    X (SAR-L7.1/repaired)
     """
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),), epsilon)
     horizon = int(-(-Fraction(d) // (16 * epsilon**2)))

@@ -1,4 +1,4 @@
-"""Facts that the proofs take for granted: kappas, Lipschitz constants of the loss, and Lemma R.1."""
+"""Check facts that the proofs assume: kappas, Lipschitz constants of the loss, and Lemma R.1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINKS: dict[str, Link] = {
     "Bernoulli, R = 3": bernoulli(3),
     "rare top": finite_family("rare top", ("0", "1/10", "2"), ("1", "1", "1/1000000")),
 }
-#: Scores <x, theta*> in units of S of the arms of each context set, which come with equal probability.
+#: Scores <x, theta*> in units of S of the arms of each context set. The sets have equal probability.
 CONTEXTS = {
     "best arm beyond the steepest point": (("1/10", "1"), ("0", "3/4")),
     "all arms below 0": (("-1", "-1/2"), ("-3/4", "-1/10")),
@@ -56,7 +56,7 @@ def _worst_arm(S: Fraction) -> Chain:
 def kappas() -> list[Step]:
     """κ̂ ≥ κ*, and κ = Θ(e^S) for logistic rewards, the worst arm at S
 
-    κ̂ and κ* computed on small distributions of contexts; κ = e^S (1 + e^-S)² in closed form.
+    Compute κ̂ and κ* on small distributions of contexts, and κ = e^S (1 + e^-S)² in closed form.
     """
     return [_averaged, _worst_arm]
 
@@ -67,8 +67,12 @@ GRID = {"R": "1/2 1 4", "S": "1/10 1/4 1/3 1/2 1 5"}
 
 
 def _largest_gradient(R: Fraction, S: Fraction, ridge: Fraction) -> arb:
-    """The largest norm of (mu(<x, theta>) - r) x + ridge theta over abs(theta) ≤ S, abs(x) ≤ 1, r in [0, R]:
-    reward 0, x along theta, abs(theta) = S; by the triangle inequality nothing is larger."""
+    """Return the largest norm of (mu(<x, theta>) - r) x + ridge theta over abs(theta) ≤ S, abs(x) ≤ 1, r in
+    [0, R].
+
+    It is attained at reward 0, x along theta and abs(theta) = S. By the triangle inequality no other choice
+    is larger.
+    """
     return bernoulli(R).at(ball(S)).mean + ball(ridge * S)
 
 
@@ -76,7 +80,7 @@ def _largest_gradient(R: Fraction, S: Fraction, ridge: Fraction) -> arb:
 def without_ridge(R: Fraction, S: Fraction) -> Sides:
     """The loss is (R + RS)-Lipschitz on the ball of radius S
 
-    The largest gradient over ball, arms and rewards, in closed form for rewards on {0, R}.
+    Compute the largest gradient over ball, arms and rewards, in closed form for rewards on {0, R}.
 
     Note: R alone is enough for every link with means and rewards in [0, R] (SAR-LIP/sharper)
     """
@@ -85,7 +89,7 @@ def without_ridge(R: Fraction, S: Fraction) -> Sides:
 
 @inequality(rows, "SAR-LIP/sharper", "Section 5", over=over(**GRID), role="sharper")
 def smaller_constant(R: Fraction, S: Fraction) -> Sides:
-    """The loss is R-Lipschitz, whatever S is: mean and reward both lie in [0, R]"""
+    """The loss is R-Lipschitz for every S: mean and reward both lie in [0, R]"""
     return _largest_gradient(R, S, Fraction(0)), R
 
 
@@ -101,15 +105,16 @@ RIDGES = over(**GRID, ridge="0 1/10 1 10")
     expect="refuted",
 )
 def with_ridge(R: Fraction, S: Fraction, ridge: Fraction) -> Sides:
-    """To the letter, for every S: with the ridge the loss is L-Lipschitz for L = RS + S + Sρ, ρ = λ_max/B_k
+    """As printed, for every S: with the ridge the loss is L-Lipschitz for L = RS + S + Sρ, ρ = λ_max/B_k
 
-    The largest gradient is mu(S) + Sρ, against L, for rewards on {0, R}.
+    Compare the largest gradient, mu(S) + Sρ, with L, for rewards on {0, R}.
 
-    Refuted: mu(S) ≥ R/2 whatever S, and RS + S is small where S is; the print needs mu(S) ≤ S(R + 1), from S
-    near 0.29 on for R = 1. It holds whenever S ≥ R/(R + 1), S ≥ 1 among them
+    Refuted: mu(S) ≥ R/2 for every S, and RS + S is small if S is; the claim needs mu(S) ≤ S(R + 1), which
+    holds from S near 0.29 on for R = 1. It holds whenever S ≥ R/(R + 1), including S ≥ 1
 
-    Note: one letter, it seems: with R for the S alone it holds for every S (SAR-LIP/D.2/reading). A gradient
-    longer than the Δ = L it is encoded with leaves the randomiser's range [0, 2Δ]
+    Note: probably a misprint of one letter: with R for the S alone it holds for every S
+    (SAR-LIP/D.2/reading). A gradient longer than the Δ = L of its encoding leaves the randomiser's range
+    [0, 2Δ]
     """
     return _largest_gradient(R, S, ridge), R * S + S + S * ridge
 
@@ -137,7 +142,7 @@ def with_ridge_from_one(R: Fraction, S: Fraction, ridge: Fraction) -> Chain:
 
 def _meets(**point: Any) -> bool:
     problem = drawn_problem(**point)
-    apart = problem.theta_min != problem.theta_star  # else both sides are 0, and their ratio nothing
+    apart = problem.theta_min != problem.theta_star  # else both sides are 0, and their ratio is undefined
     return apart and problem.admissible() and problem.positive()
 
 
@@ -146,7 +151,7 @@ PROBLEMS = over(
 ).where(_meets, "where every reward lies in [0, 1] and θ̃ ≠ θ*")
 
 
-#: N = λI, half of it, none, and a negative one that leaves H(θ*) positive.
+#: N = λI, half of it, 0, and a negative one that leaves H(θ*) positive.
 WIDER = over(
     dim=(1, 2, 3), copies=(10, 300, 100_000), ridge="1/100 1 16 400", seed=(*range(3), full(*range(3, 20))),
     share="-1/1000 0 1/2 1",
@@ -157,8 +162,8 @@ WIDER = over(
 def estimate_near(dim: int, copies: int, ridge: Fraction, seed: int, share: Fraction) -> Chain:
     """An estimate within ν of the smallest loss is within (2 + c)(γ + √ν) + √((2 + c)(Rγ²/√λ + γ)) of θ*
 
-    Build logistic ridge problems whose minimiser is known exactly, N = share λI, R = 1 and S = 2; ν is the
-    gap that the estimate has, γ and c what the problem gives. The last root is not needed: (45) at θ*, the
+    Build logistic ridge problems whose minimiser is known exactly, N = share λI, R = 1 and S = 2. ν is the
+    gap of the estimate, and the problem gives γ and c. The last root is not needed: (45) at θ*, the
     gradient there and the gap alone bound the distance by (2 + c)γ + √((2 + c)ν).
     """
     problem = drawn_problem(dim=dim, copies=copies, ridge=ridge, seed=seed, share=share)
@@ -172,7 +177,7 @@ def estimate_near(dim: int, copies: int, ridge: Fraction, seed: int, share: Frac
 
 
 def _gap(problem: RidgeProblem) -> arb:
-    """L(theta_hat) - L(theta_min), at least 0."""
+    """Return L(theta_hat) - L(theta_min), at least 0."""
     return (problem.loss(problem.theta_hat) - problem.loss(problem.theta_min)).nonnegative_part()
 
 
@@ -180,12 +185,12 @@ def _gap(problem: RidgeProblem) -> arb:
 def loss_of_the_truth(dim: int, copies: int, ridge: Fraction, seed: int) -> Sides:
     """L(θ*) - L(θ̃) is at most Rγ²/√λ + γ, θ̃ the minimiser
 
-    Both sides on the problems of SAR-R.1, all in the lemma's conditions.
+    Compute both sides on the problems of SAR-R.1, all under the lemma's conditions.
 
-    Refuted: the left side is of the order γ²/2 or more where θ* is near the steepest point, the right side
+    Refuted: the left side is of the order γ²/2 or more if θ* is near the steepest point, the right side
     only of the order γ as soon as √λ > 2R and γ > 1/(1/2 - R/√λ)
 
-    Note: R.1 stands without this line (SAR-R.1); γ(Rγ²/√λ + γ) is what the argument gives
+    Note: R.1 holds without this line (SAR-R.1); the argument gives γ(Rγ²/√λ + γ)
     """
     problem = drawn_problem(dim=dim, copies=copies, ridge=ridge, seed=seed)
     gamma = problem.gamma()

@@ -1,4 +1,5 @@
-"""Lemma T.2: privacy of shuffled gradient descent, its budget sum; Theorem 5.1: one batch of Algorithm 1."""
+"""Check Lemma T.2, the privacy of shuffled gradient descent and its budget sum, and Theorem 5.1, one batch
+of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -43,11 +44,11 @@ def in_one_line(n: int, d: int, epsilon: Fraction, delta: Fraction) -> str:
 def gradients(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """P_GD with its printed T, all n users in each of its calls, is (ε, δ)-shuffle DP, ε <= 15
 
-    The calls' own binomial distributions composed, adaptively chosen gradients, at the printed (127) of each
-    call.
+    Compose the calls' own binomial distributions, with adaptively chosen gradients, at the printed (127) of
+    each call.
 
-    Note: T is below 1, and nothing is computed, where ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1
-    up to n = 9. No range of ε is printed (SAR-T.2p/no-range)
+    Note: T is below 1, and there is no step, if ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1 up to n =
+    9. No range of ε is printed (SAR-T.2p/no-range)
     """
     made = descent(n=n, d=d, epsilon=epsilon, delta=delta)
     claim = of_gradients(n, d, epsilon, delta)
@@ -66,12 +67,12 @@ SUMS = listed(
 @inequality(rows, "SAR-T.2p/budget", "Lemma T.2, \"directly follows\"", over=SUMS, role="step",
             expect="refuted", kind="structure")  # fmt: skip
 def budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """T calls at (ε/(2√(2T log(1/δ))), δ/(T+1)) make at most (ε, δ) by advanced composition
+    """T calls at (ε/(2√(2T log(1/δ))), δ/(T+1)) compose to at most (ε, δ) by advanced composition
 
-    ε₀ √(2T log(1/δ')) + T ε₀ (e^{ε₀} - 1) at the δ' that is left, δ - T δ₀ = δ/(T+1).
+    Compute ε₀ √(2T log(1/δ')) + T ε₀ (e^{ε₀} - 1) at the remaining δ', δ - T δ₀ = δ/(T+1).
 
     Refuted: log(1/δ') is log((T+1)/δ), not log(1/δ); the sum is above ε from T about δ^-3 on. The mechanism
-    is private all the same (SAR-T.2p), through the slack of (127)
+    is still private (SAR-T.2p), through the slack of (127)
     """
     made = descent(n=n, d=d, epsilon=epsilon, delta=delta)
     call, left = ball(made.call_epsilon), delta - made.steps * made.call_delta
@@ -82,9 +83,9 @@ def budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides:
 @inequality(rows, "SAR-T.2p/budget/repaired", "repair of Lemma T.2's budgets", over=SUMS, role="repaired",
             repairs="SAR-T.2p/budget", kind="structure")  # fmt: skip
 def repaired_budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """T calls at (ε/(2√(2T log(2/δ))), δ/(2T)) make at most (ε, δ), ε <= 1: the usual split, δ' = δ/2
+    """T calls at (ε/(2√(2T log(2/δ))), δ/(2T)) compose to at most (ε, δ), ε <= 1: the usual split, δ' = δ/2
 
-    It costs a factor √(log(2/δ)/log(1/δ)) in noise: 1.14 at δ = 1/10, 1.02 at δ = 10^-6
+    The repair multiplies the noise by √(log(2/δ)/log(1/δ)): 1.14 at δ = 1/10, 1.02 at δ = 10^-6.
     """
     steps = descent(n=n, d=d, epsilon=epsilon, delta=delta).steps
     log = ln(2 / delta)
@@ -99,21 +100,21 @@ HUGE = ApproxDP(epsilon=10**10, delta="1/10", domain="one user's (x, r)", view=s
 def huge(run: Run) -> Measured:
     """P_GD is (ε, δ)-shuffle DP for every ε, as T.2 states without a range of ε: ε = 10¹⁰, δ = 1/10
 
-    n = d = 1. The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the
-    ones of all calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality
+    n = d = 1. The calls stay at ε₀ < 1, since T grows with ε². Compare a gradient of L in each call with
+    -L. The sum of the ones of all calls is Bin(N, 1/4), shifted by m. At the middle Hoeffding's inequality
     bounds both errors by exp(-m²/2N): δ >= 1 - (1 + e^ε) exp(-m²/2N).
 
-    Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants that takes an ε which
-    nobody asks for; S.1, which T.2 builds on, has ε <= 15, and so has SAR-T.2p; Theorem 5.1 has ε < 5
+    Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants the violation needs an
+    impractically large ε; S.1, on which T.2 builds, has ε <= 15, and so has SAR-T.2p; Theorem 5.1 has ε < 5
     """
     made = descent(n=1, d=1, epsilon=10**10, delta="1/10")
     sheet = made.sheet
     move = 2 * sheet.precision * made.steps
     trials = sheet.trials * sheet.batch_size * made.steps
     exponent = Fraction(move**2, 2 * trials)
-    # e^-x <= 1/(1 + x): exact, and enough
-    shown = 1 - 1 / (1 + exponent) - (1 / (1 + exponent - 10**10) if exponent > 10**10 else 1)
-    return Measured(low=max(Fraction(0), shown), method="Hoeffding's inequality, exact numbers")
+    # e^-x <= 1/(1 + x) is exact, and tight enough
+    lower_bound = 1 - 1 / (1 + exponent) - (1 / (1 + exponent - 10**10) if exponent > 10**10 else 1)
+    return Measured(low=max(Fraction(0), lower_bound), method="Hoeffding's inequality, exact numbers")
 
 
 BATCHES = listed(
@@ -132,10 +133,10 @@ def of_batches(B: int, d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def one_batch(run: Run, B: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """With weights cut at 1/κ*, min(μ'(<x, θ_1>)/β(x), 1/κ*), a batch of Algorithm 1 is (ε, δ)-shuffle DP
 
-    Matrix sum and gradient descent of one batch together, on all data; a user is in one batch. Without the
-    cut it is the printed algorithm on its event.
+    Certify matrix sum and gradient descent of one batch jointly, on all data. A user is in one batch.
+    Without the cut it is the printed algorithm on its event.
 
-    Note: the cut changes nothing where the event of Lemma E.7 holds, so it costs no regret there
+    Note: the cut changes nothing on the event of Lemma E.7, so it does not increase the regret there
     """
     claim = of_batches(B, d, epsilon, delta)
     return [batch_proof(n=B, d=d, epsilon=epsilon, delta=delta).certify(claim)]
@@ -164,11 +165,11 @@ def large(score: Fraction, **instance: Any) -> str:
 
 def lengths_of(**instance: Any) -> str:
     at = Instance(**instance)
-    shown = ", ".join(f"{length:.3g}" for length in at.lengths())
+    lengths = ", ".join(f"{length:.3g}" for length in at.lengths())
     constants = "" if at.constant == 1 else f", constants {at.constant:.0e}"
     return (
         f"κ* = {float(at.parameters.kappa_star):.4g}, R = {at.R}, RS = {at.score}, T = {at.T:.0e}, "
-        f"M = {at.M}, ε = {at.epsilon}, δ = {float(at.delta):g}{constants}: batches {shown}"
+        f"M = {at.M}, ε = {at.epsilon}, δ = {float(at.delta):g}{constants}: batches {lengths}"
     )
 
 
@@ -176,27 +177,28 @@ def lengths_of(**instance: Any) -> str:
     rows, "SAR-T5.1p", "Theorem 5.1, privacy", claim=of_everybody, over=PRINTED, expect=large, name=lengths_of
 )
 def whole(run: Run, **instance: Any) -> list[Evidence] | Measured:
-    """Algorithm 1 is (ε, δ)-shuffle DP for ε < 5, δ < 1/2, on all data sets of Assumption 4.2
+    """Algorithm 1 is (ε, δ)-shuffle DP for ε < 5, δ < 1/2, on all datasets of Assumption 4.2
 
-    Batches of the lengths (6), the last one cut at T; O(.) constants 1, or 10⁵ in σ and ν of (10); M <= log
-    log T. Bernoulli link on {0, R}, d = 1, θ* = S, arms in [nearest, 1], so that κ* = 1/μ'(nearest S) is
-    valid on both sides.
+    Batches have the lengths (6), and the last one is cut at T. The O(.) constants are 1, or 10⁵ in σ and ν
+    of (10), and M <= log log T. Bernoulli link on {0, R}, d = 1, θ* = S, arms in [nearest, 1], so that κ* =
+    1/μ'(nearest S) is valid for both neighbours.
 
-    From above, for any data set: each batch's matrix sum and descent together, with weights up to R²/4. From
-    below: rewards 0 and R in equal numbers in the first batch bring θ_1 near 0, where the weight of the
-    second batch's users is about R²/4, up to κ*R²/4 of what their noise is drawn for; the exact distribution
-    of one entry, the chance of θ_1, of V and of a message without room for its ones bounded.
+    Upper bound, for any dataset: each batch's matrix sum and descent jointly, with weights up to R²/4.
+    Lower bound: equal numbers of rewards 0 and R in the first batch bring θ_1 near 0, where the weight of
+    the second batch's users is about R²/4, up to κ*R²/4 times the weight for which their noise is drawn.
+    The distribution of one entry is exact. The probabilities of θ_1, of V and of a message without room for
+    its ones are bounded.
 
-    Refuted: the sensitivity 1/κ* is an event under honest rewards, of which privacy cannot make use
+    Refuted: the sensitivity 1/κ* holds on an event under honest rewards, which a privacy claim cannot use
 
-    Note: larger constants only take a longer horizon and a smaller ε. P2's own noise takes one below 4000 in
-    σ (SAR-S.1/proxy). M = 3 is at most log log T to base 2 and e, M from 4 on to base 2
+    Note: larger constants only require a longer horizon and a smaller ε. P2's own noise needs a constant
+    below 4000 in σ (SAR-S.1/proxy). M = 3 is at most log log T to base 2 and e, M from 4 on to base 2
 
-    Note: between the certified κ*, where κ*R²/4 is near 1, and the refuted ones the constant of (127) hides
-    it; the certificate ends at batches of 10⁵, where nb of a descent reaches the kernel's limit
+    Note: between the certified κ*, with κ*R²/4 near 1, and the refuted ones the constant of (127) hides it;
+    the certificate ends at batches of 10⁵, where nb of a descent reaches the kernel's limit
 
-    Note: messages of g + b bits have room in every batch looked at, but for a chance below e^-1000. At much
-    larger T or larger κ* they have not, since g = 2√n outgrows b
+    Note: messages of g + b bits have room in every batch examined, except with a probability below e^-1000.
+    At much larger T or larger κ* they do not, since g = 2√n outgrows b
 
     Note: repair: cut the weights at 1/κ* (SAR-T5.1p/repaired), at no cost on the event of Lemma E.7
     """
@@ -213,7 +215,8 @@ def whole(run: Run, **instance: Any) -> list[Evidence] | Measured:
 
 
 def _certified(at: Instance, claim: ApproxDP) -> list[Any]:
-    """A certificate for each batch, a user being in one; the first one's matrices have weight 1 = Δ."""
+    """Return a certificate for each batch, since a user is in one. The first one's matrices have weight 1 =
+    Δ."""
     made = []
     for place, n in enumerate(at.lengths()):
         excess = at.excess if place else Fraction(1)

@@ -1,4 +1,5 @@
-"""The printed parameters against each other and against the horizon: batch lengths, radii, ridges, steps."""
+"""Compare the printed parameters with each other and with the horizon: batch lengths, radii,
+ridges, steps."""
 
 from __future__ import annotations
 
@@ -15,18 +16,19 @@ from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, ov
 
 __all__ = ["first_horizon", "rows"]
 
-rows = Group("Parameters: what the printed constants come to", kind="structure")
+rows = Group("Parameters: values of the printed constants", kind="structure")
 
 DELTA, ZETA = Fraction(1, 10), Fraction(1, 20)
 
 
 def _slope_at(score: Fraction) -> arb:
-    """1/mu' of the logistic link."""
+    """Return 1/mu' of the logistic link."""
     return 1 / logistic().at(ball(score)).slope
 
 
 def _shuffle(T: int, d: int, M: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> ShuffleParameters:
-    """Arms with scores from ``nearest`` to S: kappa* and kappa are the slopes' inverses there."""
+    """Return the parameters for arms with scores from ``nearest`` to S. kappa* and kappa are the slopes'
+    inverses there."""
     return ShuffleParameters(
         T=T,
         d=d,
@@ -61,7 +63,7 @@ LENGTHS = over(
 
 
 def _exponents(M: int) -> list[Fraction]:
-    """The exponents of T in B_1, ..., B_M at section 5's α, all else fixed."""
+    """Return the exponents of T in B_1, ..., B_M at section 5's α, all else fixed."""
     alpha = 1 / (2 * (1 - Fraction(1, 2 ** (M - 1))))
     found = [2 * alpha / 3, alpha]
     while len(found) < M:
@@ -75,11 +77,11 @@ def _exponents(M: int) -> list[Fraction]:
 def horizon_sentence(M: int) -> Sides:
     """With α no batch length B_k has a power of T above 1, all else fixed
 
-    "ensures the total horizon stays within T", read of the exponents of T in B_1, ..., B_M by (6), (7):
-    exact, logarithms in γ and all else apart.
+    This reads "ensures the total horizon stays within T" as a statement on the exponents of T in B_1, ...,
+    B_M by (6), (7). The exponents are exact, logarithms in γ and all else apart.
 
-    Note: as numbers the lengths add up to more than T, since B_M is T itself (SAR-ALPHA/uncut): the last
-    batch has to be cut. B_1 has κ and γ besides, and is within T for large T only (SAR-ALPHA/first-batch)
+    Note: as numbers the lengths sum to more than T, since B_M is T itself (SAR-ALPHA/uncut): the last batch
+    must be cut. B_1 also has κ and γ, and is within T only for large T (SAR-ALPHA/first-batch)
     """
     return max(_exponents(M)), Fraction(1)
 
@@ -92,10 +94,8 @@ def uncut_lengths(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, neares
 
     (6)-(10), δ = 1/10, R = 1, logistic arms from the score `nearest` S to S.
 
-    Refuted: B_M is T exactly (SAR-E.8), whatever the constants, so that the sum is above T; the first batch
-    alone is longer than T where the ratio of the second line is above 1: Algorithm 1 then never leaves its
-    warm-up
-
+    Refuted: B_M is T exactly (SAR-E.8) for all constants, so the sum is above T; the first batch alone is
+    longer than T if the ratio of the second line is above 1: Algorithm 1 then never leaves its warm-up
     """
     lengths = _shuffle(T, d, M, S, epsilon, nearest).batches()
     return {
@@ -115,7 +115,8 @@ def appendix_lengths(T: int, M: int) -> Sides:
 
     The α of F at M is section 5's at M + 1, so that B_M is T^(1 - 1/(2^M - 1)).
 
-    Note: then M batches end before T unless B_1 fills the rest; of the rounds left the algorithm says nothing
+    Note: then M batches end before T unless B_1 fills the rest; the algorithm does not define the remaining
+    rounds
     """
     lengths = _shuffle(T, 1, M, Fraction(1), Fraction(1), Fraction(1)).batches(appendix=True)
     return sum(lengths[1:], arb(0)), T
@@ -127,7 +128,7 @@ def appendix_lengths(T: int, M: int) -> Sides:
 def batches_suffice(M: int) -> Sides:
     """Algorithm 1 runs at most M batches, M ≤ log log T its input: B_M is T by itself
 
-    The exponent of T in B_M at section 5's α, exact: a (2 - 2^(2-M)) with a = 1/(2 (1 - 2^(1-M))).
+    The exponent of T in B_M at section 5's α is exact: a (2 - 2^(2-M)) with a = 1/(2 (1 - 2^(1-M))).
 
     Note: the lengths are defined from M = 2 on: T ≥ 16 with base 2, T ≥ 1619 with base e
     """
@@ -139,13 +140,13 @@ def batches_suffice(M: int) -> Sides:
 
 
 def first_horizon(*, d: int, S: Fraction, epsilon: Fraction) -> int:
-    """The least k with B_1 <= 10^k at the horizon 10^k, M = ⌊log2 log2 T⌋, an arm at 0 (κ* = 4)."""
+    """Return the least k with B_1 <= 10^k at the horizon 10^k, M = ⌊log2 log2 T⌋, an arm at 0 (κ* = 4)."""
     for power in range(2, 60):
         T = 10**power
         M = int(float(log2(log2(T)).mid()))
         if _shuffle(T, d, M, S, epsilon, Fraction(0)).batches()[0] <= T:
             return power
-    raise UndecidedError("a horizon up to 10^59 must hold the first batch, got none; take a smaller S.")
+    raise UndecidedError("no horizon up to 10^59 holds the first batch; take a smaller S.")
 
 
 @evidence(
@@ -155,9 +156,9 @@ def first_horizon(*, d: int, S: Fraction, epsilon: Fraction) -> int:
 def horizons(run: Run) -> Measured:
     """A horizon of 10^5 holds the first batch of Algorithm 1
 
-    The least power of ten that does, for dimensions, S and ε in a table; δ = 1/10, κ* = 4, κ = 1/mu'(S).
+    Compute the least such power of ten, for dimensions, S and ε in a table; δ = 1/10, κ* = 4, κ = 1/mu'(S).
 
-    Note: no statement of the paper; below these horizons Algorithm 1 is its warm-up
+    Note: the paper does not state this; below these horizons Algorithm 1 is only its warm-up
     """
     cases = [(d, S, e) for d in (1, 3, 5) for S in ("1", "2", "7/2") for e in ("1", "49/10")]
     found = [
@@ -179,10 +180,16 @@ RADII = over(
 )  # fmt: skip
 
 
-def _printed_radius(shown: ShuffleParameters, factor: int) -> arb:
-    """(9) with ``factor`` for its 30."""
-    inner = shown.d * ball(shown.R) * ln(shown.T) + 12 * shown.sigma * shown.log_union.sqrt()
-    return factor * ball(shown.R * shown.S) * inner.sqrt() + (4 * ball(shown.R * shown.S) * shown.nu).sqrt()
+def _printed_radius(parameters: ShuffleParameters, factor: int) -> arb:
+    """Return (9) with ``factor`` for its 30."""
+    inner = (
+        parameters.d * ball(parameters.R) * ln(parameters.T)
+        + 12 * parameters.sigma * parameters.log_union.sqrt()
+    )
+    return (
+        factor * ball(parameters.R * parameters.S) * inner.sqrt()
+        + (4 * ball(parameters.R * parameters.S) * parameters.nu).sqrt()
+    )
 
 
 @inequality(
@@ -198,16 +205,16 @@ def confidence_radius(
 ) -> Sides:
     """γ(λ_min, λ_max), bracketed as in ({brackets}), is at most γ with {factor} RS in (9), for λ of (8)
 
-    At λ_min = 20 d R log T, the least that is assumed, and λ_max of Observation 1, R = 1.
+    At λ_min = 20 d R log T, the least value assumed, and λ_max of Observation 1, R = 1.
 
-    Note: (24) is the smaller reading where 24 RS ≥ 1. Its 24 √(1/d + 1/log T) + 8.9 and a little have to be
-    below 30 where σ is small: at d = 1 they are not, however large T, and at d = 2 not at T = 20; the regret
-    takes the square of the factor
+    Note: (24) is the smaller reading if 24 RS ≥ 1. Its 24 √(1/d + 1/log T) + slightly more than 8.9 must be
+    below 30 if σ is small: at d = 1 this fails for every T, and at d = 2 it fails at T = 20; the regret has
+    the square of the factor
     """
-    shown = _shuffle(T, d, M, S, epsilon, nearest)
-    floor = 20 * shown.d * ball(shown.R) * ln(shown.T)
-    found = shown.confidence(floor, shown.ridge + shown.noise_norm, brackets=brackets)
-    return found, _printed_radius(shown, factor)
+    parameters = _shuffle(T, d, M, S, epsilon, nearest)
+    floor = 20 * parameters.d * ball(parameters.R) * ln(parameters.T)
+    found = parameters.confidence(floor, parameters.ridge + parameters.noise_norm, brackets=brackets)
+    return found, _printed_radius(parameters, factor)
 
 
 @inequality(
@@ -215,12 +222,14 @@ def confidence_radius(
     over=over(T=(20, 10**9), M=(2,), d=(1, 100, 10**6, 10**9), factor=(1, 8, 100)),
 )  # fmt: skip
 def ridge_remains(T: int, M: int, d: int, factor: int) -> Sides:
-    """Observation 1 with λ of (8) leaves λ_min ≥ 20 d R log T, for some constant in σ = O(R log(d²/δ)/(κ* ε))
+    """Observation 1 with λ of (8) leaves λ_min ≥ 20 d R log T, for some constant in σ = O(R log(d²/δ)/(κ*
+    ε))
 
-    λ is 20 d R log T + 6 σ √log(2dMT/δ), and Observation 1 takes σ~ (√d + 6 √log(2dMT/δ)) away: the second
-    against what (8) adds, in units of σ~, with σ = factor σ~; δ = 1/10.
+    λ is 20 d R log T + 6 σ √log(2dMT/δ), and Observation 1 subtracts σ~ (√d + 6 √log(2dMT/δ)). Compare the
+    second with the term that (8) adds, in units of σ~, with σ = factor σ~; δ = 1/10.
 
-    Refuted: (8) has no √d. A factor of 1 + √d/(6 √log(2dMT/δ)) is needed, which no constant is for all d
+    Refuted: (8) has no √d. A factor of 1 + √d/(6 √log(2dMT/δ)) is needed, which no constant covers for all
+    d
 
     Note: E.1 writes λ with the √d, and then it holds
     """
@@ -237,12 +246,13 @@ SIZES = over(T=(5000, 15_000, 10**6), d=(1, 3, 5), S="1 3", epsilon="1 4 8", nea
 def radii_at_one(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
     """With c = C = 1, and 1 in I.6, γ(λ_max) ≤ γ and β(λ_max, λ_min) ≤ β
 
-    (60) and (71) with I.6's ν_1 and ν_2 at the sizes of the experiments; the worst ratio of each.
+    Evaluate (60) and (71) with I.6's ν_1 and ν_2 at the sizes of the experiments, and take the worst ratio
+    of each.
     """
-    shown = _joint(T, d, S, epsilon, nearest)
+    parameters = _joint(T, d, S, epsilon, nearest)
     return {
-        "γ(λ_max) ≤ γ": (shown.explore_radius, shown.gamma),
-        "β(λ_max, λ_min) ≤ β": (shown.exploit_radius, shown.beta),
+        "γ(λ_max) ≤ γ": (parameters.explore_radius, parameters.gamma),
+        "β(λ_max, λ_min) ≤ β": (parameters.exploit_radius, parameters.beta),
     }
 
 
@@ -250,10 +260,11 @@ def radii_at_one(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fracti
 def ridge_against_horizon(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Sides:
     """The ridge λ of (19) is below the horizon
 
-    Refuted: all T arms together add at most T to the trace of V, less than λ to any eigenvalue: the estimates
-    are the ridge's, and H, whose leaves are at most 1/(e κ*), never doubles its determinant
+    Refuted: all T arms add at most T to the trace of V, less than λ to any eigenvalue: the ridge dominates
+    the estimates, and H, whose leaves are at most 1/(e κ*), never doubles its determinant
 
-    Note: no statement of the paper; how large T must be for the analysis to speak of learning
+    Note: the paper does not state this; the row shows how large T must be for the analysis to cover
+    learning
     """
     return _joint(T, d, S, epsilon, nearest).ridge, T
 
@@ -265,9 +276,9 @@ CALLS = over(n=(50, 200, 1000, 10**4, 10**6), d=(1, 3, 5), epsilon="1/2 2 49/10"
 def one_step(n: int, d: int, epsilon: Fraction) -> Sides:
     """A batch of n users gives private gradient descent one step or more: ε² n²/(d log³(nd/δ)) ≥ 1
 
-    The printed T at (ε/2, δ/2), δ = 1/10, as Algorithm 1 calls it.
+    Compute the printed T at (ε/2, δ/2), δ = 1/10, as Algorithm 1 calls it.
 
-    Note: no statement of the paper; below one step the print defines no estimate
+    Note: the paper does not state this; below one step it defines no estimate
     """
     return 1, descent_steps(n=n, d=d, epsilon=epsilon / 2, delta=DELTA / 2)
 
@@ -279,10 +290,10 @@ def one_step(n: int, d: int, epsilon: Fraction) -> Sides:
 def one_step_explored(T: int, d: int, epsilon: Fraction, share: Fraction) -> Sides:
     """After a share of count1_cutoff explored rounds, a call at (ε_o, δ_o) has one step or more
 
-    The printed T at n = share · count1_cutoff or T, whichever is less, S = 1, κ* = 4, c = 1.
+    Compute the printed T at n = share · count1_cutoff or T, whichever is less, S = 1, κ* = 4, c = 1.
     """
-    shown = _joint(T, d, Fraction(1), epsilon)
-    cutoff = shown.exploration_cutoff
-    level, failure = shown.call_budget(cutoff)
+    parameters = _joint(T, d, Fraction(1), epsilon)
+    cutoff = parameters.exploration_cutoff
+    level, failure = parameters.call_budget(cutoff)
     rounds = (ball(share) * cutoff).min(arb(T)).max(arb(1))
     return 1, descent_steps(n=rounds, d=d, epsilon=level, delta=failure)

@@ -1,4 +1,4 @@
-"""Appendix O: elliptic potential, determinants, and rare switching when the matrices are noisy."""
+"""Check appendix O: elliptic potential, determinants, and rare switching if the matrices are noisy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ SEQUENCES = {"d": (1, 2, 5), "t": (50, full(2000)), "seed": (0, 1, 2)}
 
 @cache
 def _arms(d: int, t: int, seed: int) -> tuple[tuple[Fraction, ...], ...]:
-    """Exact arms of norm at most 1: seed 0 goes through the axes, 1 stays at the first, others are drawn."""
+    """Return exact arms of norm at most 1.
+
+    Seed 0 takes the axes in turn, seed 1 stays at the first axis, and other seeds draw arms.
+    """
     if seed < 2:
         places = [(s % d) * (1 - seed) for s in range(t)]
         return tuple(tuple(Fraction(int(i == at)) for i in range(d)) for at in places)
@@ -37,7 +40,8 @@ def _arms(d: int, t: int, seed: int) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def _potential(arms: Sequence[Sequence[Fraction]], ridge: Fraction) -> tuple[arb, arb]:
-    """The sum of the squared norms in the inverses, and the last determinant: a rank-one update a round."""
+    """Return the sum of the squared norms in the inverses, and the last determinant, by one rank-one update
+    per round."""
     d = len(arms[0])
     inverse = [[ball(Fraction(int(i == j)) / ridge) for j in range(d)] for i in range(d)]
     total, determinant = arb(0), ball(ridge) ** d
@@ -60,7 +64,8 @@ def _potential(arms: Sequence[Sequence[Fraction]], ridge: Fraction) -> tuple[arb
 def elliptic_potential(d: int, t: int, seed: int, ridge: Fraction) -> Sides:
     """Σ ‖x_s‖² in T_s^-1 is at most 2d log(1 + L² t/(λ d))
 
-    Arms of norm at most L = 1, along the axes, along one axis, and drawn; norms by rank-one updates in balls.
+    Arms of norm at most L = 1 lie along the axes, along one axis, or are drawn. Norms are computed by
+    rank-one updates in balls.
 
     Note: λ ≥ L² is needed: the first round alone has 1/λ
     """
@@ -71,7 +76,7 @@ def elliptic_potential(d: int, t: int, seed: int, ridge: Fraction) -> Sides:
 def largest_determinant(d: int, t: int, seed: int, ridge: Fraction) -> Sides:
     """det T_t is at most (λ + t L²/d)^d
 
-    The product of 1 + ‖x_s‖² along those sequences.
+    Compute the product of 1 + ‖x_s‖² along those sequences.
     """
     return _potential(_arms(d, t, seed)[: t - 1], ridge)[1], (ball(ridge) + ball(Fraction(t, d))) ** d
 
@@ -82,9 +87,10 @@ def largest_determinant(d: int, t: int, seed: int, ridge: Fraction) -> Sides:
 def norm_by_determinant(a: Fraction, b: Fraction, c: Fraction, scale: Fraction) -> Sides:
     """sup xᵀAx/xᵀBx is at most det A/det B for A ≥ B > 0
 
-    B = I, A = I + scale [[a-1, z], [z, b-1]] with z² = c² (a-1)(b-1); the largest eigenvalue in closed form.
+    B = I, A = I + scale [[a-1, z], [z, b-1]] with z² = c² (a-1)(b-1). The largest eigenvalue has a closed
+    form.
 
-    Note: det B > 0 is read into the print's B ≥ 0
+    Note: the printed B ≥ 0 is read with det B > 0
     """
     first, second = a - 1, b - 1
     cross = c * c * first * second  # (c √(first second))²
@@ -100,7 +106,10 @@ DIMENSIONS = {"d": (1, 2, 5, 16, 30, 40, 50, full(200))}
 
 
 def _share(d: int, as_used: bool) -> Fraction:
-    """1/(4(√d + 1)) of the statement, or 1/(4√d + 1) of (19) and (104), √d rounded up to six digits."""
+    """Return 1/(4(√d + 1)) of the statement, or 1/(4√d + 1) of (19) and (104).
+
+    √d is rounded up to six digits.
+    """
     root = Fraction(isqrt(d * 10**12 - 1) + 1, 10**6)
     return 1 / (4 * root + 1) if as_used else 1 / (4 * (root + 1))
 
@@ -116,8 +125,8 @@ COUNTED = {"d": (1, 2, 5), "t": (20, 300, full(2000)), "ridge": "1/10 1 20"}
 def switch_count(d: int, t: int, ridge: Fraction, as_used: bool) -> Sides:
     """The largest determinant doubles at most d log2(2 + 2tL²/(λ d)) times
 
-    Arms along the axes in turn, the noise lowest at the first round and highest later; doublings counted in
-    exact numbers, no end point counted.
+    The arms take the axes in turn. The noise is lowest at the first round and highest later. Doublings are
+    counted in exact numbers, and no end point is counted.
 
     Proof: for all arms and noise the determinant grows by ((1 + η)/(1 - η) (1 + tL²/(λ d)))^d at most, η λ
     the noise's bound, and (1 + η)/(1 - η) is at most 2
@@ -131,11 +140,11 @@ def switch_count(d: int, t: int, ridge: Fraction, as_used: bool) -> Sides:
     role="what-if", expect="refuted",
 )  # fmt: skip
 def switch_count_with_ends(t: int, ridge: Fraction) -> Sides:
-    """m ≤ d log2(2 + 2tL²/(λ d)) where the end points 1 = τ_1 and t = τ_m count as switches, d = 1
+    """m ≤ d log2(2 + 2tL²/(λ d)) if the end points 1 = τ_1 and t = τ_m count as switches, d = 1
 
-    Refuted: both ends alone are 2, and the right side is just above 1 where λ is large
+    Refuted: both ends alone are 2, and the right side is just above 1 for large λ
 
-    Note: the print calls m the number of switches, which SAR-O.4a counts; (103) has m - 2
+    Note: the paper calls m the number of switches, which SAR-O.4a counts; (103) has m - 2
     """
     return len({1, t}), log2(2 + 2 * t / ridge)
 
@@ -151,10 +160,10 @@ def switch_count_with_ends(t: int, ridge: Fraction) -> Sides:
 def log_determinants(d: int, as_used: bool) -> Sides:
     """abs(log det That_s - log det T_s) ≤ 1/4 for all noise within its bound
 
-    Noise -bound in every direction at T_1 = λI: d log(1/(1 - η)).
+    The noise is -bound in every direction at T_1 = λI: d log(1/(1 - η)).
 
-    Refuted: the gradient of log det is bounded by 1/μ in the operator norm; in the Frobenius norm, which the
-    line takes, it is √d/μ
+    Refuted: the gradient of log det is bounded by 1/μ in the operator norm; in the Frobenius norm, which
+    the line uses, it is √d/μ
     """
     return d * -ln(1 - _share(d, as_used)), Fraction(1, 4)
 
@@ -172,7 +181,7 @@ def log_determinants_repaired(d: int, as_used: bool) -> Sides:
 
 
 def _hidden(d: int, ridge: Fraction, as_used: bool) -> Fraction:
-    """The squared ratio between tau_2 and the round before tau_3 of ``hidden_growth``."""
+    """Return the squared ratio between tau_2 and the round before tau_3 of ``hidden_growth``."""
     found = hidden_growth(d=d, bound=ridge * _share(d, as_used), ridge=ridge)
     return found.largest_ratio(found.switches[1], found.switches[2] - 1)
 
@@ -194,15 +203,16 @@ def _any_large(d: int, ridge: Fraction) -> Sides:
 
 @steps(rows, "SAR-O.4b", "Lemma O.4, second part", cells=True, expect="refuted")
 def rare_switching() -> list[Step]:
-    """‖y‖ in That_τ^-1 is at most (10/3) √e times that in That_s^-1, τ = τ_{j-1} ≤ s < τ_j, for all noise
-    with ‖That_s - T_s‖ ≤ λ/(4(√d + 1))
+    """‖y‖ in That_τ^-1 is at most (10/3) √e times the norm in That_s^-1, τ = τ_{j-1} ≤ s < τ_j, for all
+    noise with ‖That_s - T_s‖ ≤ λ/(4(√d + 1))
 
-    The worst diagonal noise: it raises the determinant where it is remembered and lowers it afterwards, while
-    one direction grows. Exact.
+    The worst diagonal noise raises the determinant when it is remembered and lowers it afterwards, while
+    one direction grows. The computation is exact.
 
-    Refuted: the determinant may move by a factor e^(√d/4) by noise alone, not by e^(1/4)
+    Refuted: noise alone may change the determinant by a factor e^(√d/4), not only by e^(1/4)
 
-    Note: random noise does not do this (SAR-O.4b/random); the mechanism's is random, but I.1 admits all
+    Note: random noise does not do this (SAR-O.4b/random); the mechanism's noise is random, but I.1 admits
+    all noise
     """
     return [_any_small, _any_large]
 
@@ -212,13 +222,13 @@ def rare_switching() -> list[Step]:
     over=over(ridge="1/100 1/10 2"),
 )  # fmt: skip
 def at_the_switch(ridge: Fraction) -> Sides:
-    """‖y‖ in That_τ^-1 is at most (10/3) √e times that in That_s^-1 up to the printed end s = τ_j, no noise,
-    for every λ > 0
+    """‖y‖ in That_τ^-1 is at most (10/3) √e times the norm in That_s^-1 up to the printed end s = τ_j, no
+    noise, for every λ > 0
 
     Refuted: the arm of round τ_j - 1 may multiply a direction by 1 + L²/λ at once; d = 1, λ, then λ + 1
 
-    Note: lemma and proof print s ≤ τ_j and no λ ≥ L²; (105) fails at the end itself, and the use in M.3 needs
-    s < τ_j only, which SAR-O.4b looks at. With λ ≥ L² one arm multiplies by 2 at most
+    Note: lemma and proof print s ≤ τ_j and no λ ≥ L²; (105) fails at the end itself, and M.3 needs only s <
+    τ_j, which SAR-O.4b examines. With λ ≥ L² one arm multiplies by 2 at most
     """
     return (ridge + 1) / ridge, ball(Fraction(100, 9)) * arb(1).exp()
 
@@ -232,8 +242,8 @@ def rare_switching_repaired(d: int, ridge: Fraction) -> Sides:
 
     Proof: log det T_s ≤ log det T_τ + log 2 + 2√d/3, O.2 for T_s ≥ T_τ, and (99) with η on both sides
 
-    Note: exponential in √d; the regret's factor with it. A test of the norms themselves in place of the
-    determinant has no such factor
+    Note: this is exponential in √d, and so is the regret's factor. A test of the norms themselves instead
+    of the determinant has no such factor
     """
     share = ball(_share(d, False))
     return _hidden(d, ridge, False), 2 * (2 * arb(d).sqrt() / 3).exp() * (1 + share) / (1 - share)
@@ -241,8 +251,11 @@ def rare_switching_repaired(d: int, ridge: Fraction) -> Sides:
 
 @cache
 def _random(d: int, t: int, seed: int) -> Fraction:
-    """The largest squared ratio over all s < tau_j, noise drawn anew each round with norm at its bound; arms
-    stay in one direction for long. Floats, a millionth added."""
+    """Return the largest squared ratio over all s < tau_j, with noise drawn anew each round at the bound of
+    its norm.
+
+    Arms stay in one direction for long. The ratio is computed in floats, with a millionth added.
+    """
     rng = np.random.default_rng([seed, d, t])
     share, worst = float(_share(d, False)), 1.0
     true, kept, largest, reference = np.eye(d), np.eye(d), -np.inf, np.inf
@@ -268,6 +281,6 @@ def _random(d: int, t: int, seed: int) -> Fraction:
 def rare_switching_random(d: int, t: int, seed: int) -> Sides:
     """With noise drawn anew in every round, its norm at the bound, the squared ratio stays below (100/9) e
 
-    Simulated; nothing is said of all draws.
+    The row is a simulation and makes no statement about all draws.
     """
     return _random(d, t, seed), ball(Fraction(100, 9)) * arb(1).exp()

@@ -1,9 +1,9 @@
-"""The printed rates from the printed parameters, with exact exponents.
+"""Derive the printed rates from the printed parameters, with exact exponents.
 
 Symbols, all at least 1: T, d, e = 1/ε, s = κ*, q = κ/κ* (so κ = q s), p = (a logarithm). R and S are
-constants where a claim leaves poly(R, S) open. A term that the sum of the printed terms does not bound comes
-with a ray: the symbols as powers of one z along which the ratio grows. No regret is above RT: a bound on
-regret is compared where it says something, T among what has to outgrow the print.
+constants if a claim leaves poly(R, S) open. If the sum of the printed terms does not bound a term, the row
+gives a ray: the symbols as powers of one z along which the ratio grows. No regret is above RT, so a bound
+on regret is compared only where it is not vacuous: the term must also outgrow T.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
 
 __all__ = ["DERIVATIONS", "Derivation", "rows"]
 
-rows = Group("Rates: exponents of what the printed parameters give", kind="regret")
+rows = Group("Rates: exponents from the printed parameters", kind="regret")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """``terms``, with the symbols of ``put`` replaced, against the sum of the ``printed`` terms; ``caps``
-    bound the same quantity as the terms do."""
+    """A comparison of ``terms``, with the symbols of ``put`` replaced, with the sum of the ``printed``
+    terms.
+
+    ``caps`` bound the same quantity as the terms do.
+    """
 
     id: str
     source: str
@@ -44,15 +47,15 @@ class Derivation:
     note: str = ""
 
     def derived(self) -> list[Monomial]:
-        """The terms, everything replaced."""
+        """Return the terms with all symbols replaced."""
         return [self._replaced(term) for term in self.terms]
 
     def compared(self) -> list[Monomial]:
-        """The printed terms, everything replaced."""
+        """Return the printed terms with all symbols replaced."""
         return [self._replaced(term) for term in self.printed]
 
     def growths(self) -> list[tuple[Monomial, Growth]]:
-        """Every derived term with its growth."""
+        """Return every derived term with its growth."""
         printed, caps = self.compared(), [monomial(cap) for cap in self.caps]
         return [(term, growth(term, printed, caps=caps)) for term in self.derived()]
 
@@ -62,29 +65,30 @@ class Derivation:
         return reduce(operator.mul, factors, monomial(""))
 
 
-#: κ, σ and ν of (10), the variance proxy's square root and the optimisation error; logarithms left out.
+#: κ, σ and ν of (10): the square root of the variance proxy, and the optimisation error. Logarithms are left
+#: out.
 KAPPA = ("K", "q s")
 SIGMA = ("sigma", "e s^-1")
 NU = ("nu", "d^1/2 e")
 ALL = (KAPPA, SIGMA, NU)
 
-#: E.1 as printed, term by term, with M, e^{3S} and powers of R and S left out.
+#: E.1 as printed, term by term. M, e^{3S} and powers of R and S are left out.
 E1 = (
     "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^1/3",
     "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/4",
 )  # fmt: skip
-#: (43) with γ of (9) and φ = √κ γ²: the same but for ν, which enters γ² whole and γ by its root.
+#: (43) with γ of (9) and φ = √κ γ²: the same except for ν, which enters γ² fully and γ by its root.
 TRUE_E1 = (
     "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^2/3",
     "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/2",
 )  # fmt: skip
-#: e^S, which E.1 has squared in its first terms and 5.1 and D.3 cubed. For logistic rewards κ* <= κ <= 4 e^S:
-#: e^S = q s x with x >= 1 lets the third power help the print as much as it can.
+#: E.1 has e^S squared in its first terms, and 5.1 and D.3 have it cubed. For logistic rewards κ* <= κ <= 4
+#: e^S: e^S = q s x with x >= 1 makes the third power as favourable to the printed bound as possible.
 NORM = ("E", "q s x")
 E1_NORM = (*(f"{term} E^2" for term in E1[:3]), *E1[3:])
-#: (19) where √d is above the logarithm, with which both are powers of d; ν_1 and ν_2 of I.6 and I.8.
+#: (19) if √d is above the logarithm, so that both are powers of d. ν_1 and ν_2 of I.6 and I.8.
 RIDGE = ("lam", "d e s^-1")
-#: Printed rates; 5.1 and D.3 with e^{3S} as E^3, and without.
+#: Printed rates: 5.1 and D.3 with e^{3S} as E^3, and without.
 T51_NORM = ("d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^-1/3 e^2/3 E^3")
 D3 = (
     "d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^1/3",
@@ -94,7 +98,7 @@ D3_NORM = (*D3[:2], *(f"{term} E^3" for term in D3[2:]))
 T62 = ("d T^1/2 s^-1/2", "d^3/4 T^1/2 s^-1 e^1/2")
 #: No regret is above R T.
 ROUNDS = ("T",)
-#: The first display of T.2 in units of DL, with η = 2D/(L √t); and n from the printed t = ε² n²/(d p³).
+#: The first display of T.2 in units of DL, with η = 2D/(L √t), and n from the printed t = ε² n²/(d p³).
 DESCENT = ("t^-1/2", "t^1/2 d p^2 e^2 n^-2", "z p d^1/2 e n^-1 t^-1")
 DESCENT_PUT = (("n", "t^1/2 d^1/2 p^3/2 e"),)
 #: J.1 with β of (20) and γ of (21): √d β √(T/κ*), and d κ γ².
@@ -110,8 +114,8 @@ DERIVATIONS: tuple[Derivation, ...] = (
         put=(("B", "f^2/3 d^4/3 a^2/3 R^-2/3"),),
         printed=("f^2/3 d^4/3 a^2/3 R^-2/3",),
         expect="refuted",
-        note="both are R times the print, (φ d² α)^(2/3) R^(1/3); (42) prints its second term without d². At "
-        "R = 1 nothing is lost, and 5.1 leaves poly(R, S) free",
+        note="both are R times the printed (φ d² α)^(2/3) R^(1/3); (42) omits d² in its second term. At "
+        "R = 1 there is no loss, and 5.1 leaves poly(R, S) free",
     ),
     Derivation(
         id="SAR-E.1/44",
@@ -120,8 +124,8 @@ DERIVATIONS: tuple[Derivation, ...] = (
         terms=TRUE_E1,
         printed=E1,
         expect="refuted",
-        note="(9) has √(4RSν) outside the root, so that γ² holds ν and γ holds √ν; the print has √ν and "
-        "ν^(1/4). The cost in 5.1: d^(9/8) becomes d^(5/4), and the power of κ* there -1/2",
+        note="(9) has √(4RSν) outside the root, so γ² contains ν and γ contains √ν; (44) has √ν and "
+        "ν^(1/4). In 5.1, d^(9/8) becomes d^(5/4), and the power of κ* there becomes -1/2",
     ),
     Derivation(
         id="SAR-T5.1/from-E.1",
@@ -154,7 +158,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         caps=ROUNDS,
         printed=D3_NORM,
         expect="refuted",
-        note="ν leaves d^(9/8) √T/(√κ* ε^(1/4)), which carries less of κ* than the print; in the T^(1/3) "
+        note="ν leaves d^(9/8) √T/(√κ* ε^(1/4)), which has a lower power of κ* than printed; in the T^(1/3) "
         "terms e^(3S) for E.1's e^(2S) makes up for it where κ <= e^S, as for logistic rewards",
     ),
     Derivation(
@@ -200,7 +204,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         caps=ROUNDS,
         printed=("q s s^-2 e^2",),
         expect="refuted",
-        note="(21) has one factor d in γ, so the term is d³; poly(R, S) holds none",
+        note="(21) has one factor d in γ, so the term is d³; poly(R, S) contains no d",
     ),
     Derivation(
         id="SAR-PAR",
@@ -297,7 +301,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         put=DESCENT_PUT,
         printed=("e n^-1 p z^1/2",),
         note="in units of DL; t is T, p is log(nd/δ), z is log(T/ζ). DL/√T is (DL/(εn)) √(d log³(nd/δ)): the "
-        "print drops √d. (10), (48) and I.6 have it",
+        "printed bound drops √d. (10), (48) and I.6 have it",
     ),
     Derivation(
         id="SAR-NU",
@@ -324,12 +328,12 @@ DERIVATIONS: tuple[Derivation, ...] = (
 
 
 def _compared(case: Derivation) -> Measured:
-    """Every derived term with its growth, as a table."""
+    """Return every derived term with its growth, as a table."""
     printed, found = case.compared(), case.growths()
     power = max(each.power for _, each in found)
     picture = table(
-        title=f"{case.title}: each derived term against the sum of the print",
-        columns=["derived term", "outgrows the print by", "along"],
+        title=f"{case.title}: each derived term against the sum of the printed terms",
+        columns=["derived term", "outgrows the printed bound by", "along"],
         rows=[
             [str(term), f"z^({each.power})", ", ".join(f"{s} = z^({u})" for s, u in each.ray) or "bounded"]
             for term, each in found
@@ -346,14 +350,14 @@ def _compared(case: Derivation) -> Measured:
 for _case in DERIVATIONS:
 
     @evidence(
-        rows, _case.id, _case.source, at_most=0, quantity="power of growth beyond the print", kind="regret",
+        rows, _case.id, _case.source, at_most=0, quantity="power of growth beyond the printed", kind="regret",
         role=_case.role, expect=_case.expect, case=_case.title, derivation=_case,
         repairs=_case.repairs,
     )  # fmt: skip
     def derivation(run: Run, derivation: Derivation) -> Measured:
         """{case}
 
-        Put the parameters into every term; a term is bounded by the sum of the printed ones exactly where its
+        Substitute the parameters into every term. The sum of the printed terms bounds a term exactly if its
         exponents lie below a convex combination of theirs. Otherwise a ray of parameters shows the growth.
         """
         return _compared(derivation)
@@ -366,13 +370,13 @@ for _case in DERIVATIONS:
     rows, "SAR-R1.1", "Remark 1.1", over=over(power="1/3 1/2 2/3", log2_T=(1, 2, 5, 10, full(20, 40)))
 )
 def doubling(power: Fraction, log2_T: int) -> Sides:
-    """Restarts at 1, 2, 4, ... cost a constant factor, 2^a/(2^a - 1), in a regret bound T^a
+    """Restarts at 1, 2, 4, ... multiply a regret bound T^a by a constant factor, 2^a/(2^a - 1)
 
-    Sum (2^k)^a over the epochs begun before round T, at the worst T, the first round of the last one, against
-    2^a/(2^a - 1) T^a.
+    Compare the sum of (2^k)^a over the epochs begun before round T, at the worst T, the first round of the
+    last epoch, with 2^a/(2^a - 1) T^a.
 
-    Note: logarithms only help, being smaller in earlier epochs; of privacy the remark says
-    nothing; every user is in one epoch
+    Note: logarithms are smaller in earlier epochs and only help; the remark does not cover privacy; every
+    user is in one epoch
     """
     step = (arb(2).log() * power.numerator / power.denominator).exp()
     total = sum((step**k for k in range(log2_T + 1)), arb(0))

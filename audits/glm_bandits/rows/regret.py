@@ -1,7 +1,8 @@
-"""The steps from confidence sets to regret (appendices E, L and M): deterministic, given their events.
+"""Check the steps from confidence sets to regret (appendices E, L and M), which are deterministic given
+their events.
 
 In one dimension designs are numbers: ``A`` is the sum of squared arms, a slope multiplies it, and the ridge
-lies anywhere between lambda_min and lambda_max. Claims in the Loewner order hold in d dimensions where they
+lies anywhere between lambda_min and lambda_max. Claims in the Loewner order hold in d dimensions if they
 hold term by term, as here.
 """
 
@@ -29,7 +30,7 @@ LINKS: dict[str, FiniteFamily] = {
 
 
 def _corners(**more: Any) -> Grid:
-    """Scores and both directions, for every link."""
+    """Return scores and both directions, for every link."""
     return over(link=tuple(LINKS), score="-6 -2 -1/2 0 1/2 2 6", side=(-1, 1), **more)
 
 
@@ -44,7 +45,7 @@ def _slope(link: FiniteFamily, score: Fraction) -> arb:
 def scaled_slopes(link: str, score: Fraction, side: int, apart: Fraction, norm: Fraction) -> Sides:
     """μ'(<x, θ_1>) is at most β(x) μ'(<x, θ*>), so that H_k is at most H*_k: given E.6, at its corners
 
-    apart is the width R γ √κ ‖x‖ in V⁻¹ over R; the scores differ by the smaller of it and 2S, up or down;
+    apart is the width R γ √κ ‖x‖ in V⁻¹ over R. The scores differ by the smaller of it and 2S, up or down.
     β(x) = exp(R min(2S, apart)).
 
     Note: 2S alone bounds the difference on {{‖θ‖ <= S}} and needs no event
@@ -63,18 +64,18 @@ def scaled_slopes(link: str, score: Fraction, side: int, apart: Fraction, norm: 
     expect="refuted",
 )
 def gap_of_survivors(score: Fraction) -> Sides:
-    """With the widths (13), (14), √κ for every batch, the gap of an arm that survives is at most 6φ Σ ‖y‖ ‖ỹ‖
-    + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
+    """With the widths (13), (14), √κ for every batch, the gap of an arm that survives is at most 6φ Σ ‖y‖
+    ‖ỹ‖ + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
 
-    d = 2, batch 3 or later, orthogonal arms x*, x of norm ρ, logistic, <x*, θ*> = score and
-    <x, θ*> = score - Δ with Δ = γ √κ ρ / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h: x survives
-    where the estimate's errors are within half of the widths (E.9's are, by far). V so
-    large, as T makes it, that the first term is a hundredth of the second. In units of γ ρ / √h: √κ μ' on the
-    left, 4 μ' and its hundredth on the right; Δ < 1/1000.
+    d = 2, batch 3 or later, orthogonal arms x*, x of norm ρ, logistic, <x*, θ*> = score and <x, θ*> = score
+    - Δ with Δ = γ √κ ρ / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h. x survives if the estimate's
+    errors are within half of the widths (E.9's are far below). V is large enough, for large T, that the
+    first term is a hundredth of the second. In units of γ ρ / √h: √κ μ' on the left, 4 μ' and its hundredth
+    on the right; Δ < 1/1000.
 
-    Note: κ = 5.1, 9.5 (holds); 22, 56 and 406 (fails). (13) and (14) keep √κ for k >= 2, where E.9 needs
-    none: E.10 loses √κ for the algorithm as printed, and with it the proof of Theorem 5.1 its leading
-    term. With widths γ ‖x‖ for k >= 2, if √κ is a misprint there: /repaired
+    Note: κ = 5.1, 9.5 (holds); 22, 56 and 406 (fails). (13) and (14) keep √κ for k >= 2, but E.9 does not
+    need it there: E.10 loses √κ for the algorithm as printed, and with it the proof of Theorem 5.1 loses
+    its leading term. With widths γ ‖x‖ for k >= 2, if √κ is a misprint there: /repaired
     """
     slope = _slope(logistic(), score)
     wobble = ball(Fraction(1, 1000)).exp()  # slopes within 1/1000 of the score differ by this factor at most
@@ -91,9 +92,9 @@ def gap_of_survivors(score: Fraction) -> Sides:
 def gap_repaired(norm: Fraction, width: Fraction, score: Fraction) -> Sides:
     """The gap of an arm that survives is at most 6φ Σ ‖y‖ ‖ỹ‖ + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
 
-    Equal slopes μ', orthogonal arms: the gap is at most 4 γ ρ / √h (two widths, two errors of E.9), and with
-    x̃ = √(μ'/β) x the sides are, in units of γ ‖x̃‖, 4 √μ' √β and 4 √μ' + 24 e^(3S) u / S, u = γ √κ ρ/√v
-    (width), β = exp(min(2S, u)).
+    Slopes μ' are equal and arms are orthogonal. The gap is at most 4 γ ρ / √h (two widths, two errors of
+    E.9). With x̃ = √(μ'/β) x the sides are, in units of γ ‖x̃‖, 4 √μ' √β and 4 √μ' + 24 e^(3S) u / S, u = γ
+    √κ ρ/√v (width), β = exp(min(2S, u)).
 
     Note: with φ of (26) the first term is 12 e^(3S) u / (S γ), see /phi
     """
@@ -113,7 +114,8 @@ def gap_repaired(norm: Fraction, width: Fraction, score: Fraction) -> Sides:
 def gap_with_printed_factor(norm: Fraction, gamma: Fraction, width: Fraction) -> Sides:
     """With widths repaired, φ = √κ e^(3S) γ/(2S) of (26) is enough
 
-    As in /repaired at score 0; (26) has one γ less than appendix F. (9) makes γ 30 R S √(dR log T) and more.
+    As in /repaired at score 0. (26) has one γ less than appendix F. (9) makes γ 30 R S √(dR log T) or
+    larger.
     """
     first = 12 * (3 * ball(norm)).exp() * ball(width) / (ball(norm) * ball(gamma))
     return 2 * (ball(min(2 * norm, width)) / 2).exp(), 2 + first
@@ -123,7 +125,7 @@ def gap_with_printed_factor(norm: Fraction, gamma: Fraction, width: Fraction) ->
 
 
 def _designs(kappa: Fraction, squares: Fraction, upper: int) -> tuple[Fraction, Fraction]:
-    """V and κ H*_o for arms of squared sum A at the smallest slope 1/κ; λ_min = 1, λ_max = 2."""
+    """Return V and κ H*_o for arms of squared sum A at the smallest slope 1/κ; λ_min = 1, λ_max = 2."""
     return (2 if upper else 1) + squares, squares + 2 * kappa
 
 
@@ -131,10 +133,10 @@ def _designs(kappa: Fraction, squares: Fraction, upper: int) -> tuple[Fraction, 
     rows, "SAR-L.1", "Lemma L.1", over=over(kappa="1 4 56 1000", squares="0 1/10 1 1000", upper=(0, 1))
 )
 def short_arms(kappa: Fraction, squares: Fraction, upper: int) -> Sides:
-    """For κ ≥ 1, where criterion I does not hold, |<x, θ_o - θ*>| is at most 1/R
+    """For κ ≥ 1, if Criterion I does not hold, |<x, θ_o - θ*>| is at most 1/R
 
-    The largest under E_o is γ(λ_max) ‖x‖ in (H*_o)⁻¹, and ‖x‖² in V⁻¹ is below 1/(γ² κ R²): R² times its
-    square is at most V / (κ H*_o); γ(λ_max) = γ, V's noise at either end.
+    The largest value under E_o is γ(λ_max) ‖x‖ in (H*_o)⁻¹, and ‖x‖² in V⁻¹ is below 1/(γ² κ R²). R² times
+    its square is at most V / (κ H*_o), with γ(λ_max) = γ and V's noise at either end.
     """
     return _designs(kappa, squares, upper)
 
@@ -148,15 +150,15 @@ def short_arms(kappa: Fraction, squares: Fraction, upper: int) -> Sides:
     expect="refuted",
 )
 def comparable(reward_bound: int, norm: Fraction) -> Sides:
-    """κ H*_o is at least V, for any bound R on rewards, κ below 1 among them
+    """κ H*_o is at least V, for any bound R on rewards, including κ below 1
 
-    No arm explored yet, V = λ_max I = H*_o: the claim is κ >= 1. Rewards in {{0, R}} have slopes up to R²/4,
-    and all arms may have norm 1, one way or the other: κ = 1/μ'(S).
+    No arm is explored yet, V = λ_max I = H*_o, so the claim is κ >= 1. Rewards in {{0, R}} have slopes up
+    to R²/4, and all arms may have norm 1 in either direction: κ = 1/μ'(S).
 
-    Refuted: from R = 3 on at these S, where κ = 0.45 and 0.69
+    Refuted: from R = 3 on at these S, with κ = 0.45 and 0.69
 
-    Note: κ >= 1 is not printed and is taken to be understood: it holds for every R <= 2, and the experiments
-    have R = 1 and κ >= 4. max(κ, 1) for κ is enough where R is larger
+    Note: κ >= 1 is not printed and probably assumed: it holds for every R <= 2, and the experiments have R
+    = 1 and κ >= 4. max(κ, 1) instead of κ is enough if R is larger
     """
     return arb(1), 1 / _slope(bernoulli(reward_bound), norm)
 
@@ -167,8 +169,8 @@ def comparable(reward_bound: int, norm: Fraction) -> Sides:
 def warm_distances(kappa: Fraction, squares: Fraction, upper: int) -> Chain:
     """For κ ≥ 1, ‖θ_o - θ*‖ in V is at most γ(λ_max) √κ, and ‖θ_τ - θ*‖ at most 2γ √κ
 
-    In units of γ √κ, with γ(λ_max) = γ: the first is √(V/(κ H*_o)) at most, squared here; the second 1 more,
-    by the triangle inequality in V, since θ_τ is within γ √κ of θ_o.
+    In units of γ √κ, with γ(λ_max) = γ: the first is at most √(V/(κ H*_o)), squared here. The second is at
+    most 1 more, by the triangle inequality in V, since θ_τ is within γ √κ of θ_o.
     """
     design, comparison = _designs(kappa, squares, upper)
     ratio = ball(Fraction(design) / comparison).sqrt()
@@ -177,11 +179,12 @@ def warm_distances(kappa: Fraction, squares: Fraction, upper: int) -> Chain:
 
 @inequality(rows, "SAR-L.2", "Lemma L.2", over=_corners())
 def comparable_designs(link: str, score: Fraction, side: int) -> Chain:
-    """H_t is at most the design with true slopes and λ_max, and that with λ_min at most e² H_t
+    """H_t is at most the design with true slopes and λ_max, and the design with true slopes and λ_min is at
+    most e² H_t
 
-    Term by term: slopes at scores that differ by 1/R (L.1), up or down; the ridges are ordered by I.1.
+    Term by term: slopes at scores that differ by 1/R (L.1), up or down. I.1 orders the ridges.
 
-    Note: (67) prints θ_o on all sides; read with θ* in the middle
+    Note: (67) prints θ_o on all sides; it is read with θ* in the middle
     """
     family = LINKS[link]
     true = _slope(family, score)
@@ -193,8 +196,8 @@ def comparable_designs(link: str, score: Fraction, side: int) -> Chain:
 def exploit_width(link: str, score: Fraction, side: int, squares: Fraction, noise: Fraction) -> Sides:
     """|<x, θ_τ - θ*>| is at most β ‖x‖ in H_τ⁻¹
 
-    Under E_τ it is at most β ‖x‖ in the inverse of the design with true slopes and λ_max: the squared ratio
-    is H_τ over that design; noise is H_τ's ridge in units of λ, λ_max = 6/5 λ, λ_min = 4/5 λ.
+    Under E_τ it is at most β ‖x‖ in the inverse of the design with true slopes and λ_max. The squared ratio
+    is H_τ over that design. noise is H_τ's ridge in units of λ, λ_max = 6/5 λ, λ_min = 4/5 λ.
     """
     family = LINKS[link]
     weight = _slope(family, score + side / family.largest_reward) / arb(1).exp()
@@ -215,12 +218,13 @@ WIDTHS = "0 1/4 1/2 1"
 def after_elimination(best: Fraction, other: Fraction, best_error: int, other_error: int) -> Chain:
     """x* survives elimination, and <x* - x_t, θ*> of a survivor is at most 4/R
 
-    In units of 1/R: widths γ √κ ‖.‖ in V⁻¹ are at most 1 (criterion I not met), errors of θ_o at most the
-    widths: 0 and both ends. The largest gap of a survivor is the two widths and the two errors; x* has UCB at
-    least <x*, θ*>, which no LCB exceeds.
+    In units of 1/R: widths γ √κ ‖.‖ in V⁻¹ are at most 1 (Criterion I not met), and errors of θ_o are at
+    most the widths: 0 and both ends. The largest gap of a survivor is the two widths and the two errors. x*
+    has UCB at least <x*, θ*>, which no LCB exceeds.
     """
     low = best + other - best_error * best + other_error * other  # the largest gap at which x survives
-    # LCB(x) - <x, θ*> and UCB(x*) - <x*, θ*>, 3 added on both sides: the first is never above the second.
+    # LCB(x) - <x, θ*> and UCB(x*) - <x*, θ*>, with 3 added on both sides: the first is never above the
+    # second.
     return {
         "gap": (low, Fraction(4)),
         "x* survives": (3 + other * other_error - other, 3 + best * best_error + best),
@@ -228,8 +232,11 @@ def after_elimination(best: Fraction, other: Fraction, best_error: int, other_er
 
 
 def _stale(dim: int, *, used: bool) -> arb:
-    """The largest ‖e_1‖² in H_τ⁻¹ over the same in H_t⁻¹ with no switch in between: noise up at τ and down
-    at t in all other directions, growth along e_1 until the determinant has doubled."""
+    """Return the largest ‖e_1‖² in H_τ⁻¹ over ‖e_1‖² in H_t⁻¹ with no switch in between.
+
+    Noise is up at τ and down at t in all other directions. Growth is along e_1 until the determinant has
+    doubled.
+    """
     root = 4 * ball(dim).sqrt()
     noise = 1 / (root + 1) if used else 1 / (root + 4)
     return 2 * ((1 + noise) / (1 - noise)) ** (dim - 1)
@@ -238,7 +245,7 @@ def _stale(dim: int, *, used: bool) -> arb:
 @inequality(
     rows,
     "SAR-M.3/step",
-    "what 2√2 in Lemma M.3 asks of designs between switches",
+    "the condition of 2√2 in Lemma M.3 on designs between switches",
     over=over(dim=(1, 2, 8, 64)),
     role="what-if",
     expect="refuted",
@@ -258,10 +265,10 @@ def _stale(dim: int, *, used: bool) -> arb:
 def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     """Between switches ‖x‖² in H_τ⁻¹ is at most {factor} times ‖x‖² in H_t⁻¹, for any admissible noise
 
-    Noise of norm λ/(4√d + 1) (√2, as (19) allows) or λ/(4(√d + 1)) (O.4b's), up at τ and down at t in all
-    directions but one, in which H grows by short arms until its determinant has doubled.
+    Noise of norm λ/(4√d + 1) (√2, as (19) allows) or λ/(4(√d + 1)) (O.4b's) is up at τ and down at t in all
+    directions but one. In that direction H grows by short arms until its determinant has doubled.
 
-    Note: an extreme that the trees' noise comes near with negligible probability; O.4b itself is printed for
+    Note: the trees' noise comes near this extreme with negligible probability; O.4b itself is printed for
     any noise of that norm
     """
     limit = ball(2) if factor == "2" else ball(Fraction(100, 9)) * arb(1).exp()
@@ -288,13 +295,13 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
 def regret_of_a_round(dim: int, constant: str) -> Sides:
     """From I.1 and E_τ alone, any noise within I.1: <x*_t - x_t, θ*> is at most {constant} β ‖x_t‖ in H_t⁻¹
 
-    x_t = a e_1, x* = 0, θ*_1 = -g/a, θ_o = θ*, θ_τ = θ* + β/√λ_max e_1 (inside E_τ): x_t is played while g is
-    at most a β (1/√λ_max + 1/√λ_min) and a S. H_τ is λ_min along e_1, H_t what no switch allows. β is that of
-    (71), the smallest that I.2 admits; T = 10³⁰, so that short arms can grow H; S = 4, R = 1, ε = 1, δ = 2ζ =
-    10⁻⁶, κ* = 4.
+    x_t = a e_1, x* = 0, θ*_1 = -g/a, θ_o = θ*, θ_τ = θ* + β/√λ_max e_1 (inside E_τ). x_t is played while g
+    is at most a β (1/√λ_max + 1/√λ_min) and a S. H_τ is λ_min along e_1, and H_t is the largest without a
+    switch. β is that of (71), the smallest that I.2 admits; T = 10³⁰, so that short arms can grow H; S = 4,
+    R = 1, ε = 1, δ = 2ζ = 10⁻⁶, κ* = 4.
 
     Note: 2√2 fails between d = 8 and 32, 20 √e / 3 between 64 and 128. The trees reach such noise with
-    negligible probability: the implication fails as printed, and M.3 with high probability is not touched
+    negligible probability: the implication fails as printed, but M.3 with high probability is not affected
     """
     levels = JointLevels(
         horizon=10**30,

@@ -1,4 +1,4 @@
-"""What Algorithm 1 asks of its noise and its optimiser: requirements (i) and (ii) of section 5, and the proof
+"""Check Algorithm 1's requirements on its noise and its optimiser: (i) and (ii) of section 5, and the proof
 of Lemma T.2."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ rows = Group("Requirements on noise and optimiser", kind="utility")
 
 
 def _cumulant(p: Fraction, s: Fraction) -> arb:
-    """log E exp(s (B - p)) of a coin B with probability p."""
+    """Return log E exp(s (B - p)) of a coin B with probability p."""
     return (1 - ball(p) + ball(p) * ball(s).exp()).log() - ball(p * s)
 
 
@@ -33,11 +33,11 @@ def sub_gaussian(s: Fraction, rounding: Fraction) -> Chain:
     """Every entry's noise of V and H_k has mean 0 and is sub-Gaussian
 
     An entry is Δ/g times a sum of independent centred coins: n b of probability 1/4, and one of each user
-    that rounds. Their cumulants against s²/2 times the proxies that SAR-S.1/proxy adds up: 1/4 for any coin,
-    and 1/(4 log 3) for the coins of probability 1/4.
+    that rounds. Compare their cumulants with s²/2 times the proxies that SAR-S.1/proxy adds up: 1/4 for any
+    coin, and 1/(4 log 3) for the coins of probability 1/4.
 
-    Note: "symmetric" is read of the matrix: entries (j, i) repeat (i, j), those above the diagonal are
-    independent. The distribution of an entry is skewed
+    Note: "symmetric" is read as a property of the matrix: entries (j, i) repeat (i, j), and the entries
+    above the diagonal are independent. The distribution of an entry is skewed
     """
     square = ball(s) ** 2 / 2
     return {
@@ -54,16 +54,16 @@ FIRST = listed("C score", (1, 2), (10**6, 2), (10**12, 12), (10**18, 20))
     role="step", expect="refuted",
 )  # fmt: skip
 def first_batch(C: int, score: int) -> Sides:
-    """D.1 holds with σ~² = O(R² log²(d²/δ)/(κ*² ε²)) in every batch, the first one among them
+    """D.1 holds with σ~² = O(R² log²(d²/δ)/(κ*² ε²)) in every batch, including the first
 
-    The exact variance of an entry of V, which no proxy is below, against C times the print: P2 by (127) with
-    Δ = 1 and (ε/2, δ/2), n = 10000, d = 2, ε = 1, δ = 1/10; logistic, all arms at scores from `score` on,
-    κ* = 1/μ'(score).
+    Compare the exact variance of an entry of V, which is at most any proxy, with C times the printed value:
+    P2 by (127) with Δ = 1 and (ε/2, δ/2), n = 10000, d = 2, ε = 1, δ = 1/10; logistic, all arms at scores
+    from `score` on, κ* = 1/μ'(score).
 
-    Refuted: the first batch sums x xᵀ with Δ = 1, and its noise does not know κ*; κ* is as large as e^score,
-    so that no constant will do. For H_k, with Δ = 1/κ*, it holds
+    Refuted: the first batch sums x xᵀ with Δ = 1, and its noise does not depend on κ*; κ* is as large as
+    e^score, so no constant is enough. For H_k, with Δ = 1/κ*, it holds
 
-    Note: λ and γ of (8), (9) are set by this σ~. Repair: R/κ* + 1 for R/κ* (κ* is at least 4/R²)
+    Note: λ and γ of (8), (9) are set by this σ~. Repair: R/κ* + 1 instead of R/κ* (κ* is at least 4/R²)
     """
     found = VectorEntryNoise.printed(10_000, Fraction(1, 2), Fraction(1, 20), dim=2).variance
     star = 1 / logistic().at(ball(score)).slope
@@ -76,7 +76,7 @@ def first_batch(C: int, score: int) -> Sides:
 def _sides(
     gradient: Fraction, distance: Fraction, size: Fraction, noise: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Loss and the print's right side for one step on l(θ) = gradient θ; 10 added to both."""
+    """Return the loss and the printed right side for one step on l(θ) = gradient θ, with 10 added to both."""
     noisy = gradient + noise
     moved = distance - size * noisy
     return 10 + gradient * distance, 10 + (distance**2 - moved**2) / (2 * size) + size * noisy**2 / 2
@@ -108,12 +108,12 @@ def _gradients(steps: int, d: int) -> Sides:
 def descent_proof() -> list[Step]:
     """The inequality of one noisy step, and Σ_t Σ_i g_(t,i)² ≤ d L² in (130)
 
-    Refuted: convexity bounds l(θ_t) - l(θ*) by <g_t, θ_t - θ*>, and the step is about ḡ_t: the print leaves
-    -<n_t, θ_t - θ*> out, which has mean 0 and is not 0. In (130) the left side is T L² where the loss is
-    linear: √T is lost
+    Refuted: convexity bounds l(θ_t) - l(θ*) by <g_t, θ_t - θ*>, and the step is about ḡ_t: the paper omits
+    -<n_t, θ_t - θ*>, which has mean 0 and is not 0. In (130) the left side is T L² if the loss is linear:
+    √T is lost
 
-    Note: where the left-out term matters: SAR-T.2/first. The √T of (130) changes nothing at the printed T,
-    where the lost part is below ηL²/2 or the term in log(2T/ζ)
+    Note: SAR-T.2/first shows where the omitted term matters. The √T of (130) changes nothing at the printed
+    T, at which the lost part is below ηL²/2 or the term in log(2T/ζ)
     """
     return [_one_step, _whole_step, _gradients]
 
@@ -128,12 +128,15 @@ rows.not_checkable(
 )
 rows.not_checkable(
     "SAR-I.2",
-    reason="an assumption up to the O() of ν_1 and ν_2: SAR-NU/I.6 has the rate, SAR-I.2/steps whether the "
-    "optimiser has a step to make",
+    reason="an assumption up to the O() of ν_1 and ν_2: SAR-NU/I.6 has the rate, and SAR-I.2/steps checks "
+    "whether the optimiser makes a step",
 )
 for _id, _text in (
     ("SAR-TAB1", "Table 1: other papers' rates in T and ε, without constants or conditions"),
     ("SAR-APPC", "section 2 and appendix C: other papers' rates"),
-    ("SAR-R6.3", "Remark 6.3: a gap between an upper and a lower bound, said to be closed by another paper"),
+    (
+        "SAR-R6.3",
+        "Remark 6.3: a gap between an upper and a lower bound, which another paper is said to close",
+    ),
 ):
     rows.not_checkable(_id, reason=f"cited text, no claim about this paper's algorithms: {_text}")

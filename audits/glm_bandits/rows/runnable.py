@@ -1,5 +1,5 @@
-"""What Algorithm 2 and the optimiser do when they are run with printed constants: steps and achieved
-errors (section 6, assumptions D.2 and I.2)."""
+"""Run Algorithm 2 and the optimiser with printed constants: steps and achieved errors (section 6,
+assumptions D.2 and I.2)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["achieved_gaps", "rows"]
 
-rows = Group("Printed constants, run", kind="utility")
+rows = Group("Runs with printed constants", kind="utility")
 
 
 def _budget(horizon: int, dim: int) -> GlmBudget:
-    """Logistic, S = 1, arms of norm 1 and 0: kappa = 1/mu'(1), kappa* = 4."""
+    """Return the budget for logistic rewards, S = 1, arms of norm 1 and 0: kappa = 1/mu'(1), kappa* = 4."""
     return GlmBudget(
         horizon=horizon,
         dim=dim,
@@ -45,12 +45,12 @@ def _budget(horizon: int, dim: int) -> GlmBudget:
     expect=lambda log_horizon: "refuted" if log_horizon < 9 else "verified",
 )
 def gradient_steps(run: Run, log_horizon: int) -> Measured:
-    """The optimiser has a gradient step to make: ε_o² n² / (d log³(n d/δ_o)) is 1 or more at n = T
+    """The optimiser makes a gradient step: ε_o² n² / (d log³(n d/δ_o)) is 1 or more at n = T
 
     d = 2, ε = 1, δ = ζ = 1/1000, logistic, S = 1; (ε_o, δ_o) of section 6 with count1_cutoff = 8 d R² κ γ²
     log T calls; T is 10 to the power log horizon.
 
-    Note: below one step there is no estimate, and I.2 has nothing to speak of
+    Note: below one step there is no estimate, and I.2 is vacuous
     """
     horizon, dim = 10**log_horizon, 2
     budget = _budget(horizon, dim)
@@ -65,8 +65,10 @@ def gradient_steps(run: Run, log_horizon: int) -> Measured:
 def achieved_gaps(
     rng: np.random.Generator, *, users: int, runs: int, ridge: float, most_steps: int = 2000
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Summed loss of Algorithm 7's output above the constrained minimum: d = 1, S = R = 1, logistic, (1/2,
-    1/2000); the Lipschitz constant of D.2."""
+    """Return the summed loss of Algorithm 7's output above the constrained minimum.
+
+    d = 1, S = R = 1, logistic, (1/2, 1/2000), with the Lipschitz constant of D.2.
+    """
     points = 0.999 * np.ones((users, 1))
     fit = ShuffledDescent(lipschitz=2 + ridge / users, diameter=2.0, most_steps=most_steps)
     gaps = np.empty(runs)
@@ -104,11 +106,11 @@ def achieved_gaps(
 def optimisation_error(run: Run, users: int) -> Measured:
     """Each batch's estimate has a summed loss within ν of the constrained minimum with probability 1 - 1/T⁴
 
-    Algorithm 7 with its printed steps, step size and noise on a batch of that many users: d = 1, S = R = 1,
-    (1/2, 1/2000), T = 100, ridge 20 d R log T. The O(.) of (10) is taken with constant 1.
+    Run Algorithm 7 with its printed steps, step size and noise on a batch of that many users: d = 1, S = R
+    = 1, (1/2, 1/2000), T = 100, ridge 20 d R log T. The O(.) of (10) is taken with constant 1.
 
-    Note: D.2 itself leaves the constant free, and no finite run refutes it; the median gap is about 0.5 ν at
-    200 users and 2 ν at 1000, still growing with the batch
+    Note: D.2 itself leaves the constant free, and no finite run refutes it; the median gap is about 0.5 ν
+    at 200 users and 2 ν at 1000, and still grows with the batch
     """
     horizon, runs = 100, run.choose(quick=20, full=400)
     nu = math.sqrt(math.log(horizon / 1e-3) ** 3)

@@ -1,4 +1,5 @@
-"""Self-concordance: Lemmas G.1 to G.3 and Observation 2, on families of Definition 4.1 and beside them."""
+"""Check self-concordance: Lemmas G.1 to G.3 and Observation 2, on families of Definition 4.1 and
+on probit."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ __all__ = ["rows"]
 
 rows = Group("Generalized linear models: self-concordance", kind="structure")
 
-#: Families of Definition 4.1 on [0, R], the extremes among them: R large and small, weights far apart.
+#: Families of Definition 4.1 on [0, R], including extremes: R large and small, weights far apart.
 FAMILIES: dict[str, FiniteFamily] = {
     "logistic": logistic(),
     "Bernoulli, R = 1/2": bernoulli("1/2"),
@@ -33,12 +34,12 @@ FAMILIES: dict[str, FiniteFamily] = {
 }
 LINKS: dict[str, Link] = {**FAMILIES, "probit": Probit()}
 CANONICAL = tuple(FAMILIES)
-#: Beyond 8 the ratios of G.1 and (26) come so near to 1 (1 - e^-32) that a float cannot tell.
+#: Beyond 8 the ratios of G.1 and (26) are so near 1 (1 - e^-32) that a float cannot distinguish them.
 SCORES = "-8 -5 -2 -1/2 0 1/3 1 3 8"
 
 
 def _top(link: str) -> Fraction:
-    """R; 1 for probit."""
+    """Return R, or 1 for probit."""
     return LINKS[link].largest_reward or Fraction(0)
 
 
@@ -53,16 +54,17 @@ def _top(link: str) -> Fraction:
 def third_derivative(link: str, z: Fraction) -> Sides:
     """abs(mu''(z)) is at most R mu'(z)
 
-    Compute both as moments in balls; the third central moment is at most R times the variance, since a reward
-    is within R of the mean.
+    Compute both as moments in balls. The third central moment is at most R times the variance, since a
+    reward is within R of the mean.
 
-    Note: probit rewards in {0, 1} are no canonical family; there the ratio is abs(z), and R = 1 fails from 1
+    Note: probit rewards in {0, 1} are not a canonical family; there the ratio is abs(z), and R = 1 fails
+    from 1 on
     """
     found = LINKS[link].at(ball(z))
     return abs(found.curvature), ball(_top(link)) * found.slope
 
 
-#: Bits in which differences of nearly equal means are formed: φ(38) is 2^-1044.
+#: Bits for differences of nearly equal means: φ(38) is 2^-1044.
 DIFFERENCES = 4000
 PAIRS = {"z": SCORES, "h": "-30 -2 -1/10 1/1000 1/2 5"}
 
@@ -73,10 +75,10 @@ PAIRS = {"z": SCORES, "h": "-30 -2 -1/10 1/1000 1/2 5"}
     role="what-if", expect="refuted",
 )  # fmt: skip
 def averaged_slopes(link: str, z: Fraction, h: Fraction) -> Chain:
-    """The slope, and its averages between z1 = z and z2 = z + h, are at least that at an end over 1 + R|h|
-    (over 2 + R|h| with the weight 1 - v)
+    """The slope, and its averages between z1 = z and z2 = z + h, are at least the slope at an end over 1 +
+    R|h| (over 2 + R|h| with the weight 1 - v)
 
-    The integrals in closed form: (mu(z2) - mu(z1))/h and (b(z2) - b(z1) - h mu(z1))/h².
+    The integrals have closed forms: (mu(z2) - mu(z1))/h and (b(z2) - b(z1) - h mu(z1))/h².
     """
     with precision(DIFFERENCES):
         first, second = (LINKS[link].at(ball(score)) for score in (z, z + h))
@@ -102,8 +104,8 @@ TINY = Fraction(1, 10**25)
 def moments(link: str, z: Fraction) -> Chain:
     """Mean, variance and third central moment of the reward are b', b'' and b'''
 
-    Moments of the distribution against the coefficients of b's power series in balls: apart by at most
-    10^-25.
+    Compare moments of the distribution with the coefficients of b's power series in balls: they differ by
+    at most 10^-25.
     """
     family = FAMILIES[link]
     found, series = family.at(ball(z)), _expanded(link, z)
@@ -115,7 +117,7 @@ def moments(link: str, z: Fraction) -> Chain:
 
 
 def _expanded(link: str, z: Fraction) -> arb_series:
-    """b(z + t) as a power series in t, from the sum of exponentials."""
+    """Return b(z + t) as a power series in t, from the sum of exponentials."""
     family = FAMILIES[link]
     terms = zip(family.support, family.weights, strict=True)
     total = sum(
@@ -129,7 +131,7 @@ def _expanded(link: str, z: Fraction) -> arb_series:
 def convex(link: str, z: Fraction, h: Fraction) -> Chain:
     """b is convex for every exponential family
 
-    b at a midpoint against the mean of b at the ends; the reason is b'' = Var r ≥ 0.
+    Compare b at a midpoint with the mean of b at the ends. The reason is b'' = Var r ≥ 0.
     """
     with precision(DIFFERENCES):
         ends = [FAMILIES[link].at(ball(score)).log_partition for score in (z, z + h)]

@@ -1,5 +1,8 @@
-"""Lemmas S.1 and S.2: privacy of the shuffled vector and matrix sums at (127), what they cost, and Lemma
-D.1's matrix protocol on its event and off it."""
+"""Check Lemmas S.1 and S.2 and Lemma D.1.
+
+S.1 and S.2 state the privacy of the shuffled vector and matrix sums at (127), and the rows also compute its
+actual cost. D.1's matrix protocol is examined on its event and off it.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +35,20 @@ def of_vectors(n: int, d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 
 
 def _opposite(n: int, d: int, epsilon: Fraction, delta: Fraction, claim: ApproxDP) -> list[Evidence]:
-    """What e_1 against -e_1 shows in its own entry."""
+    """Return the witness of e_1 against -e_1 in the first entry."""
     sheet = sheet_of(n=n, d=d, epsilon=epsilon, delta=delta)
     records = ([1.0] + [0.0] * (d - 1), [-1.0] + [0.0] * (d - 1))
-    shown = entry(sheet, 2 * sheet.precision, words="Δ e_1 against -Δ e_1", data=records).witness(claim)
-    return [] if shown is None else [shown]
+    witness = entry(sheet, 2 * sheet.precision, words="Δ e_1 against -Δ e_1", data=records).witness(claim)
+    return [] if witness is None else [witness]
 
 
 @evidence(rows, "SAR-S.1", "Lemma S.1", claim=of_vectors, over=CORNERS)
 def vectors(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The shuffled sum of n vectors with ||x|| <= Δ at (127) is (ε, δ)-shuffle private
 
-    Certified for all d entries together, rounding included; the exact loss of one entry from below.
-    Replacing x moves the sum by 2Δ."""
+    The certificate covers all d entries jointly, including rounding. The lower bound is the exact loss of
+    one entry. Replacing x moves the sum by 2Δ.
+    """
     claim = of_vectors(n, d, epsilon, delta)
     proof = sums(sheet_of(n=n, d=d, epsilon=epsilon, delta=delta), "vector").proof(
         epsilon=epsilon, delta=delta
@@ -73,21 +77,23 @@ def breaks(d: int, epsilon: Fraction, delta: Fraction) -> str:
 
 @evidence(rows, "SAR-S.2", "Lemma S.2", claim=of_matrices, over=DIMENSIONS, expect=breaks)
 def matrices(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence] | Measured:
-    """The shuffled sum of n symmetric matrices of operator norm at most Δ at (127) is (ε, δ)-shuffle private
+    """The shuffled sum of n symmetric matrices of operator norm at most Δ at (127) is (ε, δ)-shuffle
+    private
 
-    n = 10. From above for the d(d+1)/2 entries together, which Δ I and -Δ I move by 2 √d Δ; from below
-    by the ones on the diagonal, added up.
+    n = 10. The upper bound is for the d(d+1)/2 entries jointly, which Δ I and -Δ I move by 2 √d Δ. The
+    lower bound uses the sum of the ones on the diagonal.
 
-    Refuted: an operator norm of Δ allows a Frobenius norm of √d Δ, and (127) knows d through a logarithm
-    only. It breaks at millions of dimensions, since the constant 24·10⁴ is far too large everywhere below
+    Refuted: an operator norm of Δ allows a Frobenius norm of √d Δ, and (127) depends on d only through a
+    logarithm. It fails at millions of dimensions, since the constant 24·10⁴ is far too large everywhere
+    below
 
     Note: the algorithms sum rank-one matrices, for which it holds in all dimensions (SAR-S.2/rank-one)
     """
     sheet = sheet_of(n=10, d=d, epsilon=epsilon, delta=delta)
     if breaks(d, epsilon, delta) == "refuted":
-        shown = diagonal_delta(sheet, epsilon)
+        low = diagonal_delta(sheet, epsilon)
         return Measured(
-            low=shown, method="normal distribution and its error in balls", scope="Δ I against -Δ I"
+            low=low, method="normal distribution and its error in balls", scope="Δ I against -Δ I"
         )
     proof = sums(sheet, "symmetric").proof(epsilon=epsilon, delta=delta)
     return [proof.certify(of_matrices(d, epsilon, delta))]
@@ -107,8 +113,8 @@ def of_rank_one(d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def rank_one(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The shuffled sum of n matrices w x xᵀ, 0 <= w <= Δ, ||x|| <= 1, at (127) is (ε, δ)-shuffle private
 
-    n = 10. The Frobenius norm moves by √2 Δ at most. The same holds of matrices of Frobenius norm Δ,
-    with 2Δ.
+    n = 10. The Frobenius norm moves by √2 Δ at most. The same holds for matrices of Frobenius norm Δ, with
+    2Δ.
     """
     proof = sums(sheet_of(n=10, d=d, epsilon=epsilon, delta=delta), "rank-one").proof(
         epsilon=epsilon, delta=delta
@@ -137,7 +143,8 @@ def in_one_line(kind: Input, d: int, epsilon: Fraction, delta: Fraction) -> str:
 def cost(run: Run, kind: Input, d: int, epsilon: Fraction, delta: Fraction) -> Measured:
     """At (127) one sum costs less than half of the stated ε at the same δ, up to d = 10⁴
 
-    n = 1000. The constant 24·10⁴ comes from the proof of a tail bound."""
+    n = 1000. The constant 24·10⁴ comes from the proof of a tail bound.
+    """
     found = sums(sheet_of(n=1000, d=d, epsilon=epsilon, delta=delta), kind).smallest_epsilon(delta)
     return Measured(low=0, high=found / epsilon, method="certified in balls")
 
@@ -149,7 +156,7 @@ PROXIES = over(
 
 @inequality(rows, "SAR-S.1/proxy", "Lemmas S.1 and S.2", over=PROXIES, kind="tail")
 def proxy(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Chain:
-    """The error of an entry is sub-Gaussian with proxy O(Δ² log²(d²/δ)/ε²), here at most 10⁶ times that
+    """The error of an entry is sub-Gaussian with proxy O(Δ² log²(d²/δ)/ε²), here with constant 10⁶
 
     Rounding and nb coins are bounded: the proxy is at most (n + nb)/4 (Δ/g)², independent, mean zero.
 
@@ -177,9 +184,10 @@ def on_event(d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
     over=over(d=(1, 2, full(20)), epsilon="1/5 5", delta="1/100000 499/1000"),
 )  # fmt: skip
 def given_the_event(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
-    """Where μ'(<x_t, θ_1>)/β(x_t) <= 1/κ* the matrix protocol is (ε/2, δ/2 - 1/T²)-shuffle private
+    """If μ'(<x_t, θ_1>)/β(x_t) <= 1/κ* the matrix protocol is (ε/2, δ/2 - 1/T²)-shuffle private
 
-    n = 10, T = 10⁶. Both records have weights up to Δ = 1/κ*: a rank-one sum, drawn for (ε/2, δ/2)."""
+    n = 10, T = 10⁶. Both records have weights up to Δ = 1/κ*: a rank-one sum, drawn for (ε/2, δ/2).
+    """
     sheet = sheet_of(n=10, d=d, epsilon=epsilon / 2, delta=delta / 2)
     claim = on_event(d, epsilon, delta)
     return [sums(sheet, "rank-one").proof(epsilon=claim.epsilon, delta=claim.delta).certify(claim)]
@@ -203,13 +211,13 @@ def by_curvature(S: int, delta: Fraction) -> str:
 def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:
     """Off the event too, "the desired (ε, δ)-shuffle differential privacy holds", at ε = 1
 
-    Logistic, d = 1, n = 10, θ* = S: arms x in [1/2, 1], so that 1/κ* = μ'(S/2), for both records.
-    Rewards of the first batch are anybody's: they put θ_1 at 0, where the weight is μ'(0)/β = κ*/4 Δ,
-    with β -> 1 as the first batch grows. The user plays x = 1 or x = 1/2: the entry moves by (3/4)(κ*/4)
-    Δ, here less.
+    Logistic, d = 1, n = 10, θ* = S. Arms x are in [1/2, 1], so that 1/κ* = μ'(S/2), for both records.
+    Rewards of the first batch are arbitrary. They put θ_1 at 0, where the weight is μ'(0)/β = κ*/4 Δ, with
+    β -> 1 as the first batch grows. The user plays x = 1 or x = 1/2, so the entry moves by (3/4)(κ*/4) Δ,
+    here less.
 
-    Refuted: that the event is likely under honest rewards is no bound for the data sets that a neighbour
-    may come with. At κ* = e^12 the entry moves by 30 000 Δ, far more than the noise hides
+    Refuted: the event is likely only under honest rewards, which does not bound the loss for arbitrary
+    neighbouring datasets. At κ* = e^12 the entry moves by 30 000 Δ, far more than the noise hides
 
     Note: up to κ* = 150 the constant of (127) is large enough to cover it. Weights cut at 1/κ* repair it
     (SAR-T5.1p/repaired)
@@ -223,7 +231,7 @@ def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:
         return [bound.certify(claim)]
     move = math.floor(3 / 4 * kappa / 4 * sheet.precision * 0.999)
     records = ([1.0], [0.5])
-    shown = entry(
+    witness = entry(
         sheet, move, words="x near 1 against x near 1/2 (no rounding), θ_1 = 0", data=records
     ).witness(claim)
-    return [] if shown is None else [shown]
+    return [] if witness is None else [witness]

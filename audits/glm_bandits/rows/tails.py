@@ -1,4 +1,4 @@
-"""Tail lemmas: Bernstein, squares of sub-Gaussians, norms of noise matrices, self-normalised sums."""
+"""Check tail lemmas: Bernstein, squares of sub-Gaussians, norms of noise matrices, self-normalised sums."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ rows = Group("Tail lemmas", kind="tail")
 def bernstein(n: int, p: Fraction, delta: Fraction) -> Sides:
     """A sum exceeds its mean by √(2v log(1/δ)) + (2b/3) log(1/δ) with probability δ at most
 
-    Exact binomial tails: b = max(p, 1 - p), v = n p (1 - p).
+    Compute exact binomial tails: b = max(p, 1 - p), v = n p (1 - p).
     """
     log, spread = ln(1 / delta), max(p, 1 - p)
     radius = (2 * ball(n * p * (1 - p)) * log).sqrt() + 2 * ball(spread) / 3 * log
@@ -59,10 +59,11 @@ SQUARES = over(log_margin="1001/1000 4", delta="1/2 1/20 1/1000000")
 def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
     """P({case} X_i² - E X_i² above √(8σ⁴ log(2/δ)/n)) ≤ δ for n > 64 log(2/δ)
 
-    Gaussian X_i, the chi-square distribution in balls, n just above 64 log(2/δ) and 4 times it.
+    Use Gaussian X_i, with the chi-square distribution in balls, n just above 64 log(2/δ) and 4 times this
+    value.
 
-    Note: (28) prints the sum, its only use, Lemma T.2, takes the mean: a 1/n is missing. Other sub-Gaussian
-    distributions are not looked at
+    Note: (28) prints the sum; its only use, Lemma T.2, takes the mean: a 1/n is missing. Other sub-Gaussian
+    distributions are not examined
     """
     need = 64 * ln(2 / delta) * ball(log_margin)
     n = int(float(need.mid())) + 1
@@ -82,10 +83,11 @@ def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
 def gaussian_norm(d: int, T: int, alpha: Fraction) -> Chain:
     """P(‖Z‖ > 4√d + 2 ln(2T/α)) < α/(2T), Z of independent N(0, 1) entries, or symmetrised from such a Z'
 
-    Proved bounds on the left side: the mean of ‖Z‖ is at most 2√d in all three readings, and ‖Z‖ is a
-    Lipschitz function of the entries with constant 1, √2 and 1.
+    Compute proved bounds on the left side: the mean of ‖Z‖ is at most 2√d in all three readings, and ‖Z‖ is
+    a Lipschitz function of the entries with constant 1, √2 and 1.
 
-    Note: concentration of Gaussian functions, and Slepian's inequality for the mean, are taken as known
+    Note: concentration of Gaussian functions, and Slepian's inequality for the mean, are assumed as known
+    results
     """
     beyond = 2 * arb(d).sqrt() + 2 * ln(2 * T / alpha)
     level = ball(alpha / (2 * T))
@@ -102,7 +104,7 @@ NATURAL = over(T=(70, 129, 257, 1000, 10**6, 10**12), **SHAPES)
 
 
 def _ridge_part(T: int, d: int, zeta: Fraction, log: arb) -> arb:
-    """λ/(4√d + 1) of (19) in units of log(32/δ)/(ε κ*), with ``log`` for its log T."""
+    """Return λ/(4√d + 1) of (19) in units of log(32/δ)/(ε κ*), with ``log`` for its log T."""
     return 64 * log * (ln(16 * T / zeta) + arb(d).sqrt())
 
 
@@ -111,7 +113,8 @@ def _norm(d: int, T: int, zeta: Fraction) -> arb:
 
 
 def _of_nodes(T: int, d: int, zeta: Fraction, log: arb) -> Sides:
-    """σ_noise √(2m) (4√d + 2 log(16T/ζ)) with the m = ⌈log2 T⌉ + 1 nodes of the tree, against (19)."""
+    """Return σ_noise √(2m) (4√d + 2 log(16T/ζ)) with the m = ⌈log2 T⌉ + 1 nodes of the tree, and the value
+    of (19)."""
     return arb(72).sqrt() * (ceil_log2(T) + 1) * _norm(d, T, zeta), _ridge_part(T, d, zeta, log)
 
 
@@ -129,19 +132,19 @@ def _base_two(T: int, d: int, zeta: Fraction) -> Sides:
 
 @step("m nodes, log T natural, T from 70", over=NATURAL)
 def _natural(T: int, d: int, zeta: Fraction) -> Sides:
-    """the same with the natural log T in (19)"""
+    """the same inequality with the natural log T in (19)"""
     return _of_nodes(T, d, zeta, ln(T))
 
 
 @steps(rows, "SAR-49", "(49), (50), Assumption I.1", cells=True)
 def noise_within_ridge() -> list[Step]:
-    """The noise of every prefix stays within λ/(4√d + 1), λ of (19), as Assumption I.1 asks
+    """The noise of every prefix stays within λ/(4√d + 1), λ of (19), as Assumption I.1 requires
 
-    The norms of (49) with the tree's own m against (19), in units of log(32/δ)/(ε κ*); SAR-TAIL-Z has the
-    tail, α/(2T) a round and tree with α = ζ/8.
+    Compare the norms of (49), with the tree's own m, with (19), in units of log(32/δ)/(ε κ*). SAR-TAIL-Z
+    has the tail, α/(2T) per round and tree with α = ζ/8.
 
-    Note: the print names no base of log T. SAR-49/small has the few horizons at which the natural one fails,
-    SAR-49/nodes the line that writes log T for m
+    Note: the paper names no base of log T. SAR-49/small has the few horizons at which the natural one
+    fails, SAR-49/nodes the line that writes log T for m
     """
     return [_as_printed, _base_two, _natural]
 
@@ -166,13 +169,12 @@ def noise_at_small_horizons(T: int, d: int, zeta: Fraction) -> Sides:
 def nodes_of_a_prefix(T: int, base: str) -> Sides:
     """m ≤ log T for m = ⌈log T + 1⌉, by which √72 √m √m log(32/δ)/(ε κ*) becomes √72 log(32/δ) log T/(ε κ*)
 
-    The same base on both sides.
+    Both sides have the same base.
 
-    Refuted: m is log T + 1 or more, and σ_noise holds a √m of its own, so that fewer nodes in a prefix do not
-    help
+    Refuted: m is log T + 1 or more, and σ_noise contains a √m, so fewer nodes in a prefix do not help
 
-    Note: a factor of 1 + 2/log T at most, for which (19) has room from T = 4 on (SAR-49); with I.1's (Z' +
-    Z'ᵀ)/2 the factor √2 of (49) is room as well
+    Note: the factor is at most 1 + 2/log T, for which (19) has slack from T = 4 on (SAR-49); with I.1's (Z'
+    + Z'ᵀ)/2 the factor √2 of (49) is slack as well
     """
     log = ln(T) / ln(2) if base == "2" else ln(T)
     return (ceil_log2(T) if base == "2" else integer(ln(T).ceil())) + 1, log
@@ -191,15 +193,16 @@ ALL = over(d=(1, 50, 600, 10**6), T=(16, 1000, 10**9), M=(1, 2), delta="49/100 1
     case="d up to 50, √d as printed",
 )
 @inequality(
-    rows, "SAR-OBS1/repaired", "repair of Observation 1", over=ALL, lead=2, case="2√d in the place of √d",
+    rows, "SAR-OBS1/repaired", "repair of Observation 1", over=ALL, lead=2, case="2√d instead of √d",
     role="repaired", repairs="SAR-OBS1",
 )  # fmt: skip
 def observation_gaussian(d: int, T: int, M: int, delta: Fraction, lead: int) -> Sides:
     """All M noise matrices have norms below σ~(√d + 6√log(2dMT/δ)) with probability 1 - 1/T²: {case}
 
-    Upper-triangular entries independent N(0, σ~²): P(‖N‖ > 2√d + s) ≤ 2 e^(-s²/4), a union over M matrices.
+    Upper-triangular entries are independent N(0, σ~²): P(‖N‖ > 2√d + s) ≤ 2 e^(-s²/4), with a union over M
+    matrices.
 
-    Note: for Gaussian entries; P2's own are lighter than their proxy and not looked at here
+    Note: for Gaussian entries; P2's own noise is lighter than its proxy and not examined here
     """
     beyond = 6 * ln(2 * d * M * T / delta).sqrt() - (2 - lead) * arb(d).sqrt()
     return 2 * M * (-(beyond**2) / 4).exp(), Fraction(1, T**2)
@@ -212,9 +215,9 @@ def observation_gaussian(d: int, T: int, M: int, delta: Fraction, lead: int) -> 
 def observation(run: Run) -> Measured:
     """The noise matrix is below σ~(√d + 6√log(2dMT/δ)) with probability 1 - 1/T², at d = 600
 
-    T = 16, M = 2, δ = 0.49; symmetric matrices with independent N(0, 1) entries, drawn.
+    T = 16, M = 2, δ = 0.49. Draw symmetric matrices with independent N(0, 1) entries.
 
-    Refuted: the norm is near 2√d, and √d + 6√log(2dMT/δ) is below that from d about 36 log(2dMT/δ) on; the
+    Refuted: the norm is near 2√d, and √d + 6√log(2dMT/δ) is below it from d about 36 log(2dMT/δ) on; the
     cited corollary has a constant before the √d
 
     Note: σ~² is read as the proxy itself, which D.1 gives to the entries
@@ -244,8 +247,8 @@ def observation(run: Run) -> Measured:
 def empirical_matrix(d: int, n: int, share: Fraction, skew: Fraction) -> Sides:
     """P(not 3εnI + Σ xxᵀ ≥ (n/8) E xxᵀ) is at most 2d e^(-εn/8), which bounds the printed "≤" as well
 
-    x = e_j 999/1000 with probability p_j, the first a share `skew` of equal ones (0 the rest, d = 1); ε is
-    `share` of the largest p_j/24; exact binomial tails, added over j.
+    x = e_j 999/1000 with probability p_j, the first a share `skew` of the equal ones (0 the rest, d = 1). ε
+    is `share` of the largest p_j/24. Exact binomial tails are added over j.
 
     Note: the printed event, "≤" for all directions, lies inside this one up to ties; H.1 uses "not ≥"
     """
@@ -267,10 +270,10 @@ def empirical_matrix(d: int, n: int, share: Fraction, skew: Fraction) -> Sides:
 def self_normalised(p: Fraction, ridge: Fraction, delta: Fraction, rounds: int) -> Sides:
     """P(some ‖S_t‖ in H_t^-1 is above √λ/2 + (2/√λ) log(√(det H_t/λ^d)/δ) + (2/√λ) d log 2) ≤ δ
 
-    d = 1, x_t = 1, η_t a Bernoulli(p) less p: the distribution of all paths up to the horizon, exact in
-    balls; a sum that the balls leave open counts as above.
+    d = 1, x_t = 1, η_t a Bernoulli(p) minus p. Compute the distribution of all paths up to the horizon,
+    exact in balls. A sum that the balls leave undecided counts as above.
 
-    Note: a finite horizon, weaker than the print's for all t
+    Note: a finite horizon, weaker than the printed statement for all t
     """
     root = ball(ridge).sqrt()
 

@@ -1,5 +1,8 @@
-"""Lemma I.4: privacy of the two trees with each printed noise, per node and together, over kappa*; the
-generic composition of Appendix I.1; repairs."""
+"""Check Lemma I.4.
+
+The rows cover the privacy of the two trees with each printed noise, per node and jointly, as a function of
+κ*, the generic composition of Appendix I.1, and repairs.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ ARMS = "one user's arms and reward, ||x|| <= 1, T_o fixed"
 
 
 def _variance(at: tuple[int, int], T: int, epsilon: Fraction, delta: Fraction) -> arb:
-    """σ² of Appendix I.1 with m to base 2 and 1/κ* of the instance (R, score)."""
+    """Return σ² of Appendix I.1 with m to base 2 and 1/κ* of the instance (R, score)."""
     one_over = 1 / instance(*at).kappa_star
     return printed_variance(epsilon=epsilon, delta=delta, depth=levels(T), sensitivity=one_over)
 
@@ -70,22 +73,22 @@ def trees(
     """The tree of V with the printed noise is (ε/3, δ/6 + ζ/6)-DP in the data of T_o, ε = 1, ζ = δ/2
 
     instance = (R, score): Bernoulli rewards on {0, R}, two orthogonal unit arms of that score, so 1/κ* =
-    μ'(score). A leaf goes from x xᵀ to y yᵀ, of Frobenius norm up to √2; certified for all m nodes above
-    it, m = log₂ T + 1; from below the log₂ T prefixes of 1, 2, 4, ... leaves. /2 is Appendix I.1's
-    symmetrisation, /√2 that of Appendix P. §6's δ/3 is no more than ζ = δ.
+    μ'(score). A leaf goes from x xᵀ to y yᵀ, with a change of Frobenius norm up to √2. The certificate is
+    for all m nodes above it, m = log₂ T + 1. The lower bound uses the log₂ T prefixes of 1, 2, 4, ...
+    leaves. /2 is Appendix I.1's symmetrisation, /√2 is Appendix P's. §6's δ/3 is the case ζ = δ.
 
-    Refuted: V's leaves are x xᵀ and not (1/e) μ' x xᵀ; their noise is 1/κ* of what they need, and κ*
-    grows like e^score. Both trees have one σ
+    Refuted: V's leaves are x xᵀ and not (1/e) μ' x xᵀ; their noise is 1/κ* of what they need, and κ* grows
+    like e^score. Both trees have the same σ
 
-    Note: at small κ* the factor 6 log(32/δ) hides it; the cells say what it really costs at δ/4. With
-    /√2 the noise has twice the variance
+    Note: at small κ* the factor 6 log(32/δ) hides it; the cells give the actual cost at δ/4. With /√2 the
+    noise has twice the variance
     """
     claim = tree_claim(instance, symmetrise, T, delta)
     variance = _variance(instance, T, ONE, delta)
     proof = tree_proof(norm_squared=Fraction(2), variance=variance, nodes=levels(T), symmetrise=symmetrise)
     seen = T.bit_length() - 1
-    shown = prefix_witness(claim, size=ONE, variance=variance, nodes=seen, symmetrise=symmetrise)
-    return [proof.certify(claim), shown]
+    witness = prefix_witness(claim, size=ONE, variance=variance, nodes=seen, symmetrise=symmetrise)
+    return [proof.certify(claim), witness]
 
 
 WEIGHTED = over(instance=((4, 0), (1, 0), (1, 8)), event=(True, False), T=(8, 1024), delta="1/10 1/1000000")
@@ -106,12 +109,12 @@ def off_it(instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> s
 def weighted(run: Run, instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> list[Evidence]:
     """The tree of H with the printed noise is (ε/3, δ/6 + ζ/6)-DP in the data outside T_o, given θ_o; ε = 1
 
-    event: weights up to 1/κ*, as on E_o. Else weights up to sup μ'/e, at θ_o = 0, which rewards of the
-    explored rounds bring about; symmetrisation /2, ζ = δ/2.
+    event: weights up to 1/κ*, as on E_o. Otherwise weights up to sup μ'/e, at θ_o = 0, which rewards of the
+    explored rounds can produce; symmetrisation /2, ζ = δ/2.
 
-    Refuted: off E_o, at κ* = 3000. E_o is likely under honest rewards and says nothing of others
+    Refuted: off E_o, at κ* = 3000. E_o is likely only under honest rewards
 
-    Note: on E_o the noise is more than enough, though a leaf replaced moves by √2/κ*, and not by 1/κ*
+    Note: on E_o the noise is more than enough, although a replaced leaf moves by √2/κ*, and not by 1/κ*
     (SAR-I.4p/change)
     """
     claim, found = tree_claim(instance, "half", T, delta), _weight(instance, event)
@@ -128,7 +131,7 @@ def weighted(run: Run, instance: tuple[int, int], event: bool, T: int, delta: Fr
 
 
 def _weight(at: tuple[int, int], event: bool) -> arb:
-    """The largest weight of H's leaves."""
+    """Return the largest weight of H's leaves."""
     given = instance(*at)
     return 1 / given.kappa_star if event else given.steepest / arb(1).exp()
 
@@ -142,8 +145,8 @@ def change(inner: Fraction, weights: tuple[int, int]) -> Sides:
 
     |w x xᵀ - w' y yᵀ|² = w² + w'² - 2 w w' <x, y>² for unit x, y; weights = (w, w') in [0, 1].
 
-    Refuted: one leaf has norm 1/κ*; replacing it by another, orthogonal one moves by √2/κ*. In operator
-    norm 1/κ* is right, and Gaussian noise on entries counts Frobenius
+    Refuted: one leaf has norm 1/κ*; replacing it by an orthogonal leaf moves by √2/κ*. In operator norm
+    1/κ* is right, but Gaussian noise on entries depends on the Frobenius norm
     """
     w, v = weights
     return w**2 + v**2 - 2 * w * v * inner**2, Fraction(1)
@@ -161,8 +164,8 @@ def own_claim(instance: tuple[int, int], T: int, delta: Fraction) -> ApproxDP:
 def repaired(run: Run, instance: tuple[int, int], T: int, delta: Fraction) -> list[Evidence]:
     """V with the noise of sensitivity 1, H of weights cut at 1/κ*: each tree is (ε/3, δ/4)-DP for every κ*
 
-    ε = 1, /2. V's noise grows by κ*, and λ of (19) with it: the 1/κ* in λ is gone, γ²κ grows by κ* where λ
-    dominates it. H is as printed. For κ* < 1 V needs no more than printed; it gets 1.
+    ε = 1, /2. V's noise grows by κ*, and λ of (19) with it: the 1/κ* in λ disappears, and γ²κ grows by κ*
+    if λ dominates it. H is as printed. For κ* < 1 V needs no more than printed; the row uses 1.
     """
     claim = own_claim(instance, T, delta)
     own = printed_variance(epsilon=1, delta=delta, depth=levels(T), sensitivity=1)
@@ -204,9 +207,9 @@ def _composed(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
 
 @inequality(rows, "SAR-TREE", "Appendix I.1, generic composition", over=GENERIC, kind="structure")
 def generic(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """m nodes at ε₀ = ε/√(8 m log(2/δ)), δ₀ = δ/(2m) make at most (ε, δ), δ' = δ/2, ε <= 1
+    """m nodes at ε₀ = ε/√(8 m log(2/δ)), δ₀ = δ/(2m) compose to at most (ε, δ), δ' = δ/2, ε <= 1
 
-    ε₀ √(2m log(1/δ')) + m ε₀ (e^{ε₀} - 1); the deltas add up to δ exactly.
+    Compute ε₀ √(2m log(1/δ')) + m ε₀ (e^{ε₀} - 1). The deltas sum to δ exactly.
     """
     return _composed(m, epsilon, delta)
 
@@ -214,9 +217,9 @@ def generic(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
 @inequality(rows, "SAR-TREE/large", "Appendix I.1, generic composition", kind="structure", role="what-if",
             expect="refuted", over=over(m=(1, 11), epsilon="10 30", delta="1/10"))  # fmt: skip
 def generic_large(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """The same for ε above 1, which the print does not exclude and its source does
+    """The same for ε above 1, which the paper does not exclude and its source does
 
-    Refuted: the second term grows with ε²; at m = 1 the one node alone is (ε₀, δ₀), and composition has
-    nothing to do
+    Refuted: the second term grows with ε²; at m = 1 the one node alone is (ε₀, δ₀), and composition is not
+    needed
     """
     return _composed(m, epsilon, delta)

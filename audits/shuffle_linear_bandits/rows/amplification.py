@@ -1,7 +1,7 @@
-"""P_Amp with unique users: what its printed noise certifies, and what the paper's own accounting gives.
+"""Check P_Amp with unique users: what its printed noise certifies, and the paper's own accounting.
 
-The row about Theorem 3.2 asks for both constants of O(ε, δ) to be 1, which is more than the paper states, and
-finds that they may be: the noise is about ten times what the budget needs.
+The row on Theorem 3.2 requires both constants of O(ε, δ) to be 1, which is more than the paper states. It
+verifies this, because the noise is about ten times what the budget needs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _delta(users: int, delta: Fraction) -> Fraction:
 
 
 def _epsilon(users: int, delta: Fraction, share: Fraction) -> Fraction:
-    """A share of the cap sqrt(log(2/δ)/B), rounded down."""
+    """Return a share of the cap sqrt(log(2/δ)/B), rounded down."""
     return rounded_down(ball(share) * epsilon_cap(delta=delta, batch_size=users))
 
 
@@ -83,15 +83,15 @@ def _claim(users: int, delta: Fraction, share: Fraction) -> ApproxDP:
 def amplified(run: Run, users: int, delta: Fraction, share: Fraction) -> list[Evidence]:
     """Algorithm 1 with P_Amp, σ₁ as printed, is O(ε, δ)-SDP: both constants may be 1
 
-    0 < ε <= sqrt(log(2/δ)/B). One batch's list of noisy pairs (φy, φφᵀ), joint sensitivity sqrt 4.5: the
-    almost covering blanket from above, the exact Gaussian curve of the list's sum from below. Disjoint
-    batches of unique users cost no more than one (CZ22-S34par).
+    0 < ε <= sqrt(log(2/δ)/B). One batch's list of noisy pairs (φy, φφᵀ) has joint sensitivity sqrt 4.5. The
+    upper bound is the almost covering blanket. The lower bound is the exact Gaussian profile of the list's
+    sum. Disjoint batches of unique users cost no more than one (CZ22-S34par).
 
-    Note: vectors and matrices with one permutation for both are certified; two independent ones, as printed,
-    are a post-processing of that
+    Note: the certificate covers vectors and matrices under one permutation; the two independent ones, as
+    printed, are post-processing
 
-    Note: the paper prints no constants; (ε, δ) itself is more than it states. Each release alone has the same
-    noise and a smaller sensitivity (2 and sqrt 2), so one budget covers both
+    Note: the paper prints no constants, so (ε, δ) itself is more than it states. Each release alone has the
+    same noise and a smaller sensitivity (2 and sqrt 2), so one budget covers both
     """
     claim = _claim(users, delta, share)
     noise = amplified_noise(epsilon=claim.epsilon, delta=claim.delta, batch_size=users)
@@ -119,12 +119,12 @@ def amplified(run: Run, users: int, delta: Fraction, share: Fraction) -> list[Ev
     role="sharper",
 )
 def cost(run: Run, users: int, delta: Fraction, share: Fraction) -> Measured:
-    """With the printed noise P_Amp really costs less than a quarter of ε at δ
+    """With the printed noise the actual privacy cost of P_Amp is less than a quarter of ε at δ
 
-    The least ε at which the batch's list is certified at δ, and the ε below which its sum refutes (·, δ),
-    over the printed ε, by bisection on both curves.
+    Compute, by bisection on both profiles, the least ε at which the batch's list is certified at δ, and the
+    ε below which its sum refutes (·, δ), each over the printed ε.
 
-    Note: at δ = 0.1, the experiments' value, it costs nothing: the list is (0, 0.1)-DP
+    Note: at δ = 0.1, the value in the experiments, the list is (0, 0.1)-DP
     """
     loss = _delta(users, delta)
     epsilon = _epsilon(users, loss, share)
@@ -150,11 +150,11 @@ def experiments(run: Run, epsilon: Fraction) -> list[Evidence]:
     """Above the theorem's range, at the experiments' ε = 1 and 10, its noise still gives (ε, 0.1)-SDP for B
     = 20
 
-    The largest ε of the theorem is 0.387 there: of the experiments' 0.2, 1 and 10 it speaks of the first
-    alone, and Lemma B.4's condition fails at all three. The blanket or the user's own message from above,
-    the sum from below.
+    The largest ε of the theorem is 0.387 there. It covers only the first of the experiments' 0.2, 1 and 10,
+    and Lemma B.4's condition fails at all three. The upper bound is the blanket or the user's own message.
+    The lower bound is the sum.
 
-    Note: which noise the experiments used is another question: CZ22-EXPlab
+    Note: CZ22-EXPlab examines which noise the experiments used
     """
     claim = _experiment_claim(epsilon)
     noise = amplified_noise(epsilon=epsilon, delta=claim.delta, batch_size=20)
@@ -194,7 +194,7 @@ def _same_noise(users: int, delta: Fraction, share: Fraction) -> Chain:
 
 @step("condition of Lemma B.4", over=STEP_SETTINGS, expect="refuted")
 def _condition(users: int, delta: Fraction, share: Fraction) -> Sides:
-    """e^ε₀ <= B/(16 log(2/δ')), δ' = δ/2, which Lemma B.4 asks for"""
+    """e^ε₀ <= B/(16 log(2/δ')), δ' = δ/2, which Lemma B.4 requires"""
     return _budget(users, delta, share)[1].exp(), condition_bound(users, delta / 2).exp()
 
 
@@ -207,13 +207,12 @@ def _condition(users: int, delta: Fraction, share: Fraction) -> Sides:
     cells=True,
 )
 def into_the_lemma() -> list[Step]:
-    """With ε₀ = ε sqrt(B/log(2/δ)), δ₀ = δ/B, δ' = δ/2, Lemma B.4 applies to all that Theorem B.1 speaks of
+    """With ε₀ = ε sqrt(B/log(2/δ)), δ₀ = δ/B, δ' = δ/2, Lemma B.4 applies to the whole range of Theorem B.1
 
-    Evaluate ε₀, the noise and the lemma's condition, exponentials of both sides.
+    Evaluate ε₀, the noise and the lemma's condition, with exponentials of both sides.
 
-    Note: the lemma says nothing for batches below 16 e^ε₀ log(4/δ): not at the experiments' B = 20, δ = 0.1.
-    The theorem holds there all the same (CZ22-T3.2p/B.1p), by another proof; CZ22-B.1s2/repaired has the
-    range
+    Note: the lemma does not cover batches below 16 e^ε₀ log(4/δ), such as the experiments' B = 20, δ = 0.1.
+    The theorem still holds there (CZ22-T3.2p/B.1p), by another proof; CZ22-B.1s2/repaired has the range
     """
     return [_local_at_most_one, _same_noise, _condition]
 
@@ -233,10 +232,10 @@ def _applies(users: int, delta: Fraction, share: Fraction) -> bool:
 def in_range(users: int, delta: Fraction, share: Fraction) -> Chain:
     """Where its condition holds, Lemma B.4 gives ε̃ <= 14 ε and δ̃ <= 7 δ
 
-    The lemma's closed form at ε₀, δ₀ = δ/B, δ' = δ/2.
+    Evaluate the lemma's closed form at ε₀, δ₀ = δ/B, δ' = δ/2.
 
-    Proof: with ε₀ <= 1, ε̃ <= (ε₀/2)(8 sqrt(e log(8/δ)/B) + 8e/B), log(8/δ) <= 3 log(2/δ) and B >= 16 log 4:
-    a multiple of ε that does not depend on B or δ; δ̃ <= δ/2 + (e^ε̃ + 1)(3/2) δ
+    Proof: with ε₀ <= 1, ε̃ <= (ε₀/2)(8 sqrt(e log(8/δ)/B) + 8e/B), log(8/δ) <= 3 log(2/δ) and B >= 16 log
+    4: a multiple of ε that does not depend on B or δ; δ̃ <= δ/2 + (e^ε̃ + 1)(3/2) δ
     """
     epsilon, local = _budget(users, delta, share)
     found, loss = closed_form(users, local, delta / 2, delta / users)
@@ -263,8 +262,9 @@ LEMMA = over(
 def lemma(users: int, local: Fraction, slack: Fraction, leak: Fraction) -> Sides:
     """Shuffled (ε₀, δ₀)-DP messages are (ε̃, δ̃)-SDP with the printed closed form
 
-    ε₀ = local, δ' = slack, δ₀ = leak · δ'/n. From above, for every randomiser: the clone bound with a delta
-    (proved in the kernel, with a smaller constant), at the printed ε̃, rounded down, against the printed δ̃.
+    ε₀ = local, δ' = slack, δ₀ = leak · δ'/n. The upper bound, for every randomiser, is the clone bound with
+    a delta, proved in the kernel with a smaller constant. It is evaluated at the printed ε̃, rounded down,
+    and compared with the printed δ̃.
     """
     spare = leak * slack / users
     epsilon, delta = closed_form(users, local, slack, spare)
@@ -284,11 +284,13 @@ def lemma(users: int, local: Fraction, slack: Fraction, leak: Fraction) -> Sides
     ),
 )
 def simplified(users: int, local: Fraction, slack: Fraction) -> Chain:
-    """ε̃ = O(sqrt(e^ε₀ log(1/δ')/n)) for ε₀ > 1 and O(ε₀ sqrt(log(1/δ')/n)) for ε₀ <= 1: 16 will do
+    """ε̃ = O(sqrt(e^ε₀ log(1/δ')/n)) for ε₀ > 1 and O(ε₀ sqrt(log(1/δ')/n)) for ε₀ <= 1: the constant 16 is
+    enough
 
-    The closed form over the simplified one.
+    Compute the closed form over the simplified one.
 
-    Note: for δ' at most 1/2; log(1/δ') tends to 0 as δ' tends to 1, the closed form's log(4/δ') does not
+    Note: δ' is at most 1/2; as δ' tends to 1, log(1/δ') tends to 0, but the closed form's log(4/δ') does
+    not
     """
     found, _ = closed_form(users, local, slack, Fraction(0))
     root = (ln(1 / slack) / users).sqrt()
@@ -300,10 +302,11 @@ def simplified(users: int, local: Fraction, slack: Fraction) -> Chain:
     rows, "CZ22-S34var", "Section 3.4, footnote 6", over=over(users="20 1000 100000", delta="1/10 1/1000000")
 )
 def variances(users: Fraction, delta: Fraction) -> Chain:
-    """P_Amp's noise has variance O(1/(ε²B)) per user and Õ(T/(ε²B)) over T: its logarithms are at most 32 L²
+    """P_Amp's noise has variance O(1/(ε²B)) per user and Õ(T/(ε²B)) over T: its logarithms are at most 32
+    L²
 
-    σ₁² ε² B = 32 log(2.5B/δ) log(2/δ), against L = log(2.5B/δ); the same at half the ε: exactly four times
-    σ₁².
+    Compare σ₁² ε² B = 32 log(2.5B/δ) log(2/δ) with L = log(2.5B/δ). At half the ε, σ₁² is exactly four
+    times as large.
     """
     many = int(users)
     one, half = (amplified_noise(epsilon=e, delta=delta, batch_size=many) ** 2 for e in (1, Fraction(1, 2)))

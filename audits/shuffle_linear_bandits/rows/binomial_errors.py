@@ -1,5 +1,5 @@
-"""P_Vec's errors: the steps of C.3 on rounding and noise, the rate, unbiasedness and its conventions,
-bits."""
+"""Check P_Vec's errors: the steps of C.3 on rounding and noise, the rate, unbiasedness and its conventions,
+and bits."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ def rounding_proxy(proxy: Fraction) -> SubGaussian:
 def rounding(run: Run, proxy: Fraction) -> list[Evidence]:
     """The rounding error ι₁ of one entry is sub-Gaussian with variance {proxy}
 
-    whatever the entry and g: a centred variable on an interval of length 1. "With variance v" means the proxy
-    v.
+    The bound holds for every entry and g, since the error is a centred variable on an interval of length 1.
+    "With variance v" means the proxy v.
 
-    Note: the print's reason, a range of [-1, 1], gives 1; the error takes two values at distance 1, hence 1/4
+    Note: the printed reason, a range of [-1, 1], gives 1; the error takes two values at distance 1, hence
+    1/4
     """
     return [decide_proxy(rounding_proxy(proxy), ROUNDING)]
 
@@ -60,8 +61,10 @@ def bit_proxy(p: Fraction) -> SubGaussian:
 def bits(run: Run, p: Fraction) -> list[Evidence]:
     """The batch's noise ι₂ is sub-Gaussian with variance B b/4
 
-    B b independent trials: log E exp(sX) is B b times that of one, so that one with 1/4 stands for all. At
-    the protocol's p = 1/4 the least proxy is 0.2276 a trial, and the variance 0.1875."""
+    The noise is B b independent trials. log E exp(sX) is B b times its value for one trial, so it is enough
+    to check one trial with 1/4. At the protocol's p = 1/4 the least proxy is 0.2276 per trial, and the
+    variance is 0.1875.
+    """
     return [decide_proxy(bit_proxy(p), noise_sum([(Binomial(trials=1, p=p), 1)], shift=-p))]
 
 
@@ -75,18 +78,18 @@ def rate(d: int, B: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
     """One entry's noise, of proxy (B + B b/4)/g², is at most C log(d²/δ)²/ε² with one C = 10⁶:
     O(log²(d²/δ)/ε²)
 
-    Proof: B/g² <= 1/4, b/4 is 6·10⁴ g² log²(4(d²+1)/δ)/(ε² B) and less than 1/4 more, and log(4(d²+1)/δ) <= 4
-    log(d²/δ) for δ below 1/2: the ratio is at most 16 · 6·10⁴ and a little. Over M batches both sides are M
-    times as large: σ = O(sqrt(T/B) log(d²/δ)/ε).
+    Proof: B/g² <= 1/4, b/4 is 6·10⁴ g² log²(4(d²+1)/δ)/(ε² B) plus less than 1/4, and log(4(d²+1)/δ) <= 4
+    log(d²/δ) for δ below 1/2: the ratio is slightly above 16 · 6·10⁴ at most. Over M batches both sides are
+    M times as large: σ = O(sqrt(T/B) log(d²/δ)/ε).
 
-    Note: the standard deviation is about 245 log(4(d²+1)/δ)/ε for sums of B numbers in [-1, 1]: at ε = 1, δ =
-    1/10 and d = 5 it exceeds B until B is about 1500
+    Note: the standard deviation is about 245 log(4(d²+1)/δ)/ε for sums of B numbers in [-1, 1]: at ε = 1, δ
+    = 1/10 and d = 5 it exceeds B until B is about 1500
     """
     sheet = printed_sheet(dim=d, batch_size=B, epsilon=epsilon, delta=delta)
     return sheet.proxy, C * (ball(Fraction(d * d) / delta).log() / ball(epsilon)) ** 2
 
 
-# Unbiased, and with which conventions
+# Unbiasedness, and the conventions that it needs
 
 SMALL = VectorSheet(dim=1, batch_size=3, precision=4, trials=8)
 
@@ -94,8 +97,11 @@ SMALL = VectorSheet(dim=1, batch_size=3, precision=4, trials=8)
 def expectation(
     values: tuple[Fraction, ...], subtracted: Fraction, *, trials: Fraction | None = None
 ) -> Fraction:
-    """The exact mean of the analyzer's output for entries ``values`` of the users of one batch, summed over
-    all roundings and all numbers of ones; ``subtracted`` at the end, ``trials`` in the de-biasing."""
+    """Return the exact mean of the analyzer's output for entries ``values`` of the users of one batch.
+
+    The mean sums over all roundings and all numbers of ones. ``subtracted`` is subtracted at the end.
+    ``trials`` is the b used to remove the bias.
+    """
     sheet, mean = SMALL, Fraction(0)
     n, p = sheet.trials * sheet.batch_size, sheet.chance
     noise = Binomial(trials=n, p=p)
@@ -131,8 +137,8 @@ def _error(x: Fraction, y: Fraction, *, subtracted: int, trials: Fraction | None
 def unbiased(run: Run, x: Fraction, y: Fraction) -> Measured:
     """The analyzer is unbiased: the mean of its output is the sum of the entries
 
-    Exactly, summed over all roundings and all numbers of ones of 3 users with entries x, y, x y, g = 4, b =
-    8."""
+    Sum exactly over all roundings and all numbers of ones of 3 users with entries x, y, x y, g = 4, b = 8.
+    """
     bias = abs(_error(x, y, subtracted=SMALL.batch_size))
     return Measured(low=bias, high=bias)
 
@@ -149,7 +155,7 @@ def unbiased(run: Run, x: Fraction, y: Fraction) -> Measured:
     expect="refuted",
 )
 def biased(run: Run, x: Fraction, y: Fraction) -> Measured:
-    """Subtracting Δ in place of B Δ, the mean of the output is the sum of the entries
+    """If Δ is subtracted instead of B Δ, the mean of the output is the sum of the entries
 
     It is off by B - 1 = 2 at every point.
     """
@@ -167,7 +173,7 @@ def biased(run: Run, x: Fraction, y: Fraction) -> Measured:
     kind="structure",
 )
 def offset(run: Run, x: Fraction, y: Fraction) -> Measured:
-    """One needs to subtract B Δ in place of Δ: with Δ the output is B - 1 too large, whatever the data"""
+    """B Δ must be subtracted instead of Δ: with Δ the output is B - 1 too large, for all data"""
     away = abs(_error(x, y, subtracted=1) - (SMALL.batch_size - 1))
     return Measured(low=away, high=away)
 
@@ -184,10 +190,10 @@ def offset(run: Run, x: Fraction, y: Fraction) -> Measured:
     expect="refuted",
 )
 def truncated(run: Run, part: Fraction) -> Measured:
-    """With b cut off to an integer where it is drawn and not where the mean is taken off, as in the authors'
-    code, the output is unbiased
+    """If b is truncated to an integer for the draw but not for the mean that is subtracted, as in the
+    authors' code, the output is unbiased
 
-    b = 8 + part in the de-biasing, 8 in the draw: off by p B part/g.
+    The mean uses b = 8 + part and the draw uses 8, so the output is off by p B part/g.
     """
     bias = abs(
         _error(Fraction(0), Fraction(0), subtracted=3, trials=(SMALL.trials + part) * SMALL.batch_size)
@@ -211,11 +217,11 @@ def truncated(run: Run, part: Fraction) -> Measured:
 def communication(d: int, B: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
     """A user sends at most C d² (sqrt(B) + log(4(d²+1)/δ)²/ε²) bits with one C = 10⁷
 
-    counted from the printed g and b over d + d² labels: b is 96·10⁴ log²(4(d²+1)/δ)/ε² and does not grow with
-    B. The print's "sqrt(B) + log(1/δ)/ε²" drops small terms; which power its logarithm has is lost in our
-    copy.
+    The count uses the printed g and b over d + d² labels. b is 96·10⁴ log²(4(d²+1)/δ)/ε² and does not grow
+    with B. The printed "sqrt(B) + log(1/δ)/ε²" omits small terms. The power of its logarithm is illegible
+    in our copy.
 
-    Note: at d = 5, B = 20, ε = 1 and δ = 1e-6 this is 9.9·10⁹ bits a user and round
+    Note: at d = 5, B = 20, ε = 1 and δ = 1e-6 this is 9.9·10⁹ bits per user and round
     """
     sheet = printed_sheet(dim=d, batch_size=B, epsilon=epsilon, delta=delta)
     size = ball(B).sqrt() + (ball(Fraction(4 * (d * d + 1)) / delta).log() / ball(epsilon)) ** 2
@@ -237,7 +243,7 @@ LAPLACE = noise_sum([(DiscreteLaplace(scale=1), 1)])
 def laplace(run: Run) -> list[Evidence]:
     """Discrete Laplace noise of scale 1 is sub-Gaussian with variance 10⁶
 
-    its moment generating function is infinite from 1 on, so it is for no variance.
+    Its moment generating function is infinite from 1 on, so it is not sub-Gaussian with any variance.
     """
     return [decide_proxy(SubGaussian(variance_proxy=10**6, of=LAPLACE.name), LAPLACE)]
 
@@ -250,10 +256,11 @@ def laplace(run: Run) -> list[Evidence]:
     kind="tail",
 )
 def tails(run: Run) -> list[Evidence]:
-    """Binomial noise is sub-Gaussian, discrete Laplace noise at best sub-exponential: of scale 1, (8, 2)
+    """Binomial noise is sub-Gaussian, discrete Laplace noise at best sub-exponential: for scale 1, (8, 2)
 
-    Binomial: CZ22-C.3s2. Discrete Laplace: sub-exponential here, and not sub-Gaussian (CZ22-S6tail/laplace).
+    Binomial: CZ22-C.3s2. Discrete Laplace: sub-exponential here, and not sub-Gaussian
+    (CZ22-S6tail/laplace).
 
-    Note: "not aware of" bounds on the norm of sub-exponential matrices is no claim
+    Note: the remark "not aware of" bounds on the norm of sub-exponential matrices is not a claim
     """
     return [decide_proxy(SubExponential(variance_proxy=8, scale=2, of=LAPLACE.name), LAPLACE)]

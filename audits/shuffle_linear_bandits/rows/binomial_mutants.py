@@ -1,4 +1,4 @@
-"""P_Vec with known mistakes, summed out exactly: each must be refuted, and the protocol itself must not."""
+"""Enumerate P_Vec with known mistakes exactly. Each must be refuted, and the correct protocol must not be."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ __all__ = ["rows"]
 
 rows = Group("Binomial vector sums: mistakes", kind="structure")
 
-#: One user with one feature, 1, 0 or -1, and reward 1: small enough to be summed out.
+#: One user with one feature, 1, 0 or -1, and reward 1: small enough to enumerate.
 SHEET = VectorSheet(dim=1, batch_size=1, precision=1, trials=15)
 USERS = DataSets(records=1, values=(-1, 0, 1))
 CLAIM = ApproxDP(epsilon=1, delta="1/4", domain=str(USERS), view=View.of(SHUFFLER_OUTPUT))
 
 
 def one_batch(coins: Coins, data: Any, sheet: VectorSheet = SHEET) -> list[float]:
-    """The numbers of ones under both labels, of φ y and φ²."""
+    """Return the numbers of ones under both labels, of φ y and φ²."""
     shown = release(coins, [[float(x), float(x * x)] for x in data], sheet, grid=1)
     return [float(value) for value in shown]
 
 
 def summed_out(program: Program, expect: str = "refuted") -> Control:
-    """All data, all outcomes."""
+    """Compare all data and all outcomes."""
     small = enumerated(CLAIM, program, over=USERS)
     return Control(claim=CLAIM, evaluate=small, expect=expect, digest=small.fingerprint)
 
 
-@controls(rows, "CZ22-C.1p/controls", "Algorithms 5 to 7, broken on purpose")
+@controls(rows, "CZ22-C.1p/controls", "Algorithms 5 to 7 with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
-    """Every broken P_Vec is refuted, the correct one is not
+    """Every broken P_Vec is refuted, and the correct one is not
 
-    One user with one feature, g = 1 and b = 15, against (1, 1/4)-DP, exactly.
+    One user with one feature, g = 1 and b = 15, is compared exactly with (1, 1/4)-DP.
 
-    Note: fresh noise for (j, i) as well, a matrix that is not symmetric, is no mistake of privacy: the bound
-    of 9/2 g² is that of the whole Frobenius norm"""
+    Note: fresh noise for (j, i) as well, which gives a matrix that is not symmetric, does not violate
+    privacy: the bound 9/2 g² covers the whole Frobenius norm
+    """
     return {
         "one draw for both labels": summed_out(shared("sums")(one_batch)),
         "no noise": summed_out(without("sums")(one_batch)),

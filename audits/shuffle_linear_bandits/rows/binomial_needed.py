@@ -1,4 +1,4 @@
-"""How many binomial trials P_Vec needs: the printed b against the least that is certified (``dpaudit
+"""Compare the printed number b of binomial trials in P_Vec with the least certified number (``dpaudit
 calibrate``)."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _ask(epsilon: str, delta: str, *, dim: int = 5, batch_size: int = 20) -> Non
     rows.calibrate(
         Question(
             id=f"CZ22-C.1p/ε={epsilon}",
-            title=f"P_Vec, d = {dim}, B = {batch_size}, δ = {delta}: vector and matrix together",
+            title=f"P_Vec, d = {dim}, B = {batch_size}, δ = {delta}: vector and matrix jointly",
             claim=stated(epsilon, delta),
             parameter="trials b of a user and entry",
             printed=sheet.trials,

@@ -1,5 +1,8 @@
-"""P_Vec, unique users: Theorem 3.5 = C.1 with vector and matrix together, Remark 3.7, Corollary C.3, what
-they really cost, and what other constants would."""
+"""Check the privacy of P_Vec with unique users.
+
+The rows cover Theorem 3.5 = C.1 for the pair of vector and matrix, Remark 3.7, Corollary C.3, the actual
+privacy cost, and the effect of other constants.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,12 @@ def as_printed(d: int, B: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 
 @evidence(rows, "CZ22-C.1p", "Theorems 3.5 and C.1", claim=as_printed, over=PRINTED)
 def joint(run: Run, d: int, B: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
-    """One batch of P_Vec with the printed g, b and p is (ε, δ)-SDP, vector and matrix together
+    """One batch of P_Vec with the printed g, b and p, for the pair of vector and matrix, is (ε, δ)-SDP
 
-    one user changes features and reward: all d + d(d+1)/2 numbers of ones are released, of which the change
-    has squared length at most 9/2 g² before rounding. The print states one budget for two releases and does
-    not divide it; at these constants nothing is lost by that."""
+    One user changes features and reward. The output is all d + d(d+1)/2 numbers of ones, whose change has
+    squared length at most 9/2 g² before rounding. The paper states one budget for two releases and does not
+    divide it. At these constants the claim still holds.
+    """
     return evidence_for(stated(epsilon, delta), _sheet(d, B, epsilon, delta))
 
 
@@ -59,7 +63,7 @@ def half_as_printed(part: str, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def halves(run: Run, part: Literal["vector", "matrix"], epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The vector alone and the matrix alone are (ε, δ)-SDP at d = 5, B = 20
 
-    the two releases that the proof treats one by one: squared length 4 g² and 2 g².
+    The proof treats the two releases separately, with squared lengths 4 g² and 2 g².
     """
     claim = stated(epsilon, delta)
     return [_sheet(5, 20, epsilon, delta).half(part).proof(epsilon=epsilon, delta=delta).certify(claim)]
@@ -92,10 +96,10 @@ def in_one_line(d: int, B: int, epsilon: Fraction, delta: Fraction) -> str:
     name=in_one_line,
 )
 def printed_cost(run: Run, d: int, B: int, epsilon: Fraction, delta: Fraction) -> Measured:
-    """Printed for (ε, δ), P_Vec costs less than ε/100 at the same δ
+    """P_Vec with the noise printed for (ε, δ) costs less than ε/100 at the same δ
 
-    The upper end is certified for vector and matrix together, the lower end shown exactly by one entry. At δ
-    = 1/10 the total variation of any change is below δ: it costs nothing at all there.
+    The upper bound is certified for the pair of vector and matrix. The lower bound is exact, from one
+    entry. At δ = 1/10 the total variation of any change is below δ, so the cost is 0 there.
 
     Note: C = 24·10⁴ comes from the tail bound of a proof; the noise is hundreds of times wider than needed
     """
@@ -118,7 +122,8 @@ def at_the_cost(d: int, B: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def sharper(run: Run, d: int, B: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """At the printed parameters each of these smaller ε holds with the same δ
 
-    a certificate for vector and matrix together, and an exact lower bound on δ from one entry.
+    The evidence is a certificate for the pair of vector and matrix, and an exact lower bound on δ from one
+    entry.
     """
     return evidence_for(at_the_cost(d, B, epsilon, delta), _sheet(d, B, epsilon, delta))
 
@@ -137,9 +142,10 @@ def times_root(d: int, B: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def local(run: Run, d: int, B: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """One user's own bits of P_Vec, in random order, are (ε sqrt(B), δ)-DP: O(ε sqrt(B)) with constant 1
 
-    The printed parameters of a batch of B, with one user's share of the noise, Bin(b, 1/4) a label.
+    The parameters are those printed for a batch of B, with one user's share of the noise, Bin(b, 1/4) per
+    label.
 
-    Note: the remark says O(ε sqrt(B)) and prints no range for it; the grid has ε sqrt(B) up to 20
+    Note: the remark states O(ε sqrt(B)) and prints no range for it; the grid has ε sqrt(B) up to 20
     """
     whole = _sheet(d, B, epsilon, delta)
     own = VectorSheet(dim=d, batch_size=1, precision=whole.precision, trials=whole.trials)
@@ -157,7 +163,7 @@ def as_stated(d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def corollary(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """With g = max(d, 4) and its own b one user's message is (ε₀, δ₀)-DP
 
-    explicit in print, for ε₀ up to 15 and δ₀ below 1/2; the batch size does not enter.
+    The paper states this explicitly, for ε₀ up to 15 and δ₀ below 1/2. The batch size does not matter.
     """
     return evidence_for(stated(epsilon, delta), local_sheet(dim=d, epsilon=epsilon, delta=delta))
 
@@ -174,9 +180,9 @@ def over_root(d: int, B: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def corollary_batch(run: Run, d: int, B: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """With Corollary C.3's parameters a batch of B is (ε₀/sqrt(B), δ₀)-SDP: O() with constant 1
 
-    "follows from Theorem C.1 with ε = ε₀/sqrt(B)", the root restored; with the corollary's B this is the
-    printed ε = O(ε₀^{5/4} T^{-3/8} d^{1/8} log(d²/δ₀)^{-1/4}). Here g is below 2 sqrt(B), as C.1 does not
-    allow.
+    The paper's reason is "follows from Theorem C.1 with ε = ε₀/sqrt(B)", with the missing root restored
+    here. With the corollary's B this is the printed ε = O(ε₀^{5/4} T^{-3/8} d^{1/8} log(d²/δ₀)^{-1/4}).
+    Here g is below 2 sqrt(B), which C.1 does not allow.
 
     Note: 2 sqrt(B) <= g is needed for the error of rounding, not for privacy
     """
@@ -215,9 +221,10 @@ def authors_verdict(C: int, epsilon: Fraction) -> str:
 def authors(run: Run, C: int, epsilon: Fraction) -> list[Evidence]:
     """With b = C g² log(d/δ)²/(ε² B), C = 1 or 10 as in the authors' code, a batch is (ε, δ)-SDP
 
-    d = 5, B = 20, δ = 1/10, features of length at most 1. C is 240000 in print.
+    d = 5, B = 20, δ = 1/10, features of length at most 1. The printed C is 240000.
 
-    Note: at ε = 10 this is b = 6 for an encoding of up to 18, which g + b = 15 bits cannot even hold
+    Note: at ε = 10 this gives b = 6 for an encoding of up to 18, which does not even fit into g + b = 15
+    bits
     """
     sheet = authors_sheet(dim=5, batch_size=20, epsilon=epsilon, delta="1/10", constant=C)
     return evidence_for(authors_claim(C, epsilon), sheet)

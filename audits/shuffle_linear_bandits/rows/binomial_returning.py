@@ -1,4 +1,5 @@
-"""P_Vec, returning users: Theorem 4.2 = E.5 over all batches of one user, its step, and what it costs."""
+"""Check P_Vec with returning users: Theorem 4.2 = E.5 over all batches of one user, its proof step, and its
+privacy cost."""
 
 from __future__ import annotations
 
@@ -56,11 +57,12 @@ def by_user(M: int, B: int, epsilon: Fraction, delta: Fraction, **_: Any) -> App
 def returning(
     run: Run, M: int, B: int, epsilon: Fraction, delta: Fraction, reading: LogReading
 ) -> list[Evidence]:
-    """With b of Theorem E.5 and log({case}) in it, all M batches of P_Vec together are (ε, δ)-SDP at d = 2
+    """With b of Theorem E.5 and log({case}) in it, the composition of all M batches of P_Vec is (ε, δ)-SDP
+    at d = 2
 
-    A user takes part once in each batch, and all of her data change: M adaptive releases of vector and
-    matrix, composed by their Rényi divergences. The theorem's own proof composes by E.2, which is stated for
-    ε below 1; this one needs no such condition.
+    A user takes part once in each batch, and all of the user's data change. The M adaptive releases of
+    vector and matrix are composed by their Rényi divergences. The theorem's own proof composes by E.2,
+    which is stated for ε below 1. The certificate needs no such condition.
 
     Note: inside the logarithm only "8 T (d²+1)" is legible in our copy; the other row has the other reading
     """
@@ -84,7 +86,7 @@ def in_one_line(M: int, B: int, epsilon: Fraction, delta: Fraction) -> str:
     name=in_one_line,
 )
 def returning_cost(run: Run, M: int, B: int, epsilon: Fraction, delta: Fraction) -> Measured:
-    """Printed for (ε, δ) over M batches, P_Vec costs less than ε/100 at the same δ"""
+    """P_Vec with the noise printed for (ε, δ) over M batches costs less than ε/100 at the same δ"""
     return cost_of(_sheet(M, B, epsilon, delta, "substituted"), epsilon, delta, batches=M)
 
 
@@ -107,10 +109,12 @@ def substituted(d: int, M: int, B: int, epsilon: Fraction, delta: Fraction, read
     """C.1's b at (ε_m, δ_m) = (ε/(2 sqrt(2M log(2/δ))), δ/(2M)) is at most E.5's b
 
     Proof: 24·10⁴ · 8 = 192·10⁴ <= 10⁷, and log(4(d²+1)·2M/δ) = log(8T(d²+1)/(Bδ)). The ratio is 0.192, or
-    less with the other reading: more noise than the substitution asks for, as a theorem may.
+    less with the other reading: the theorem has more noise than the substitution requires, which is
+    allowed.
 
-    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15: the step
-    is covered by its source for ε < 1; the claim itself holds on the grid of CZ22-T4.2ii"""
+    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15: its
+    source covers the step only for ε < 1; the claim itself holds on the grid of CZ22-T4.2ii
+    """
     sheet = returning_sheet(dim=d, batch_size=B, batches=M, epsilon=epsilon, delta=delta, reading=reading)
     inverse_square = 8 * M * ball(2 / delta).log() / ball(epsilon**2)
     logarithm = ball(4 * (d**2 + 1) * 2 * M / delta).log()

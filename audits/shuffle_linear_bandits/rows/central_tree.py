@@ -1,5 +1,8 @@
-"""The tree mechanism of the central baselines: which nodes one user moves, and what Shariff and Sheffet's
-noise certifies for Batched-Central-LinUCB and for users in several rounds."""
+"""Check the tree mechanism of the central baselines.
+
+The rows examine which nodes one user changes, and what Shariff and Sheffet's noise certifies for
+Batched-Central-LinUCB and for users in several rounds.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +27,14 @@ __all__ = ["gram_change", "node_counts", "rows"]
 rows = Group("Trees of the central baselines")
 
 JOINT = View.everybody_but(user(0))
-ACTIONS = "a user's action is chosen from the shown prefixes (V, u) and the own context"
+ACTIONS = "a user's action is chosen from the released prefixes (V, u) and the user's own context"
 
 
 # Nodes
 
 
 def node_counts(leaves: tuple[int, ...], size: int) -> Counter[tuple[int, int]]:
-    """How many of ``leaves`` (of 0..size-1) lie below each node (level, place) of the tree over ``size``
-    leaves."""
+    """Count the ``leaves`` (of 0..size-1) below each node (level, place) of the tree over ``size`` leaves."""
     height = tree_levels(size) - 1
     return Counter((level, leaf >> level) for leaf in leaves for level in range(height + 1))
 
@@ -47,14 +49,15 @@ def node_counts(leaves: tuple[int, ...], size: int) -> Counter[tuple[int, int]]:
     ),
 )
 def sensitivity(size: int, rounds: int) -> Chain:
-    """One leaf moves the tree by O(sqrt(log T)) in ℓ2, M₀ leaves of a user by O(M₀ sqrt(log T)): brute force
+    """One leaf changes the tree by O(sqrt(log T)) in ℓ2, M₀ leaves of a user by O(M₀ sqrt(log T)): brute
+    force
 
-    T = size leaves that each move by 1 in the same direction: all sets of M₀ = rounds leaves; 1 + ⌈log₂ T⌉
-    levels.
+    T = size leaves, each of which changes by 1 in the same direction. Check all sets of M₀ = rounds leaves.
+    There are 1 + ⌈log₂ T⌉ levels.
 
-    Proof: on each level the counts of a user's leaves add up to M₀, so their squares to at most M₀²
+    Proof: on each level the counts of a user's leaves sum to M₀, so their squares sum to at most M₀²
 
-    Note: within M₀², M₀ leaves side by side come close: the bound is attained at M₀ = 1
+    Note: M₀ adjacent leaves come close to M₀²; the bound is attained at M₀ = 1
     """
     levels = tree_levels(size)
     worst = max(
@@ -80,11 +83,11 @@ def sensitivity(size: int, rounds: int) -> Chain:
     ),
 )
 def gram_change(inner: Fraction, lengths: tuple[int, int]) -> tuple[Fraction, Fraction]:
-    """Replacing a row a by a' moves aaᵀ by at most sqrt 8 in Frobenius norm, |a|² <= 2, attained
+    """Replacing a row a by a' changes aaᵀ by at most sqrt 8 in Frobenius norm, |a|² <= 2, attained
 
-    |aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; lengths = (|a|², |a'|²), inner = <a, a'>. With the node's
-    noise (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it, a leaf moves a node by |Δ|²/(2σ²)
-    <= 4/σ², squared.
+    |aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; lengths = (|a|², |a'|²), inner = <a, a'>. The node's noise is
+    (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it. A leaf then changes a node by
+    |Δ|²/(2σ²) <= 4/σ², squared.
 
     Note: attained by x = x' and y = -y' = 1, which is a change of the reward alone
     """
@@ -95,8 +98,10 @@ def gram_change(inner: Fraction, lengths: tuple[int, int]) -> tuple[Fraction, Fr
 
 
 def _tree(leaves: int, deviation_squared: Fraction, rounds: int = 1) -> Proof:
-    """On every level the user's nodes move by at most M₀ sqrt 8 together; noise of variance 2σ² where it
-    counts half."""
+    """Return the tree: on every level the user's nodes change by at most M₀ sqrt 8 jointly.
+
+    The noise variance is 2σ² for entries with weight one half.
+    """
     level = gaussian_mechanism(sensitivity_squared=8 * rounds**2, variance=2 * deviation_squared)
     return billboard(compose_sequential([level], times=[tree_levels(leaves)]), actions=ACTIONS)
 
@@ -117,11 +122,11 @@ def _event_claim(leaves: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def central(run: Run, leaves: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """Batched-Central-LinUCB with a tree over M batches and Shariff and Sheffet's noise is (ε, δ)-JDP
 
-    M = leaves. Each of the 1 + ⌈log₂ M⌉ levels is one Gaussian mechanism; the actions of the others follow
-    from noisy prefixes.
+    M = leaves. Each of the 1 + ⌈log₂ M⌉ levels is one Gaussian mechanism. The actions of the others are
+    computed from noisy prefixes.
 
-    Note: the paper prints no constant of this noise; these are σ² = 16 m L⁴ log(4/δ)²/ε², L² = 2, from its
-    source, and they give μ = ε/(4 log(4/δ)), whatever M
+    Note: the paper prints no constant of this noise; the row uses σ² = 16 m L⁴ log(4/δ)²/ε², L² = 2, from
+    its source, which gives μ = ε/(4 log(4/δ)) for every M
     """
     claim = _event_claim(leaves, epsilon, delta)
     noise = tree_noise(epsilon=epsilon, delta=delta, leaves=leaves)
@@ -144,9 +149,10 @@ def _user_claim(rounds: int, leaves: int, epsilon: Fraction, delta: Fraction) ->
 def per_user(run: Run, rounds: int, leaves: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The tree with node variance times M₀² is user-level (ε, δ)-JDP for users of at most M₀ rounds
 
-    M₀ = rounds, T = leaves. On every level the user's nodes move by at most M₀ sqrt 8 together (CZ22-E.7s).
+    M₀ = rounds, T = leaves. On every level the user's nodes change by at most M₀ sqrt 8 jointly
+    (CZ22-E.7s).
 
-    Note: (ε, δ) of the event-level algorithm is meant; M₀ has to be known beforehand
+    Note: the (ε, δ) are those of the event-level algorithm; M₀ must be known in advance
     """
     claim = _user_claim(rounds, leaves, epsilon, delta)
     noise = tree_noise(epsilon=epsilon, delta=delta, leaves=leaves)

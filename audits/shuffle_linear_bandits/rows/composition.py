@@ -1,4 +1,4 @@
-"""Users who return: advanced composition, P_Amp's noise for M batches, group privacy."""
+"""Check users who return: advanced composition, P_Amp's noise for M batches, and group privacy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TARGETS = {"target": "1/100 1/2 999/1000", "times": (1, 2, 10, 100, full(1000))}
 
 
 def _composed(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> Sides:
-    """Complements of kδ + δ' and of the exact delta at ε' of the worst k mechanisms."""
+    """Return the complements of kδ + δ' and of the exact delta at ε' of the worst k mechanisms."""
     kept = response_delta(step_budget(target, times, slack), times=times, at=ball(target), leak=leak)
     return 1 - times * leak - slack, kept
 
@@ -64,10 +64,11 @@ def _composed(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> 
 def advanced(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> Sides:
     """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, ε' < 1, {case}
 
-    Exact delta at ε' = target of k = times randomised responses, each of which shows all with probability δ =
-    leak: the worst adaptive composition (Kairouz, Oh, Viswanath 2015); complements are compared, δ' = slack.
+    Compute the exact delta at ε' = target of k = times randomised responses, each of which reveals
+    everything with probability δ = leak. This is the worst adaptive composition (Kairouz, Oh, Viswanath
+    2015). Complements are compared, δ' = slack.
 
-    Note: the print names no range of δ'. It is false as δ' tends to 1, where the printed ε grows without
+    Note: the paper states no range of δ'. The claim is false as δ' tends to 1: the printed ε grows without
     bound and one mechanism alone exceeds (ε', δ'); for δ' <= 7/10 it holds. The paper uses δ' = δ/2, never
     above 1/2
     """
@@ -103,11 +104,11 @@ def returning(run: Run, users: int, batches: int, delta: Fraction, share: Fracti
     """P_Amp with a user in all M batches, σ₁ as printed in Theorem E.3, is O(ε, δ)-SDP: both constants may
     be 1
 
-    ε at the end of its range, (2 log(2/δ)/B) sqrt(2T). All of the user's data are replaced. From above the
-    user's own messages, composed without any shuffling, where that is enough; else the shuffled batches,
-    composed on a grid. From below the sums of the batches.
+    ε is at the end of its range, (2 log(2/δ)/B) sqrt(2T). All of the user's data are replaced. The upper
+    bound composes the user's own messages without any shuffling, if that is enough, and otherwise the
+    shuffled batches on a grid. The lower bound uses the sums of the batches.
 
-    Note: the range of ε is read from what is left of the print
+    Note: the range of ε is read from a partly illegible copy
     """
     claim = _returning_claim(users, batches, delta, share)
     noise = returning_noise(epsilon=claim.epsilon, delta=delta, batch_size=users, horizon=users * batches)
@@ -126,7 +127,7 @@ HORIZONS = over(batches=(1, 2, 10, 1000, 10**6, 10**12, 10**100), users=20, delt
 
 
 def _substituted(users: int, batches: int, delta: Fraction) -> arb:
-    """ε times σ₁ of Theorem B.1 at ε_m = ε/(2 sqrt(2M log(2/δ))), δ_m = δ/(2M)."""
+    """Return ε times σ₁ of Theorem B.1 at ε_m = ε/(2 sqrt(2M log(2/δ))), δ_m = δ/(2M)."""
     part = amplified_noise(epsilon=1, delta=delta / (2 * batches), batch_size=users)
     return part * 2 * (2 * batches * ln(2 / delta)).sqrt()
 
@@ -144,9 +145,9 @@ def put_in(batches: int, users: int, delta: Fraction) -> Chain:
 
     Substitute, and compare squares.
 
-    Note: a constant would do for fixed M, none does for all M: the printed σ₁ has log(2/δ) where the
-    substitution gives sqrt(log(2/δ) log(4M/δ)), so as printed the proof loses a factor of the order of
-    sqrt(log M). The noise is enough all the same: CZ22-T4.2i/E.3
+    Note: a constant is enough for fixed M, but none for all M: the printed σ₁ has log(2/δ) and the
+    substitution gives sqrt(log(2/δ) log(4M/δ)), so the proof as printed loses a factor of the order of
+    sqrt(log M). The noise is still enough: CZ22-T4.2i/E.3
     """
     printed, wanted = _ratio(users, batches, delta)
     factor = (ln(Fraction(4 * batches) / delta) / ln(2 / delta)).sqrt()
@@ -169,9 +170,10 @@ def put_in(batches: int, users: int, delta: Fraction) -> Chain:
 def by_a_constant(batches: int, users: int, delta: Fraction) -> Sides:
     """The substituted σ₁ is at most 4 times the printed one, for every M
 
-    The same ratio, sqrt(log(4M/δ)/log(2/δ)), at huge M.
+    Compute the same ratio, sqrt(log(4M/δ)/log(2/δ)), at huge M.
 
-    Note: the constant is ours; the ratio passes any constant, but so slowly that 4 takes M above 10^19
+    Note: the constant is ours; the ratio exceeds any constant, but so slowly that exceeding 4 takes M above
+    10^19
     """
     printed, wanted = _ratio(users, batches, delta)
     return wanted, 4 * printed
@@ -187,7 +189,7 @@ def variance_factor(batches: int, users: int, delta: Fraction) -> Chain:
     """The noise variance of each batch grows by a factor O(M), up to logarithms: 8 M log(2/δ)
     log(5T/δ)/log(2.5B/δ)
 
-    σ₁² of Theorem E.3 over that of Theorem 3.2 at the same ε, δ, B.
+    Compute σ₁² of Theorem E.3 over σ₁² of Theorem 3.2 at the same ε, δ, B.
     """
     returning_, unique = (
         noise**2
@@ -208,12 +210,13 @@ def variance_factor(batches: int, users: int, delta: Fraction) -> Chain:
 
 
 def hockey_stick(p: tuple[Fraction, ...], q: tuple[Fraction, ...], factor: Fraction) -> Fraction:
-    """Largest P(S) - factor Q(S)."""
+    """Return the largest P(S) - factor Q(S)."""
     return sum((max(a - factor * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
 
 
 def _chain(seed: int, events: int) -> list[tuple[Fraction, ...]]:
-    """Distributions of k + 1 data sets, each next to the one before: random weights on four outcomes."""
+    """Return distributions of k + 1 datasets, each a neighbour of the one before: random weights on four
+    outcomes."""
     state, distributions = 2 * seed + 1, []
     for _ in range(events + 1):
         weights = []
@@ -225,7 +228,8 @@ def _chain(seed: int, events: int) -> list[tuple[Fraction, ...]]:
 
 
 def _leaking(events: int, factor: Fraction) -> list[tuple[Fraction, ...]]:
-    """The worst chain: the chance of the first of two outcomes grows by the factor, and by δ = 1/200."""
+    """Return the worst chain: the probability of the first of two outcomes grows by the factor, and by δ =
+    1/200."""
     top, distributions = Fraction(0), []
     for _ in range(events + 1):
         distributions.append((top, 1 - top))
@@ -241,10 +245,11 @@ def _leaking(events: int, factor: Fraction) -> list[tuple[Fraction, ...]]:
     over=over(events=(1, 2, 3, 4), factor="5/4 2 4", seed=(*range(10), full(*range(10, 200)))),
 )
 def group(events: int, factor: Fraction, seed: int) -> Chain:
-    """Event-level (ε, δ)-JDP is user-level (kε, k e^((k-1)ε) δ)-JDP for k rounds a user
+    """Event-level (ε, δ)-JDP is user-level (kε, k e^((k-1)ε) δ)-JDP for k rounds per user
 
-    e^ε = factor, k = events; k + 1 distributions on four outcomes, random or the extremal chain: δ is the
-    largest exact hockey-stick of neighbours, in both directions, and bounds that of the ends at e^(kε).
+    e^ε = factor, k = events. There are k + 1 distributions on four outcomes, random or the extremal chain.
+    δ is the largest exact hockey-stick divergence of neighbours in both directions. It bounds the
+    divergence of the ends at e^(kε).
 
     Proof: δ_k <= e^ε δ_(k-1) + δ, so δ_k <= δ (1 + e^ε + ... + e^((k-1)ε)) <= k e^((k-1)ε) δ, for any view
     """

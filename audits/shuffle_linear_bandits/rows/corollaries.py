@@ -1,8 +1,9 @@
-"""The corollaries: batch sizes put into the rates, with exact exponents; and what their ranges of ε leave.
+"""Check the corollaries: batch sizes substituted into the rates, with exact exponents, and the effect of
+their ranges of ε.
 
-Symbols: T, d, e for 1/ε (or 1/ε₀), M rounds of a user, L for the logarithm that a claim names (of T/δ, d²/δ,
-1/δ₀), L2 for log(2/δ). All are at least 1 where ε <= 1; where ε may reach 15, a power of ε is worth at most
-15^(1/2), a constant.
+Symbols: T, d, e for 1/ε (or 1/ε₀), M rounds per user, L for the logarithm that a claim names (of T/δ, d²/δ,
+1/δ₀), L2 for log(2/δ). All are at least 1 if ε <= 1. If ε may reach 15, a power of ε is at most 15^(1/2), a
+constant.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ rows = Group("Regret: corollaries and orderings", kind="regret")
 
 @dataclass(frozen=True, kw_only=True)
 class Corollary:
-    """``terms`` with B replaced by ``batch`` are at most ``printed``, symbol by symbol; ``also`` are further
-    printed values (name, the formula that it comes from, as printed)."""
+    """A claim that ``terms``, with B replaced by ``batch``, are at most ``printed`` in every symbol.
+
+    ``also`` holds further printed values (name, the formula that it comes from, as printed).
+    """
 
     id: str
     source: str
@@ -39,7 +42,7 @@ class Corollary:
     replaced: dict[str, str] = field(default_factory=dict)
 
     def put(self, text: str) -> Monomial:
-        """A term with everything replaced."""
+        """Return a term with all symbols replaced."""
         values = {"B": self.batch, **self.replaced} if self.batch else self.replaced
         return monomial(text).at(**{symbol: monomial(value) for symbol, value in values.items()})
 
@@ -211,10 +214,11 @@ for _case in COROLLARIES:
     def exponents(corollary: Corollary, remark: str) -> dict[str, Sides]:
         """{case}
 
-        Put the batch size into every term of the theorem's rate and compare exponents, exactly: none is above
-        the printed one. Other printed values have the exponents that their formula gives.
+        Substitute the batch size into every term of the theorem's rate and compare exponents exactly: none
+        is above the printed one. Other printed values have the exponents that their formula gives.
 
         Note: constants and factors log T, log(T/α) are free, as in Õ
+
         Note: {remark}
         """
         terms = [corollary.put(term) for term in corollary.terms]
@@ -231,11 +235,14 @@ for _case in COROLLARIES:
 
 @inequality(rows, "CZ22-ORD", "Corollary 3.3, Section 6", measure="left - right")
 def between() -> dict[str, Sides]:
-    """The exponents of T lie in the order central 1/2 < shuffled 3/5 < local 3/4, unique users
+    """The exponents of T have the order central 1/2 < shuffled 3/5 < local 3/4, unique users
 
-    Best batch sizes put into the rates of F.3, C.1 and F.1: exponents of T at fixed ε, d, δ.
+    Substitute the best batch sizes into the rates of F.3, C.1 and F.1, and compare exponents of T at fixed
+    ε, d, δ.
 
-    Note: upper bounds are compared, no separation is claimed; 3/5 is P_Vec's, whose range of ε is free of B
+    Note: upper bounds are compared, and no separation is claimed; 3/5 is for P_Vec, whose range of ε does
+    not depend on B
+
     Note: for P_Amp at fixed ε see CZ22-C3.3/range
     """
     local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
@@ -266,13 +273,15 @@ _RANGE = {
     over=over(log2_B=(1, 2, 4, 8, full(16, 80)), delta=_RANGE["delta"], share=_RANGE["share"]),
 )
 def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
-    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), whatever B >= 2
+    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), for any B >= 2
 
-    Insert ε <= √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), here without d^(3/4)
+    Insert ε <= √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), without d^(3/4)
     T^(3/4).
 
-    Note: so T^(3/5) is the rate at no fixed ε: the range shrinks like T^(-3/10) at B = T^(3/5)
+    Note: so T^(3/5) is not the rate at any fixed ε: the range shrinks like T^(-3/10) at B = T^(3/5)
+
     Note: at equal ε, however small, the shuffled rate is below the local one by B^(1/4)
+
     Proof: the factor is log^(1/2)(B/δ)/log^(1/4)(2/δ) at the largest ε, at least 1 where log(2/δ) >= 1
     """
     batch = 2**log2_B
@@ -290,9 +299,12 @@ def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
 def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) -> Sides:
     """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2
 
-    Insert ε <= (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without d^(3/4).
+    Insert ε <= (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without
+    d^(3/4).
 
-    Note: so T^(2/3) is the rate at no fixed ε: at the B of Corollary E.4 the range shrinks like T^(-1/4)
+    Note: so T^(2/3) is not the rate at any fixed ε: at the B of Corollary E.4 the range shrinks like
+    T^(-1/4)
+
     Proof: at the largest ε it is T^(3/4) log^(1/4)(T/δ)/8^(1/4)
     """
     horizon, batch = 2**log2_T, 2**log2_B
@@ -303,7 +315,7 @@ def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) 
 
 rows.not_checkable(
     "CZ22-S1fix",
-    reason="a headline: what it says of fixed batches is in CZ22-T3.2r and CZ22-T3.5r, with their ranges",
+    reason="a headline: CZ22-T3.2r and CZ22-T3.5r cover its content for fixed batches, with their ranges",
 )
 rows.not_checkable(
     "CZ22-ABS",

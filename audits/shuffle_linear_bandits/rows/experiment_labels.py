@@ -1,8 +1,9 @@
-"""The curves of the experiments: what "privacy level ε" can mean for the noise that the authors' code adds.
+"""Compare two readings of "privacy level ε" for the noise that the authors' code adds to the curves of the
+experiments.
 
-The print names no noise level for its figures. Reading (a): ε is the number that goes into the noise
-formula. Reading (b): each curve meets its model's guarantee at that ε. The code's arms are (u, 1) with |u| =
-1, so |φ|² = 2, and it averages N and Nᵀ; the print's arms have |φ| = 1.
+The paper names no noise level for its figures. Reading (a): ε is the number in the noise formula. Reading
+(b): each curve meets its model's guarantee at that ε. The code's arms are (u, 1) with |u| = 1, so |φ|² = 2,
+and it averages N and Nᵀ. The printed arms have |φ| = 1.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ NORMS = {"code": "|φ|² = 2, as coded", "print": "|φ| = 1, as printed"}
 def formula(epsilon: Fraction) -> Chain:
     """Reading (a): each curve's noise is its formula at the label ε; it is less than the theorems' noise
 
-    The code's standard deviations over the printed ones at δ = 0.1, B = 20: 1/(4 sqrt 2) for LDP and 1/(4
-    sqrt(2 log(2/δ))) for SDP-Amp, at every ε; the constants in front are left out.
+    Compute the code's standard deviations over the printed ones at δ = 0.1, B = 20: 1/(4 sqrt 2) for LDP
+    and 1/(4 sqrt(2 log(2/δ))) for SDP-Amp, at every ε. The code omits the leading constants.
 
-    Note: the print says neither which noise was plotted nor that it was the theorems'; reading (b) is
+    Note: the paper states neither which noise was plotted nor that it was the theorems'; reading (b) is
     CZ22-EXPlab/b
     """
     near = 1 + arb(10) ** -30
@@ -75,9 +76,9 @@ def formula(epsilon: Fraction) -> Chain:
 
 # Reading (b)
 
-#: So that no rounding takes a vector out of the unit ball.
+#: Rounding must not move a vector out of the unit ball.
 SHORT = 1 - 2.0**-40
-#: Two users: u' = -u, so <φ, φ'> = 0 in the code; the worst pair of unit vectors in the print.
+#: Two users: u' = -u, so <φ, φ'> = 0 in the code, or the worst pair of unit vectors of the paper.
 PAIRS: dict[str, tuple[tuple[list[float], float], tuple[list[float], float]]] = {
     "code": (([1.0, 0.0, 1.0], 1.0), ([-1.0, 0.0, 1.0], 1.0)),
     "print": (([SHORT, 0.0], 1.0), ([-0.5 * SHORT, 0.75**0.5 * SHORT], 1.0)),
@@ -126,11 +127,11 @@ def _expected(curve: Curve, epsilon: Fraction, norm: str) -> str:
 def guarantee(run: Run, curve: Curve, epsilon: Fraction, norm: str) -> list[Evidence]:
     """Reading (b): with the code's noise the LDP and SDP-Amp curves are (ε, 0.1)-private at their labels
 
-    Matrix noise (N + Nᵀ)/2, joint sensitivity 4.5 (12.5 for |φ|² = 2), δ = 0.1, B = 20. One message on its
-    exact curve, and the sum of a shuffled batch, at named pairs of users.
+    Matrix noise is (N + Nᵀ)/2, joint sensitivity 4.5 (12.5 for |φ|² = 2), δ = 0.1, B = 20. Evaluate one
+    message by its exact profile, and the sum of a shuffled batch, at named pairs of users.
 
-    Note: not what the print says: it chooses no reading, and for SDP-Amp its theorem has O(ε, δ) and ends at
-    ε = 0.387. What is refuted here is the constant 1 for this noise, not a theorem
+    Note: the paper does not choose a reading, and its theorem for SDP-Amp has O(ε, δ) and ends at ε =
+    0.387. This row refutes the constant 1 for this noise, not a theorem
     """
     claim = _label_claim(curve, epsilon, norm)
     noise = authors_code(curve, epsilon=epsilon, delta=DELTA, batch_size=BATCH)
@@ -150,8 +151,11 @@ def guarantee(run: Run, curve: Curve, epsilon: Fraction, norm: str) -> list[Evid
 
 
 def fixed_draws(coins: Coins, data: Any) -> None:
-    """Running sums of φφᵀ at rounds 2 and 3 with the same sum of draws: floor(log(1 + t)) is 1 at both. Rows
-    are φ; the print has a fresh draw for each node of a tree."""
+    """Return running sums of φφᵀ at rounds 2 and 3 with the same sum of draws, because floor(log(1 + t)) is
+    1 at both.
+
+    Rows are φ. The paper has a fresh draw for each node of a tree.
+    """
     sums = np.cumsum([np.outer(row, row) for row in np.asarray(data)], axis=0)
     noise = Gaussian(variance=2 * variance_above(authors_code("JDP", epsilon=1, delta=DELTA)))
     shown = coins.release(sums[1], noise, site="V at round 2")
@@ -167,12 +171,13 @@ def fixed_draws(coins: Coins, data: Any) -> None:
     accounting="",
 )
 def reused_draws() -> PrivacyAudit:
-    """With the draws that the code makes once, the sequence of Gram matrices is private at some level: 10-GDP
+    """With the draws that the code makes once, the sequence of Gram matrices is private at some level:
+    10-GDP
 
-    one user enters all sums after her round
+    One user is in all sums after the user's round.
 
-    Note: between changes of floor(log(1 + t)) consecutive matrices differ by φφᵀ exactly. Which noise the
-    figures' JDP curve has is on record in the code only; the print describes a tree, CZ22-F.3/privacy
+    Note: between changes of floor(log(1 + t)) consecutive matrices differ by φφᵀ exactly. Only the code
+    shows which noise the figures' JDP curve has; the paper describes a tree, CZ22-F.3/privacy
     """
     pair = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     return PrivacyAudit(

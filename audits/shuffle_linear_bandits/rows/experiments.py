@@ -1,9 +1,9 @@
-"""The experiments (Section 6, Appendix G): what the paper says of its figures, at the paper's own settings.
+"""Check the paper's sentences on its figures (Section 6, Appendix G) at the paper's own settings.
 
-T = 20000, 100 arms, δ = 0.1, B = 20 in every profile; 50 instances, of which the quick profile plays 12
-where a row says so. The quick profile looks at little but P_Amp, the full one at the two baselines that
-update in every round as well. A pair of curves is compared by the difference of their mean
-regrets on common instances.
+Every profile has T = 20000, 100 arms, δ = 0.1, B = 20. There are 50 instances, of which the quick profile
+plays 12 if a row says so. The quick profile examines mainly P_Amp. The full profile adds the two baselines
+that update in every round. A pair of curves is compared by the difference of their mean regrets on common
+instances.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dpaudit.suite import Measured, evidence, full, over
 
 __all__ = ["rows"]
 
-rows = Group("What the figures show", kind="utility")
+rows = Group("Sentences on the figures", kind="utility")
 
 SHUFFLED, BASELINES = ("sdp_amp", "sdp_vec"), ("jdp", "ldp")
-QUANTITY = "largest difference of mean regret a round, the lower curve's minus the higher one's"
+QUANTITY = "largest difference of mean regret per round, lower curve minus higher curve"
 
 
 def _sandwich(epsilon: str, middle: Sequence[str] = SHUFFLED) -> list[Pair]:
@@ -40,7 +40,10 @@ def _sandwich(epsilon: str, middle: Sequence[str] = SHUFFLED) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Part:
-    """A sentence, and the pairs of curves that it is about; ``runs`` instances where 50 decide nothing."""
+    """A sentence, and the pairs of curves that it is about.
+
+    ``runs`` is the number of instances if 50 decide nothing.
+    """
 
     name: str
     pairs: tuple[Pair, ...]
@@ -50,38 +53,38 @@ class Part:
         return self.name
 
 
-def _said(name: str, pairs: Sequence[Pair]) -> Part:
+def _sentence(name: str, pairs: Sequence[Pair]) -> Part:
     return Part(name, tuple(pairs))
 
 
 BELOW = [
-    _said(f"EXP1: LinUCB below P_Amp, eps = {e}", between(e, low=["linucb"], middle=["sdp_amp"]))
+    _sentence(f"EXP1: LinUCB below P_Amp, eps = {e}", between(e, low=["linucb"], middle=["sdp_amp"]))
     for e in EPSILONS
 ]
-NEARER = _said("EXP2: P_Amp nearer LinUCB as eps grows", nearer(["sdp_amp"]))
-FADING = _said("EXP4: the gap of P_Amp is larger at 0.2 than at 10", fading(["sdp_amp"]))
+NEARER = _sentence("EXP2: P_Amp nearer LinUCB as eps grows", nearer(["sdp_amp"]))
+FADING = _sentence("EXP4: the gap of P_Amp is larger at 0.2 than at 10", fading(["sdp_amp"]))
 BINOMIAL = [
     *(
-        _said(f"EXP1: LinUCB below P_Vec, eps = {e}", between(e, low=["linucb"], middle=["sdp_vec"]))
+        _sentence(f"EXP1: LinUCB below P_Vec, eps = {e}", between(e, low=["linucb"], middle=["sdp_vec"]))
         for e in EPSILONS
     ),
-    _said("EXP2: P_Vec nearer LinUCB as eps grows", nearer(["sdp_vec"])),
-    _said("EXP4: the gap of P_Vec is larger at 0.2 than at 10", fading(["sdp_vec"])),
+    _sentence("EXP2: P_Vec nearer LinUCB as eps grows", nearer(["sdp_vec"])),
+    _sentence("EXP4: the gap of P_Vec is larger at 0.2 than at 10", fading(["sdp_vec"])),
 ]
-SANDWICHED = _said("EXP1: LinUCB, JDP, P_Amp, LDP in this order, eps = 10", _sandwich("10", ["sdp_amp"]))
-VECTOR_ABOVE = _said("EXP1: JDP below P_Vec, eps = 10", between("10", low=["jdp"], middle=["sdp_vec"]))
+SANDWICHED = _sentence("EXP1: LinUCB, JDP, P_Amp, LDP in this order, eps = 10", _sandwich("10", ["sdp_amp"]))
+VECTOR_ABOVE = _sentence("EXP1: JDP below P_Vec, eps = 10", between("10", low=["jdp"], middle=["sdp_vec"]))
 EVERY_ROUND = [
-    *(_said(f"EXP1: LinUCB, JDP, SDP, LDP in this order, eps = {e}", _sandwich(e)) for e in EPSILONS[:2]),
+    *(_sentence(f"EXP1: LinUCB, JDP, SDP, LDP in this order, eps = {e}", _sandwich(e)) for e in EPSILONS[:2]),
     SANDWICHED,
-    _said("EXP1: P_Vec below LDP, eps = 10", between("10", low=["sdp_vec"], middle=["ldp"])),
+    _sentence("EXP1: P_Vec below LDP, eps = 10", between("10", low=["sdp_vec"], middle=["ldp"])),
     replace(VECTOR_ABOVE, runs=250),
-    _said("EXP2: JDP and LDP nearer LinUCB as eps grows", nearer(BASELINES)),
-    _said("EXP4: the gap of JDP and LDP is larger at 0.2 than at 10", fading(BASELINES)),
+    _sentence("EXP2: JDP and LDP nearer LinUCB as eps grows", nearer(BASELINES)),
+    _sentence("EXP4: the gap of JDP and LDP is larger at 0.2 than at 10", fading(BASELINES)),
 ]
 HIGHER = [
-    _said("EXP3: LinUCB below P_Amp", between("1", low=["linucb"], middle=["sdp_amp"])),
-    _said("EXP3: LinUCB, JDP, P_Amp, LDP in this order", _sandwich("1", ["sdp_amp"])),
-    _said("EXP3: LinUCB and JDP below P_Vec", between("1", low=["linucb", "jdp"], middle=["sdp_vec"])),
+    _sentence("EXP3: LinUCB below P_Amp", between("1", low=["linucb"], middle=["sdp_amp"])),
+    _sentence("EXP3: LinUCB, JDP, P_Amp, LDP in this order", _sandwich("1", ["sdp_amp"])),
+    _sentence("EXP3: LinUCB and JDP below P_Vec", between("1", low=["linucb", "jdp"], middle=["sdp_vec"])),
 ]
 
 
@@ -125,19 +128,20 @@ def first_figure(run: Run, part: Part, profile: str) -> Measured:
     """Figure 1, with the noise of the authors' code: non-private below central below shuffled below local,
     and every private curve nearer to LinUCB as ε grows
 
-    Mean regret at T = 20000, d = 5, over 50 instances (250 where these show no order), as in the public
-    code behind the figure.
+    Compare mean regret at T = 20000, d = 5, over 50 instances (250 if these show no order), as in the
+    public code behind the figure.
 
-    Note: the paper prints neither noise nor radius of its experiments; no order between P_Amp and P_Vec is
-    claimed, nor how large a gap is
-    Note: at B = 20 and δ = 0.1 Theorem 3.2 covers ε <= 0.387; ε = 1 and 10 are outside, so these P_Amp curves
-    are no instances of the theorem, and the code's noise is none of its theorems' at any ε
+    Note: the paper prints neither noise nor radius of its experiments; it claims no order between P_Amp and
+    P_Vec, and no size of a gap
+
+    Note: at B = 20 and δ = 0.1 Theorem 3.2 covers ε <= 0.387; ε = 1 and 10 are outside, so the theorem does
+    not apply to these P_Amp curves, and the code's noise differs from its noise at every ε
     """
     return _part(run, profile, part, dim=5, quick=RUNS)
 
 
-#: What 50 instances decide at the theorems' noise about the baselines, and what they leave open.
-AMPLIFIED = _said(
+#: What 50 instances decide about the baselines at the theorems' noise, and what they leave open.
+AMPLIFIED = _sentence(
     "EXP1: JDP, P_Amp, LDP in this order, eps = 1",
     between("1", low=["jdp"], middle=["sdp_amp"], high=["ldp"]),
 )
@@ -156,11 +160,11 @@ OPEN = [part for part in EVERY_ROUND if part.name not in (SANDWICHED.name, VECTO
     profile="theorem",
 )
 def with_theorems(run: Run, part: Part, profile: str) -> Measured:
-    """Figure 1, with noise, ridge and radius of the theorems: LinUCB below LinUCB-SDP, P_Amp nearer to it at
-    ε = 10 than at 0.2, and between JDP and LDP at ε = 1 and 10; JDP below P_Vec at ε = 10
+    """Figure 1, with noise, ridge and radius of the theorems: LinUCB below LinUCB-SDP, P_Amp nearer to it
+    at ε = 10 than at 0.2, and between JDP and LDP at ε = 1 and 10; JDP below P_Vec at ε = 10
 
-    As CZ22-EXP, the theorems' constants for the code's: α = 1/T, λ = 2 Σ_N, c = 2; LDP and JDP with the ridge
-    and radius of their own papers.
+    As CZ22-EXP, with the theorems' constants instead of the code's: α = 1/T, λ = 2 Σ_N, c = 2. LDP and JDP
+    have the ridge and radius of their own papers.
 
     Note: at B = 20 and δ = 0.1 these ε are outside the range of Theorem 3.2
     """
@@ -180,12 +184,12 @@ def with_theorems(run: Run, part: Part, profile: str) -> Measured:
     profile="theorem",
 )
 def all_with_theorems(run: Run, part: Part, profile: str) -> Measured:
-    """Figure 1, with noise, ridge and radius of the theorems: the order with P_Vec and LDP in it, and nearer
-    to LinUCB as ε grows
+    """Figure 1, with noise, ridge and radius of the theorems: the order with P_Vec and LDP in it, and
+    nearer to LinUCB as ε grows
 
     As CZ22-EXP/theorem (quick profile: 12 instances).
 
-    Note: at this noise P_Vec and LDP have about the regret of an arm at random at every ε, 0.47 a round: 50
+    Note: at this noise P_Vec and LDP have about the regret of a random arm at every ε, 0.47 per round: 50
     instances show no order among them, and no fall with ε
     """
     return _part(run, profile, part, dim=5)
@@ -205,7 +209,8 @@ def second_figure(run: Run, part: Part, dim: int, profile: str) -> Measured:
     """Figure 2, with the noise of the authors' code: the order of Figure 1 at ε = 1, d = 10 and 15, but for
     P_Vec below LDP
 
-    Mean regret at T = 20000 over 50 instances (quick profile: 12), as in the public code behind the figure.
+    Compare mean regret at T = 20000 over 50 instances (quick profile: 12), as in the public code behind the
+    figure.
     """
     return _part(run, profile, part, dim=dim)
 
@@ -223,11 +228,11 @@ def second_figure(run: Run, part: Part, dim: int, profile: str) -> Measured:
 def second_figure_vector(run: Run, dim: int, profile: str) -> Measured:
     """Figure 2, with the noise of the authors' code: P_Vec below LDP at ε = 1 for d = 10 and 15
 
-    Mean regret at T = 20000 over 50 instances, with 10 for the scale of b, which the code names for d = 5.
-    The quick profile plays 3 instances for 1000 rounds, which decide nothing.
+    Compare mean regret at T = 20000 over 50 instances, with 10 for the scale of b, which the code names for
+    d = 5. The quick profile plays 3 instances for 1000 rounds, which decide nothing.
 
-    Note: the two differ by about as much as 50 instances leave open, and which is lower changes with the
-    seed; for these d the public record does not say what was plotted
+    Note: the difference is about the size of the uncertainty of 50 instances, and its sign changes with the
+    seed; for these d the public record does not state what was plotted
     """
-    part = _said("EXP3: P_Vec below LDP", between("1", low=["sdp_vec"], middle=["ldp"]))
+    part = _sentence("EXP3: P_Vec below LDP", between("1", low=["sdp_vec"], middle=["ldp"]))
     return _part(run, profile, part, dim=dim, quick=3, rounds=1000)

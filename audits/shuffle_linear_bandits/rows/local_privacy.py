@@ -1,8 +1,8 @@
-"""One user's message: the explicit local claims of P_Amp and Batched-Local, from both sides by the exact
-Gaussian curve, and what happens to a Gaussian mechanism as its epsilon grows.
+"""Check the privacy of one user's message: the explicit local claims of P_Amp and Batched-Local.
 
-The printed noise gives each of the two statistics half the budget and a sensitivity of 2. Together they move
-by sqrt 4.5 at most, in units of their common noise: both releases cost little more than one.
+Both sides use the exact Gaussian profile. Another row examines a Gaussian mechanism as its epsilon grows.
+The printed noise gives each of the two statistics half the budget and a sensitivity of 2. The pair changes
+by at most sqrt 4.5, in units of their common noise, so both releases cost little more than one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = ["rows"]
 rows = Group("One user's message (local privacy)")
 
 SERVER_VIEW = View.of(SERVER)
-#: With corners: delta 1, tiny deltas, epsilons near 0.
+#: The grid includes corners: delta 1, tiny deltas, epsilons near 0.
 BUDGETS = over(epsilon="1/100 1/2 1", delta=("1 1/10 1/1000000", full("9/10 1/2 1/1000000000000")))
 
 
 def claim_at(epsilon: Fraction, delta: Fraction) -> ApproxDP:
-    """(ε₀, δ₀)-DP of one message, both statistics, for whoever receives it."""
+    """Return (ε₀, δ₀)-DP of one message, both statistics, for anyone who receives it."""
     return ApproxDP(epsilon=epsilon, delta=delta, view=SERVER_VIEW, domain=DOMAIN)
 
 
@@ -50,7 +50,7 @@ def _message(variance: Fraction) -> Proof:
 
 
 def _from_both_sides(claim: ApproxDP, noise: arb) -> list[Evidence]:
-    """The certificate with hardly less, the witness with hardly more noise than printed."""
+    """Return a certificate with slightly less and a witness with slightly more noise than printed."""
     certificate = _message(variance_below(noise)).certify(claim)
     return [certificate, message_witness(claim, variance=variance_above(noise))]
 
@@ -66,14 +66,14 @@ _explicit = partial(evidence, rows, claim=claim_at, over=BUDGETS)
     "CZ22-B.1s1",
     "proof of Theorem B.1: the local randomiser",
     role="step",
-    case="R_Amp, both outputs together",
+    case="R_Amp, both outputs jointly",
 )
 def message(run: Run, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """{case}: σ = 4 sqrt(2 log(2.5/δ₀))/ε₀ makes a user's messages (ε₀, δ₀)-DP
 
-    0 < ε₀ <= 1, 0 < δ₀ <= 1. A user sends once; φy and φφᵀ with noise of the same σ are one Gaussian
-    mechanism of sensitivity sqrt 4.5, proved in ``mechanisms/gaussian_randomiser.py``; its exact curve at
-    the worst pair.
+    0 < ε₀ <= 1, 0 < δ₀ <= 1. A user sends once. φy and φφᵀ with noise of the same σ are one Gaussian
+    mechanism of sensitivity sqrt 4.5, proved in ``mechanisms/gaussian_randomiser.py``. The row evaluates
+    its exact profile at the worst pair.
 
     Note: true for every ε₀ and δ₀ in range, with δ <= 0.032 δ₀: CZ22-B.1s1/all
     """
@@ -97,7 +97,8 @@ def _local_claim(users: int, delta: Fraction, share: Fraction) -> ApproxDP:
 def in_a_batch(run: Run, users: int, delta: Fraction, share: Fraction) -> list[Evidence]:
     """P_Amp run with batches of B users is O(ε sqrt(B/log(2/δ)), δ/B)-LDP: both constants may be 1
 
-    The conditions of Theorem 3.2. Its σ₁ is the local noise at that budget, so this is CZ22-B.1s1 there.
+    The conditions are those of Theorem 3.2. Its σ₁ is the local noise at that budget, so this is CZ22-B.1s1
+    there.
     """
     epsilon = rounded_down(ball(share) * epsilon_cap(delta=delta, batch_size=users))
     noise = amplified_noise(epsilon=epsilon, delta=delta, batch_size=users)
@@ -116,10 +117,10 @@ def in_a_batch(run: Run, users: int, delta: Fraction, share: Fraction) -> list[E
 def beyond(run: Run, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The same σ for ε₀ > 1: a user's messages are (ε₀, δ₀)-DP
 
-    The exact Gaussian curve at the worst pair.
+    Evaluate the exact Gaussian profile at the worst pair.
 
-    Note: it holds far beyond 1; the classical formula is false for large ε₀ only, since the noise that is
-    needed falls like ε₀^(-1/2) (CZ22-S6low) and σ like 1/ε₀
+    Note: the claim holds far beyond 1; the classical formula is false only for large ε₀, since the noise
+    that is needed falls like ε₀^(-1/2) (CZ22-S6low) and σ like 1/ε₀
     """
     return _from_both_sides(claim_at(epsilon, delta), local_noise(epsilon=epsilon, delta=delta))
 
@@ -130,7 +131,7 @@ LEVELS = over(delta="1 9/10 1/2 1/10 1/1000 1/1000000 1/1000000000000")
 
 
 def _squared(epsilon: Fraction, delta: Fraction) -> arb:
-    """μ² of the message at the printed noise: 4.5 ε₀²/(32 log(2.5/δ₀))."""
+    """Return μ² of the message at the printed noise: 4.5 ε₀²/(32 log(2.5/δ₀))."""
     return ball(SQUARED * epsilon**2 / 32) / ln(Fraction(5, 2) / delta)
 
 
@@ -141,7 +142,7 @@ def _curve(epsilon: Fraction, delta: Fraction) -> arb:
 
 @step("rises with ε₀", over=over(epsilon="1/100 1/10 1/2 9/10", delta="1 1/10 1/1000000"))
 def _rising(epsilon: Fraction, delta: Fraction) -> Sides:
-    """the exact δ of σ at ε₀ <= that of σ at 1, for the same δ₀"""
+    """the exact δ of σ at ε₀ <= the exact δ of σ at 1, for the same δ₀"""
     return _curve(epsilon, delta), _curve(Fraction(1), delta)
 
 
@@ -162,12 +163,12 @@ def _constant() -> Sides:
 def every_budget() -> list[Step]:
     """With the printed σ the messages are (ε₀, 0.032 δ₀)-DP for all ε₀ and δ₀ in (0, 1]
 
-    The steps of the proof, each at points of a grid.
+    Check the steps of the proof, each at points of a grid.
 
-    Proof: with μ = c ε₀, c = (3/8)/sqrt(L), L = log(2.5/δ₀), the derivative of δ(ε₀) in ε₀ is e^ε₀ (c φ(b) -
-    Φ(-b)), b = 1/c + cε₀/2 >= 1/c, and Φ(-b) <= φ(b)/b <= c φ(b) (Mills): δ rises with ε₀, and ε₀ = 1 is the
-    worst. There δ <= Φ(-x) <= e^(-x²/2)/2, x = (8/3) sqrt L - (3/16)/sqrt L > 0, x²/2 >= (32/9) L - 1/2.
-    Last, (δ₀)^(32/9) <= δ₀
+    Proof: with μ = c ε₀, c = (3/8)/sqrt(L), L = log(2.5/δ₀), the derivative of δ(ε₀) in ε₀ is e^ε₀ (c φ(b)
+    - Φ(-b)), b = 1/c + cε₀/2 >= 1/c, and Φ(-b) <= φ(b)/b <= c φ(b) (Mills): δ rises with ε₀, and ε₀ = 1 is
+    the worst. There δ <= Φ(-x) <= e^(-x²/2)/2, x = (8/3) sqrt L - (3/16)/sqrt L > 0, x²/2 >= (32/9) L -
+    1/2. Last, (δ₀)^(32/9) <= δ₀
     """
     return [_rising, _tail, _constant]
 
@@ -176,7 +177,7 @@ def every_budget() -> list[Step]:
 
 
 def least_deviation(epsilon: Fraction, delta: Fraction) -> tuple[arb, arb]:
-    """Two ends for the least σ of a Gaussian mechanism of sensitivity 1 that is (ε, δ)-DP, to 10^-6."""
+    """Return bounds, to 10^-6, on the least σ of a Gaussian mechanism of sensitivity 1 that is (ε, δ)-DP."""
     low, high = Fraction(1, 10**6), Fraction(10**6)
     while high - low > high / 10**6:
         middle = ((low + high) / 2).limit_denominator(10**12)
@@ -191,12 +192,12 @@ def least_deviation(epsilon: Fraction, delta: Fraction) -> tuple[arb, arb]:
 def low_privacy(epsilon: Fraction, delta: Fraction) -> Chain:
     """The Gaussian mechanism needs σ = Θ(1/sqrt(ε₀)) as ε₀ grows: σ sqrt(ε₀) tends to Δ/sqrt 2
 
-    The least σ on the exact curve, sensitivity 1, by bisection.
+    Compute the least σ from the exact profile, sensitivity 1, by bisection.
 
     Proof: with μ = 1/σ, δ is near 1/2 at μ²/2 = ε₀; z = μ/2 - ε₀/μ stays bounded for fixed δ₀, so μ²/(2 ε₀)
     tends to 1
 
-    Note: the paper's other sentences there say what its authors do not know of; no impossibility is claimed
+    Note: the paper's other sentences there state what its authors do not know; no impossibility is claimed
     """
     low, high = least_deviation(epsilon, delta)
     root = ball(epsilon).sqrt()

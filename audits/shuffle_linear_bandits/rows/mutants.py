@@ -1,8 +1,7 @@
-"""Broken protocols: each must be caught, and beside them what is correct and must not be; a table a trust
-model.
+"""Check that broken protocols are detected and that correct ones are not, one table per trust model.
 
-A mutant makes the claim of the right protocol, whose noise is calibrated to it: any less noise is refuted by
-an exact bound on the first release, and what is shown without fresh noise by a leak. Algorithm and batches
+A mutant makes the claim of the correct protocol, whose noise is calibrated to it. An exact bound on the
+first release refutes any smaller noise. A leak refutes outputs without fresh noise. Algorithm and batches
 are those of the protocols' rows.
 """
 
@@ -55,8 +54,8 @@ __all__ = ["rows"]
 rows = Group("Mutants of the protocols")
 
 BATCH = 2
-#: Standard deviations relative to the right ones: without sqrt 2, without the 4, without sqrt(log(2/δ)) and
-#: without sqrt(log(2.5 B/δ)) at δ = 1/10.
+#: Standard deviations relative to the correct ones: without sqrt 2, without the 4, without sqrt(log(2/δ))
+#: and without sqrt(log(2.5 B/δ)) at δ = 1/10.
 LOST = {
     "no sqrt 2": "0.70711",
     "no 4": "1/4",
@@ -71,10 +70,10 @@ MECHANISM = gaussian_mechanism(sensitivity_squared=SQUARES, variance=SQUARES)
 
 
 def audit(counter: Counter, view: View) -> PrivacyAudit:
-    """Algorithm 1 with noise of 9/2 squared on what is released of a user at a time, claimed to be 1-GDP."""
+    """Audit Algorithm 1 with noise of 9/2 squared on each release of a user, claimed to be 1-GDP."""
     joint = billboard(
         accounted([Site("statistics/*", mechanism=MECHANISM)], declared="one batch"),
-        actions="the noisy sums and the own contexts",
+        actions="the noisy sums and the users' own contexts",
     )
     return protocol_audit(
         counter,
@@ -85,8 +84,8 @@ def audit(counter: Counter, view: View) -> PrivacyAudit:
     )
 
 
-def spared(right: PrivacyAudit) -> Control:
-    """What is correct is consistent: at ε = 4 and the exact δ of 1-GDP there, rounded up."""
+def correct(right: PrivacyAudit) -> Control:
+    """Check that a correct protocol is consistent at ε = 4 and the exact δ of 1-GDP there, rounded up."""
     free = ApproxDP(epsilon=EPSILON, delta=1, view=View.of(SERVER))
     delta = Fraction(math.ceil(float(MECHANISM.certify(free).bound or 1) * 10**8), 10**8)
     claim = ApproxDP(epsilon=EPSILON, delta=delta, view=right.claim.view)
@@ -94,16 +93,16 @@ def spared(right: PrivacyAudit) -> Control:
 
 
 def with_counter(right: PrivacyAudit, counter: Counter, *, about: str = "") -> Control:
-    """``right`` with another counter in the algorithm."""
+    """Return ``right`` with another counter in the algorithm."""
     return broken(right, lambda program: algorithm(counter, batch=BATCH), about=about)
 
 
-@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp, the view of its sums, broken on purpose")
+@controls(rows, "CZ22-M/amp", "Algorithm 1 with P_Amp in the view of its sums, with deliberate mistakes")
 def amplified() -> dict[str, Control]:
-    """Every broken P_Amp is caught in the view of its sums, and the correct one is not"""
+    """Every broken P_Amp is detected in the view of its sums, and the correct one is not"""
     right = audit(by_batches(gaussian_sums(variance=SQUARES / BATCH)), View.of(SHUFFLER_OUTPUT))
     return {
-        "correct": spared(right),
+        "correct": correct(right),
         **{name: broken(right, scaled(factor)) for name, factor in LOST.items()},
         "one user's noise is missing": broken(right, one_share_less()),
         "noise as for twice the batch": with_counter(
@@ -112,9 +111,9 @@ def amplified() -> dict[str, Control]:
     }
 
 
-@controls(rows, "CZ22-M/local", "Proposition F.1, broken on purpose")
+@controls(rows, "CZ22-M/local", "Proposition F.1 with deliberate mistakes")
 def local() -> dict[str, Control]:
-    """Every broken local randomiser is caught in the view of the messages"""
+    """Every broken local randomiser is detected in the view of the messages"""
     right = audit(by_batches(messages(variance=SQUARES)), View.of(SERVER))
     return {
         "for a sensitivity of 2": with_counter(right, by_batches(messages(variance=4))),
@@ -123,9 +122,9 @@ def local() -> dict[str, Control]:
     }
 
 
-@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F, broken on purpose")
+@controls(rows, "CZ22-M/joint", "Remark 3.4, Appendices D to F, with deliberate mistakes")
 def joint() -> dict[str, Control]:
-    """Every broken trusted server is caught in the view of all other users, and correct ones are not"""
+    """Every broken trusted server is detected in the view of all other users, and correct ones are not"""
     right = audit(by_batches(trusted_sums(variance=SQUARES)), EVERYBODY_ELSE)
 
     def by(release: Any, **options: Any) -> Control:
@@ -137,7 +136,7 @@ def joint() -> dict[str, Control]:
 
     release = trusted_sums(variance=SQUARES)
     rewarded = replace(right, neighbours=lambda run: reward_pairs())
-    moved = replace(right, neighbours=lambda run: late_pairs())
+    swapped = replace(right, neighbours=lambda run: late_pairs())
     return {
         "one noise for all entries": broken(right, shared()),
         "one noise for all batches": broken(right, reusing()),
@@ -148,15 +147,18 @@ def joint() -> dict[str, Control]:
             rewarded,
             lambda program: algorithm(by_batches(announced(release, dim=DIM)), batch=BATCH),
         ),
-        "actions are public": broken(moved, widened("action")),
+        "actions are public": broken(swapped, widened("action")),
         "actions from the true sums": broken(rewarded, without(shown=False)),
-        "correct: averaged triangles": spared(looking_alike(averaged)),
-        "correct: all entries": spared(looking_alike(all_entries)),
+        "correct: averaged triangles": correct(looking_alike(averaged)),
+        "correct: all entries": correct(looking_alike(all_entries)),
     }
 
 
 def reward_pairs() -> list[Neighbours]:
-    """No reward in the first batch, in which the first user has one context; her reward goes from 0 to 1."""
+    """Yield a pair without rewards in the first batch, in which the first user has one context.
+
+    That user's reward changes from 0 to 1.
+    """
     left = turned_pairs(2 * BATCH)[0].left.copy()
     left[0, :, :-1] = [0.0, 1.0]
     left[:BATCH, :, -1] = 0.0
@@ -166,8 +168,8 @@ def reward_pairs() -> list[Neighbours]:
 
 
 def late_pairs() -> list[Neighbours]:
-    """A user of the second batch whose actions change places."""
+    """Yield a pair in which the actions of a user of the second batch are swapped."""
     left = turned_pairs(2 * BATCH)[1].left
     right = left.copy()
     right[BATCH] = right[BATCH, ::-1]
-    return [Neighbours("a user of the second batch has her actions change places", left, right)]
+    return [Neighbours("the actions of a user of the second batch are swapped", left, right)]

@@ -1,8 +1,8 @@
-"""Mistakes in P_Amp's noise that this harness has to see, and some that turn out to cost nothing.
+"""Check that the audit detects mistakes in P_Amp's noise, and that some changes cost nothing.
 
-The printed noise is ten times what the budget needs: most mistakes in its constants stay within (ε, δ). They
-are held against what the correct mechanism is at its printed noise: μ-GDP with the least μ, at the worst
-pair of users. One draw used in several rounds: CZ22-EXPlab/jdp.
+The printed noise is ten times what the budget needs, so most mistakes in its constants stay within (ε, δ).
+They are therefore compared with the guarantee of the correct mechanism at its printed noise: μ-GDP with the
+least μ, at the worst pair of users. CZ22-EXPlab/jdp covers one draw used in several rounds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def _message(
     expect: str = "refuted",
     about: str = "",
 ) -> Control:
-    """A message whose variance is the printed one over ``less``; the certificate where that is right."""
+    """Audit a message whose variance is the printed one over ``less``, with a certificate if the mechanism
+    is correct."""
     with precision(128):
         variance = upper_short(enclose(lambda: ball(VARIANCE) / less))
 
@@ -63,14 +64,15 @@ def _message(
     return Control(claim=CLAIM, evaluate=evaluate, expect=expect, about=about)
 
 
-@controls(rows, "CZ22-B.1s1/controls", "the local randomiser, broken on purpose")
+@controls(rows, "CZ22-B.1s1/controls", "the local randomiser with deliberate mistakes")
 def mistakes() -> Mapping[str, Control]:
-    """Less noise than printed is seen, and three ways to make N symmetric cost the same
+    """Less noise than printed is detected, and three ways to make N symmetric have the same cost
 
-    A message at σ for (1/2, 1/10) is μ-GDP, μ = sqrt(4.5)/σ: exactly that is claimed.
+    The claim is that a message at σ for (1/2, 1/10) is μ-GDP with μ = sqrt(4.5)/σ exactly.
 
-    Note: averaging N and Nᵀ halves the variance off the diagonal, not making N symmetric gives two looks: at
-    some pair of users either costs as much as ``copy`` does at its worst, and no pair costs more
+    Note: averaging N and Nᵀ halves the variance off the diagonal, and an N that is not symmetric gives two
+    observations: at some pair of users either costs as much as ``copy`` does at its worst, and no pair
+    costs more
     """
     return {
         "correct": _message(expect="verified"),
@@ -95,11 +97,11 @@ def _undivided(leaves: Fraction) -> tuple[Any, Any]:
     return tree_levels(int(leaves)), 1
 
 
-@controls(rows, "CZ22-E.7s/controls", "the tree's accounting, broken on purpose")
+@controls(rows, "CZ22-E.7s/controls", "the tree's accounting with deliberate mistakes")
 def wrong_depths() -> Mapping[str, Control]:
-    """A depth by natural logarithm, and a budget not divided by the levels, are seen
+    """A depth by natural logarithm, and a budget not divided by the levels, are detected
 
-    A leaf moves 1 + ⌈log₂ T⌉ nodes: noise for fewer is too little, by the ratio in μ².
+    A leaf changes 1 + ⌈log₂ T⌉ nodes. Noise for fewer nodes is too small by the ratio in μ².
     """
     return {
         "depth 1 + log T": false_inequality(

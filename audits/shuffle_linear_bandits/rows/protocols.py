@@ -1,14 +1,14 @@
-"""The whole adaptive protocols, run through the coins: Algorithm 1 in the view of each trust model.
+"""Audit the whole adaptive protocols as programs: Algorithm 1 in the view of each trust model.
 
-Small instances: two features, two actions, two batches and one user more; the actions of the second batch
-follow from the first one's noisy sums. One changed user moves the statistics of her batch and nothing else
-that the view sees. What the noise of one batch costs at other sizes is in the rows on the randomisers; here
-the question is whether the adaptive protocol costs no more than that.
+The instances are small: two features, two actions, two batches and one additional user. The actions of the
+second batch follow from the noisy sums of the first. One changed user affects only the statistics of the
+user's own batch in the view. The rows on the randomisers examine the noise of one batch at other sizes.
+Here the question is whether the adaptive protocol costs no more.
 
-P_Amp is looked at where the pairs of messages go through one permutation, which shows more than the two of
-Algorithm 3. But for CZ22-T3.2p/protocol, the bounds of this file do not use that the shuffler hides
-anything: the noise of the messages alone pays for them. Where they are as printed, amplification is not
-needed at that size.
+P_Amp is examined with the pairs of messages under one permutation, which reveals more than the two of
+Algorithm 3. Except for CZ22-T3.2p/protocol, the bounds of this file do not use the shuffler's anonymity:
+the noise of the messages alone is enough. If the claim holds as printed, amplification is not needed at
+that size.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ from dpaudit.suite import full, over, privacy
 
 __all__ = ["rows"]
 
-rows = Group("Whole protocols, run through the coins")
+rows = Group("Whole protocols, run as programs")
 
-#: What else no history can enter where every round is a batch.
+#: More code that no history can reach if every round is a batch.
 SINGLE_ROUNDS = {
     "BatchedLinUCB.__call__ (branch)": "a batch of one is full",
     "psum_nodes (raise)": "a prefix has at least one leaf",
@@ -71,12 +71,12 @@ SINGLE_ROUNDS = {
 
 
 def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
-    """A short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
+    """Return a short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
     return Fraction(int(float(epsilon_cap(delta=delta, batch_size=batch)) * 1000), 1000)
 
 
 def gaussian(variance: Fraction) -> Proof:
-    """One user's pair of messages, or the sum of a batch in which she is."""
+    """Return the mechanism of one user's pair of messages, or of the sum of the user's batch."""
     return gaussian_mechanism(sensitivity_squared=SQUARES, variance=variance)
 
 
@@ -89,9 +89,9 @@ def gaussian(variance: Fraction) -> Proof:
     expect="consistent",
 )
 def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
-    """Batched-Local-LinUCB: all messages of all users, adaptive, are (ε₀, δ₀)-DP together
+    """Batched-Local-LinUCB: all messages of all users, adaptive, are jointly (ε₀, δ₀)-DP
 
-    a user's vector and matrix are one release
+    A user's vector and matrix are one release.
     """
     variance = variance_below(local_noise(epsilon=epsilon, delta=delta))
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER))
@@ -108,10 +108,11 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     expect="consistent",
 )
 def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
-    """Algorithm 1 with P_Amp at the largest ε of Theorem 3.2: the shuffled messages of all batches, adaptive,
-    are (ε/9, δ)-DP
+    """Algorithm 1 with P_Amp at the largest ε of Theorem 3.2: the shuffled messages of all batches,
+    adaptive, are (ε/9, δ)-DP
 
-    pairs of messages under one permutation, which has to hide who sent what: a message alone has ε/6 at best
+    The pairs of messages are under one permutation. The claim needs it to hide who sent what: a message
+    alone has ε/6 at best.
     """
     largest = largest_epsilon(batch, delta)
     variance = variance_below(amplified_noise(epsilon=largest, delta=delta, batch_size=batch))
@@ -131,10 +132,10 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     expect="consistent",
 )
 def joint(batch: int) -> PrivacyAudit:
-    """Algorithm 1 with P_Amp: the actions of all others and what the shuffler shows, adaptive, are jointly
+    """Algorithm 1 with P_Amp: the actions of all others and the shuffler's output, adaptive, are jointly
     (ε, δ)-DP at the largest ε of Theorem 3.2
 
-    δ = 1/10; a user's own action is hers alone; the constants in O(ε, δ) are 1 here
+    δ = 1/10. The user's own action is not in the view. The constants in O(ε, δ) are 1 here.
     """
     delta = Fraction(1, 10)
     epsilon = largest_epsilon(batch, delta)
@@ -146,7 +147,7 @@ def joint(batch: int) -> PrivacyAudit:
         claim,
         gaussian(variance),
         batch=batch,
-        proof=billboard(statistics, actions="the noisy sums and the own contexts"),
+        proof=billboard(statistics, actions="the noisy sums and the users' own contexts"),
         shuffled=True,
     )
 
@@ -160,9 +161,11 @@ def joint(batch: int) -> PrivacyAudit:
     expect="consistent",
 )
 def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
-    """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε, δ)-DP
+    """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε,
+    δ)-DP
 
-    as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
+    The bits are released as integer sums for every label. Data lie on the grid 1/g, so rounding is
+    deterministic.
     """
     sheet = printed_sheet(dim=2, batch_size=batch, epsilon=epsilon, delta=delta)
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
@@ -182,10 +185,11 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     expect="consistent",
 )
 def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
-    """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are
-    (ε, δ)-DP for a user
+    """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are (ε, δ)-DP for a
+    user
 
-    pairs of messages under one permutation; paid for without amplification, as the messages of one user
+    The pairs of messages are under one permutation. The certificate uses the messages of one user, without
+    amplification.
     """
     users = 3
     noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
@@ -206,22 +210,21 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
 @privacy(
     rows,
     "CZ22-F.3/protocol",
-    "Proposition F.3; the noise of Shariff and Sheffet 2018, for none is printed",
+    "Proposition F.3; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
     expect="consistent",
 )
 def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """Batched-Central-LinUCB: the actions of all others and the nodes of the tree over batches are jointly
-    (ε, δ)-DP
-    """
+    (ε, δ)-DP"""
     batches = 2
     variance = variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=batches))
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
     tree = tree_mechanism(gaussian(variance), leaves=batches)
     proof = billboard(
         accounted([Site("statistics/*", mechanism=tree)], declared="one leaf"),
-        actions="the prefix sums and the own contexts",
+        actions="the prefix sums and the users' own contexts",
     )
     counter = tree_of_batches(variance=variance, batches=batches)
     return protocol_audit(counter, claim, tree, batch=2, proof=proof)
@@ -239,7 +242,8 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
     """Algorithm 1 with P_Vec and users who return in every batch: the bits of all labels and batches,
     adaptive, are (ε, δ)-DP for a user
 
-    as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
+    The bits are released as integer sums for every label. Data lie on the grid 1/g, so rounding is
+    deterministic.
     """
     users = 3
     sheet = returning_sheet(dim=2, batch_size=users, batches=batches, epsilon=epsilon, delta=delta)
@@ -260,16 +264,16 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
 @privacy(
     rows,
     "CZ22-P4.3/E.7/protocol",
-    "Propositions 4.3 and E.7, Definition D.4; the noise of Shariff and Sheffet 2018, for none is printed",
+    "Propositions 4.3 and E.7, Definition D.4; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
     expect="consistent",
 )
 def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
-    """The central tree with node variance times M₀², round by round: the nodes and the actions of all others
-    are jointly (ε, δ)-DP for a user of M₀ = 2 of 3 rounds
+    """The central tree with node variance times M₀², round by round: the nodes and the actions of all
+    others are jointly (ε, δ)-DP for a user of M₀ = 2 of 3 rounds
 
-    her rounds are the first two, so she is in two leaves and, twice, in the node above them
+    The user's rounds are the first two, so the user is in two leaves and, twice, in the node above them.
     """
     rounds = 2
     variance = rounds**2 * variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=3))
@@ -288,6 +292,6 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
         batch=1,
         users=2,
         schedule=lambda users: [0, 0, 1],
-        proof=billboard(nodes, actions="the prefix sums and the own contexts"),
+        proof=billboard(nodes, actions="the prefix sums and the users' own contexts"),
     )
     return replace(audit, sites=sites, because="a user is in two rounds", unentered=REFUSALS | SINGLE_ROUNDS)

@@ -1,8 +1,8 @@
-"""The regret theorems: Lemmas A.2 and A.4 with their constants worked out, beside the printed rates.
+"""Check the regret theorems: Lemmas A.2 and A.4 with explicit constants, compared with the printed rates.
 
-An O(.) names no constant. Restated as a finite claim, Reg(T) <= C rate with probability 1 - α or more, it
-gets the same round C everywhere, ours. The upper side holds for ALL instances at each point of a grid
-(``algorithms/contextual/proved_regret.py``); the lower side is simulated on instances of Section 6.
+An O(.) has no explicit constant. The finite restatement, Reg(T) <= C rate with probability 1 - α or more,
+uses the same round C everywhere, which is ours. The upper bound holds for ALL instances at each point of a
+grid (``algorithms/contextual/proved_regret.py``). The lower bound is simulated on instances of Section 6.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ __all__ = ["grid_points", "rows"]
 
 rows = Group("Regret: the printed rates", kind="regret")
 
-#: C of every rate: a round number, ours.
+#: Our C for every rate, a round number.
 CONSTANT = 12
 EXPONENTS, QUICK = (10, 12, 14, 20, 30, 50, 100), (12, 20, 50, 100)
 DIMS, SHARES, ALPHAS = (2, 3, 20, 100), ("1", "1/10", "1/1000"), ("1/2", "1/20")
-#: Where runs are simulated: log2 T, log2 B, d, α.
+#: Settings of the simulated runs: log2 T, log2 B, d, α.
 SIMULATED = (12, 6, 3, Fraction(1, 2))
 
 
 def _batch_sizes(claim: RegretClaim, exponent: int, dim: int, share: str, delta: str) -> list[int]:
-    """Powers of two, so that batches are whole: 1, 16, about sqrt(T) and T^(3/5); or what the claim
-    prescribes, to the nearest power of two."""
+    """Return powers of two, so that batches are whole: 1, 16, about sqrt(T) and T^(3/5).
+
+    If the claim prescribes a batch size, return it to the nearest power of two.
+    """
     if claim.id == "CZ22-P4.3r":
         return [1]
     if claim.batch_size is None:
@@ -65,7 +67,7 @@ def _batch_sizes(claim: RegretClaim, exponent: int, dim: int, share: str, delta:
 
 
 def grid_points(claim: RegretClaim, *, quick: bool) -> Iterator[Point]:
-    """The points at which one claim is looked at."""
+    """Return the points at which one claim is checked."""
     exponents = QUICK if quick else EXPONENTS
     for e, d, share, delta in itertools.product(exponents, DIMS, SHARES, claim.deltas):
         for batch_size, alpha in itertools.product(_batch_sizes(claim, e, d, share, delta), ALPHAS):
@@ -100,7 +102,8 @@ def _claim_of(claim: RegretClaim) -> RegretRate:
 
 
 def _proved(run: Run, claim: RegretClaim) -> tuple[Measured, list[list[Any]], str]:
-    """The largest worked-out bound / printed rate; by horizon; and where the rate says nothing."""
+    """Return the largest proved bound / printed rate, by horizon, and the points at which the rate is
+    vacuous."""
     points, vacuous = list(grid_points(claim, quick=run.profile == "quick")), 0
     worst: dict[int, tuple[float, str]] = {}
     for p in points:
@@ -119,18 +122,18 @@ def _proved(run: Run, claim: RegretClaim) -> tuple[Measured, list[list[Any]], st
     measured = Measured(
         high=max(found[0] for found in worst.values()),
         samples=len(points),
-        method="Lemmas A.2 and A.4 with every constant worked out (c = 6, a net), in balls",
+        method="Lemmas A.2 and A.4 with explicit constants (c = 6, a net), in balls",
         scope=f"ALL instances at each of {len(points)} points",
     )
     return (
         measured,
         lines,
-        f"the rate itself is T or more, and says nothing, at {vacuous} of {len(points)} points",
+        f"the rate itself is T or more, and so vacuous, at {vacuous} of {len(points)} points",
     )
 
 
 def _simulated(run: Run, claim: RegretClaim) -> tuple[Measured, str]:
-    """The median of regret / rate from below, at one point of the grid."""
+    """Return a lower bound on the median of regret / rate at one point of the grid."""
     exponent, batch, dim, alpha = SIMULATED
     delta = claim.deltas[1]
     size = 2**batch if claim.batch_size is None else _batch_sizes(claim, exponent, dim, "1", delta)[0]
@@ -167,31 +170,31 @@ for _claim in PROTOCOLS:
     def bounded(run: Run, protocol: RegretClaim) -> list[Measured]:
         """{case}: the printed regret holds with one constant, for all instances of the grid
 
-        Work Lemma A.4's constants out for the printed noise and λ = max(1, 2 Σ_N), compare with the printed
-        rate at every point of the grid; simulate the protocol from below.
+        Compute the constants of Lemma A.4 for the printed noise and λ = max(1, 2 Σ_N), and compare with the
+        printed rate at every point of the grid. Simulate the protocol for the lower bound.
 
-        Note: the upper side rests on the steps that have rows of their own: A.2b, A.6, A.4c
+        Note: the upper bound rests on steps that have separate rows: A.2b, A.6, A.4c
         """
         measured, lines, vacuous = _proved(run, protocol)
         simulated, notes = _simulated(run, protocol)
         picture = table(
-            title="The worked-out bound over the printed rate, by horizon",
+            title="The proved bound over the printed rate, by horizon",
             columns=["T", "bound / rate at most", "at"],
             rows=lines,
         )
-        said = [vacuous, notes, *([protocol.note] if protocol.note else [])]
+        remarks = [vacuous, notes, *([protocol.note] if protocol.note else [])]
         upper_side = Measured(
             high=measured.high,
             samples=measured.samples,
             method=measured.method,
             scope=measured.scope,
-            notes=said,
+            notes=remarks,
             plots=[picture],
         )
         return [upper_side, simulated]
 
 
-# The lemmas behind them
+# The lemmas behind the theorems
 
 HORIZONS = (2**10, 2**14, 2**20, 2**40, full(2**80))
 _GRID = {
@@ -203,7 +206,7 @@ _GRID = {
 
 
 def _printed_lemma(sigma: Any, horizon: int, batch_size: int, dim: int, alpha: Fraction) -> Any:
-    """dB log T + d sqrt(T) log(T/α) + sqrt(σT) d^(3/4) log T log(T/α)."""
+    """Return dB log T + d sqrt(T) log(T/α) + sqrt(σT) d^(3/4) log T log(T/α)."""
     logs = ln(horizon / alpha)
     noisy = (sigma * horizon).sqrt() * (arb(dim) ** 3).sqrt().sqrt() * ln(horizon)
     return dim * batch_size * ln(horizon) + dim * arb(horizon).sqrt() * logs + noisy * logs
@@ -221,8 +224,8 @@ def template(
 ) -> Sides:
     """The template: regret at most {constant} (dB log T + d √T log(T/α) + √(σT) d^(3/4) log T log(T/α))
 
-    For noise of any σ, all instances: the proof with every constant worked out, λ = max(1, 2 Σ_N), c = 6.
-    {constant} is ours, the lemma names no constant.
+    The noise has any σ, and all instances are covered: the proof with explicit constants, λ = max(1, 2
+    Σ_N), c = 6. {constant} is ours. The lemma names no constant.
     """
     bound = worked_out(ball(sigma), horizon=horizon, batch_size=batch_size, dim=dim, failure_prob=alpha)
     return bound.regret, constant * _printed_lemma(ball(sigma), horizon, batch_size, dim, alpha)
@@ -230,12 +233,12 @@ def template(
 
 @inequality(rows, "CZ22-RA.5", "Remark A.5", over=over(**_GRID), constant=CONSTANT)
 def noiseless(horizon: int, batch_size: int, dim: int, alpha: Fraction, constant: int) -> Sides:
-    """Without privacy, batched LinUCB has regret at most {constant} (dB log T + d √T log(T/α)) at λ = 1, free
-    of d
+    """Without privacy, batched LinUCB has regret at most {constant} (dB log T + d √T log(T/α)) at λ = 1,
+    for every d
 
-    σ = 0: the proof with every constant worked out, λ = 1 at every d.
+    σ = 0: the proof with explicit constants, λ = 1 at every d.
 
-    Note: what others' analyses require of λ is quoted and not looked at
+    Note: the conditions on λ in the analyses of others are quoted and not checked
     """
     bound = worked_out(arb(0), horizon=horizon, batch_size=batch_size, dim=dim, failure_prob=alpha)
     return bound.regret, constant * _printed_lemma(arb(0), horizon, batch_size, dim, alpha)
@@ -266,13 +269,13 @@ def regular(
     nu: Fraction,
     constant: int,
 ) -> Sides:
-    """Lemma A.2 with the constant {constant}: |Ψ| + 4 β_M Σ min(1, ‖φ‖) is at most {constant} times its right
-    side
+    """Lemma A.2 with the constant {constant}: |Ψ| + 4 β_M Σ min(1, ‖φ‖) is at most {constant} times its
+    right side
 
-    Both sides as functions of λ_min, λ_max = spread λ_min and ν. {constant} = 4 √2 √2 is the proof's.
+    Both sides are functions of λ_min, λ_max = spread λ_min and ν. {constant} = 4 √2 √2 is the proof's.
 
-    Note: holds with probability 1 - 2α by this proof, where 1 - α is printed (two events of 1 - α each); α in
-    the bound is free up to a constant
+    Note: this proof gives probability 1 - 2α, and 1 - α is printed (two events of 1 - α each); α in the
+    bound is free up to a constant
     """
     growth = (1 + horizon / (dim * ball(min_eig))).log()
     eig, width = ball(min_eig * spread).sqrt() + ball(nu), dim * growth
@@ -282,9 +285,9 @@ def regular(
     return left, constant * (stale + (dim * horizon * growth).sqrt() * ((ln(1 / alpha) + width).sqrt() + eig))
 
 
-# Growth, simulated where the rate says something
+# Growth, simulated where the rate is not vacuous
 
-#: (σ a user, log2 T) before and after along each axis.
+#: (σ per user, log2 T) before and after along each axis.
 AXES = {
     "T, 2^10 to 2^14": ((Fraction(1, 4), 10), (Fraction(1, 4), 14)),
     "σ a user, 1/16 to 1": ((Fraction(1, 16), 13), (Fraction(1), 13)),
@@ -292,7 +295,7 @@ AXES = {
 
 
 def _noisy_regret(std: Fraction, exponent: int) -> Expression:
-    """E Reg(T)/T under Gaussian noise of ``std`` a user at B = 16, d = 3, as a leaf."""
+    """Return an estimate of E Reg(T)/T under Gaussian noise of ``std`` per user at B = 16, d = 3."""
     horizon, alpha = 2**exponent, Fraction(1, 20)
     p = Point(
         horizon=horizon, batch_size=16, dim=3, share=Fraction(1), delta=Fraction(1, 10), failure_prob=alpha
@@ -337,10 +340,10 @@ def _against_template(std: Fraction, exponent: int) -> Expression:
 def growing(axis: str) -> Expression:
     """E regret / rate of Lemma A.4 grows by at most 3/2 from end to end of T and of σ
 
-    Simulate Gaussian noise of known σ a user, ridge and radius of the proof with c = 2, B = 16, d = 3, ten
-    arms of Section 6, and compare the ratios at both ends.
+    Simulate Gaussian noise of known σ per user, with ridge and radius of the proof with c = 2, B = 16, d =
+    3, ten arms of Section 6. Compare the ratios at both ends.
 
-    Note: regret may grow more slowly than an upper bound; more would contradict it in the long run
+    Note: regret may grow more slowly than an upper bound; faster growth would contradict it in the long run
     """
     before, after = AXES[axis]
     return _against_template(*after) / _against_template(*before)

@@ -1,5 +1,5 @@
-"""The steps behind the regret theorems: stale rounds, norms of noise, coverage of the confidence sets, and
-why determinants do not help."""
+"""Check the steps of the regret theorems: stale rounds, norms of noise, coverage of the confidence sets,
+and determinants."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def _drawn(seed: int, log_min_eig: int, dim: int, batch_size: int) -> Sides:
 def stale() -> list[Step]:
     """At most dB/(2 log 2) log(1 + T/(d λ_min)) rounds have a norm that doubled since the last update
 
-    Count Ψ on sequences made to raise it and on drawn ones; the printed bound, no constant left open.
+    Count Ψ on adversarial sequences and on drawn ones, and compare with the printed bound, which has no
+    free constant.
 
     Proof: a batch with a stale round multiplies the determinant by 4 or more, which happens at most (d/2)
     log2(1 + T/(dλ_min)) times, and such a batch has at most B of them
@@ -88,11 +89,11 @@ def stale() -> list[Step]:
     over=over(dim=(1, 2, 5, 15, 100), batches=(1, 4, 50, 400, full(10**6)), alpha="1 1/2 1/20 1/1000000"),
 )
 def norms(dim: int, batches: int, alpha: Fraction) -> Sides:
-    """c = 6 will do: the accumulated noise matrix stays below 6 σ (√d + √log(2M/α)) at all M batches with
+    """c = 6 is enough: the accumulated noise matrix stays below 6 σ (√d + √log(2M/α)) at all M batches with
     probability 1 - α/2
 
-    For every symmetric noise with independent sub-Gaussian entries of proxy σ²: a net of 9^d points, a union
-    over net, signs and batches. The vector's norm needs less.
+    The bound holds for every symmetric noise with independent sub-Gaussian entries of proxy σ². It uses a
+    net of 9^d points and a union over net, signs and batches. The vector's norm needs less.
 
     Note: the paper says "absolute constants" and names none; 6 is ours
     """
@@ -108,11 +109,11 @@ def norms(dim: int, batches: int, alpha: Fraction) -> Sides:
     over=over(batches=(5, 50, 400, 10**6), alpha="1 1/2 1/20 1/1000000"),
 )
 def gaussian_norms(batches: int, alpha: Fraction) -> Sides:
-    """For Gaussian entries c = 2 will do from M = 5 batches on
+    """For Gaussian entries c = 2 is enough from M = 5 batches on
 
-    P(max ‖S_m‖ > t) <= 2 P(‖S_M‖ > t) (Lévy), and the largest eigenvalue of a symmetric matrix of N(0, 1)
+    P(max ‖S_m‖ > t) <= 2 P(‖S_M‖ > t) (Lévy). The largest eigenvalue of a symmetric matrix of N(0, 1)
     entries is above 2 √d + s with probability e^(-s²/4) at most (Slepian; concentration, Lipschitz constant
-    √2), both signs; at t = 2 (√d + √log(2M/α)) the dimension cancels.
+    √2), for both signs. At t = 2 (√d + √log(2M/α)) the dimension cancels.
     """
     radius = 2 * ln(2 * batches / alpha).sqrt()
     return 4 * (-(radius**2) / 4).exp(), ball(alpha / 2)
@@ -126,7 +127,7 @@ ALPHA = Fraction(1, 4)
 def _misses(
     run: Run, std: float, *, shrink: float = 1.0, runs: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether the confidence set of any batch missed theta; ``shrink`` multiplies the radius."""
+    """Return whether the confidence set of any batch missed theta. ``shrink`` multiplies the radius."""
     horizon, size, dim = 320, 8, 3
     seeds = run.seed_sequence(f"coverage {std}").spawn(2)
     arms = sphere_arms(replicates=runs, n_arms=10, dim=dim, rng=np.random.default_rng(seeds[0]))
@@ -165,12 +166,12 @@ def _misses(
     role="step",
 )
 def covered(run: Run) -> Measured:
-    """The confidence sets hold theta at all batches with probability 1 - 2α, with the exact radius
+    """The confidence sets contain theta at all batches with probability 1 - 2α, with the exact radius
 
-    Simulate at α = 1/4, T = 320, B = 8, d = 3, on instances of Section 6 with 10 arms, without noise and with
-    Gaussian noise of std 1/2 a user; count runs in which any batch missed ‖θ* - θ̂_m‖ in V_m <= β_m.
+    Simulate at α = 1/4, T = 320, B = 8, d = 3, on instances of Section 6 with 10 arms, without noise and
+    with Gaussian noise of std 1/2 per user. Count runs in which any batch missed ‖θ* - θ̂_m‖ in V_m <= β_m.
 
-    Note: two events of probability 1 - α each, Assumption A.1 and the self-normalised bound, make 2α
+    Note: two events of probability 1 - α each, Assumption A.1 and the self-normalised bound, give 1 - 2α
     """
     runs = run.choose(quick=100, full=2000)
     found = [proportion_interval(_misses(run, std, runs=runs), alpha=run.alpha / 2) for std in (0.0, 0.5)]
@@ -189,7 +190,8 @@ def covered(run: Run) -> Measured:
 
 @cache
 def _smallest_step(seed: np.random.SeedSequence, std: float) -> float:
-    """The smallest eigenvalue of V_t - V_τ over all pairs of 12 batches of 5 users, d = 2, in 50 runs."""
+    """Return the smallest eigenvalue of V_t - V_τ over all pairs of 12 batches of 5 users, d = 2, in 50
+    runs."""
     arms = sphere_arms(replicates=50, n_arms=5, dim=2, rng=np.random.default_rng(seed.spawn(1)[0]))
     seen: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
 
@@ -218,10 +220,11 @@ def _smallest_step(seed: np.random.SeedSequence, std: float) -> float:
 def determinants(run: Run) -> Measured:
     """With noisy matrices V_t >= V_τ "does not necessarily hold" for τ < t; without noise it does
 
-    Exhibit a pair of batches with a negative eigenvalue under Gaussian noise of std 1, and none without noise
+    Find a pair of batches with a negative eigenvalue under Gaussian noise of std 1, and none without noise
     (beyond 1e-9, rounding), in 50 runs of d = 2.
 
-    Note: an existence statement; no frequency is claimed, and nothing about others' proofs is looked at
+    Note: the statement is about existence; it claims no frequency, and the row does not examine the proofs
+    of others
     """
     seed = run.seed_sequence("determinants")
     noisy, plain = (_smallest_step(seed, std) for std in (1.0, 0.0))

@@ -1,5 +1,8 @@
-"""Shuffling and batches as such, enumerated: the order of permuting and randomising, batches of unique
-users, and claims about other papers that no computation can check."""
+"""Enumerate shuffling and batches by themselves.
+
+The rows cover the order of permuting and randomising, batches of unique users, and claims about other
+papers that computation cannot check.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ VIEW = View.of(SHUFFLER_OUTPUT)
 Rows = Sequence[Sequence[Fraction]]
 
 
-# Randomise, then shuffle; or the other way round
+# Randomise, then shuffle, or the other way round
 
 
 def _row(*weights: int) -> list[Fraction]:
@@ -47,8 +50,11 @@ OWN: list[Rows] = [[_row(3 + i, 2, 1), _row(1, 2 + i, 5), _row(1, 1, 1 + i)] for
 def message_distributions(
     tables: Sequence[Rows], data: tuple[int, ...]
 ) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
-    """The distributions of the list of messages: each user randomises and the messages are permuted; or the
-    data are permuted and place i applies table i, as Lemma B.4's proof does."""
+    """Return the two distributions of the list of messages.
+
+    In the first, each user randomises and the messages are permuted. In the second, the data are permuted
+    and place i applies table i, as in the proof of Lemma B.4.
+    """
     after, before = Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
     orders = [*itertools.permutations(range(len(data)))]
     for order in orders:
@@ -72,9 +78,11 @@ DATA = over(data=((0, 1), (0, 1, 2), (0, 0, 1), (2, 2, 2)))
 
 @inequality(rows, "CZ22-B.4eq", "after Lemma B.4: permute and randomise", over=DATA, measure="left - right")
 def same_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
-    """Randomise-then-shuffle and shuffle-then-randomise give the same distribution, for one fixed randomiser
+    """Randomise-then-shuffle and shuffle-then-randomise give the same distribution, for one fixed
+    randomiser
 
-    Total variation distance of the lists of messages, exact, three inputs and three messages; 0 is claimed.
+    Compute the exact total variation distance of the lists of messages, with three inputs and three
+    messages. The claimed value is 0.
     """
     return _distance(SAME, data), 0
 
@@ -89,9 +97,9 @@ def same_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
     measure="left - right",
 )
 def other_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
-    """The two orders give the same distribution when each user has a randomiser of her own
+    """The two orders give the same distribution when each user has a different randomiser
 
-    The same enumeration with a table for each user, which the paper excludes.
+    The same enumeration uses a different table for each user, which the paper excludes.
     """
     return _distance(OWN, data), 0
 
@@ -100,13 +108,13 @@ def other_distribution(data: tuple[int, ...]) -> tuple[Fraction, int]:
 
 LOCAL, EPSILON, BATCH = Fraction(1), Fraction(1, 2), 2
 RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=LOCAL) for bit in (0, 1)]
-#: A user's type: what she answers to action 0 and to action 1.
+#: A user's type: the answers to action 0 and to action 1.
 TYPES = ((0, 1), (1, 0), (0, 0), (1, 1))
 Users = Callable[[int], Sequence[int]]
 
 
 def _batched(people: Users) -> Callable[[Coins, Any], None]:
-    """Two batches of two answers; the action of the second depends on what the first showed."""
+    """Run two batches of two answers. The action of the second depends on the output of the first."""
 
     def program(coins: Coins, data: Any) -> None:
         action = 0
@@ -121,7 +129,7 @@ def _batched(people: Users) -> Callable[[Coins, Any], None]:
 
 
 def _one_batch() -> Fraction:
-    """delta of one batch at epsilon, exact, nine digits up."""
+    """Return the exact delta of one batch at epsilon, rounded up to nine digits."""
     exact = upper_exact(exact_response_delta(users=BATCH, local=LOCAL, epsilon=EPSILON))
     return Fraction(math.ceil(exact * 10**9), 10**9)
 
@@ -150,11 +158,12 @@ def separate(run: Run) -> list[Evidence]:
     """With unique users the adaptive protocol is as private as one batch: M = 2 batches of B = 2, (ε, δ) of
     one
 
-    Shuffled answers by randomised response (ε₀ = 1), the second batch's action chosen by what the first
-    showed; all types of users and all neighbours, every path. ε = 1/2, δ the exact value of one batch.
+    Users answer by randomised response (ε₀ = 1) and the answers are shuffled. The output of the first batch
+    determines the action of the second. Enumerate all types of users, all neighbours and every path. ε =
+    1/2, δ the exact value of one batch.
 
-    Proof: the batches before the changed user's have one distribution; given them, so do those after it, so
-    the loss is hers
+    Proof: the batches before the changed user's have one distribution; given them, so do the batches after
+    it, so the loss is the loss of the user's batch
     """
     return SEPARATE(run)
 
@@ -171,7 +180,8 @@ def separate(run: Run) -> list[Evidence]:
 def returning(run: Run) -> list[Evidence]:
     """The protocol is as private as one batch when the same two users are in both
 
-    The same program with the same users in the second batch: their two answers add up.
+    The program is the same, with the same users in the second batch, so that each user's two answers
+    compose.
     """
     return TWICE(run)
 
@@ -186,9 +196,10 @@ def returning(run: Run) -> list[Evidence]:
     over=over(horizon="1000 1000000 1000000000", epsilon="1/100 1/10 1", delta="1/10 1/1000000"),
 )
 def quoted_rates(horizon: Fraction, epsilon: Fraction, delta: Fraction) -> Chain:
-    """The quoted T^(1/2) and T^(3/4), over sqrt ε, are Lemma A.4's sqrt(σT) at their noise, up to logarithms
+    """The quoted T^(1/2) and T^(3/4), over sqrt ε, are Lemma A.4's sqrt(σT) at their noise, up to
+    logarithms
 
-    σ = sqrt(T) times the local noise, or sqrt(m) times that of a node, m = 1 + ⌈log₂ T⌉; L = log(4/δ).
+    σ = sqrt(T) times the local noise, or sqrt(m) times the noise of a node, m = 1 + ⌈log₂ T⌉; L = log(4/δ).
 
     Note: powers of log 1/δ differ by a factor of the order of L^(1/4) in the central model; that the quoted
     papers prove their bounds is not checked
@@ -221,6 +232,6 @@ rows.not_checkable(
 )
 rows.not_checkable(
     "CZ22-REL",
-    reason="reports what other papers claim, in their words (schedules, rates, communication): about texts, "
+    reason="reports claims of other papers (schedules, rates, communication): it is about texts, "
     "not about a mechanism of this paper",
 )
