@@ -233,13 +233,10 @@ class Tree:
     def _straight(self, route: Route, kind: Any, rest: list[Any]) -> Route:
         """Extend the route by a node without a choice."""
         if kind == "draw":
-            distribution, scale, then = rest
-            need(
-                distribution in ("laplace", "exponential"),
-                f"a draw cannot have the distribution {str(distribution)[:40]!r}.",
-            )
+            noise, scale, then = rest
+            need(noise in ("laplace", "exponential"), f"a draw cannot have {str(noise)[:40]!r} noise.")
             name, rows, kept = f"n{len(route.draws)}", route.rows, route.kept
-            if distribution == "exponential":
+            if noise == "exponential":
                 support = (((name, -ONE),), ZERO)
                 rows, kept = {**rows, f"{name}>": (support, False)}, (*kept, support)
             return route.to(then, draws=(*route.draws, positive(scale)), rows=rows, kept=kept)
@@ -251,11 +248,8 @@ class Tree:
             form, then = rest
             return route.to(then, forms=(*route.forms, self._form(form, route)))
         need(kind == "release", f"a node of the tree is malformed: {str(kind)[:40]!r}.")
-        form, distribution, scale, then = rest
-        need(
-            distribution == "laplace",
-            f"a release cannot have the distribution {str(distribution)[:40]!r}.",
-        )
+        form, noise, scale, then = rest
+        need(noise == "laplace", f"a release cannot have {str(noise)[:40]!r} noise.")
         return route.to(then, releases=(*route.releases, (self._form(form, route), positive(scale))))
 
     def _answers(self, route: Route, written: Any, strict: Any, yes: Any, no: Any) -> list[Route]:

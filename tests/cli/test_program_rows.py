@@ -98,7 +98,7 @@ def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool
     ]
     assert (rows["svt"]["verdict"], rows["sum"]["verdict"]) == ("verified", "consistent")
     assert rows["sum"]["upper"] == 0.5
-    assert any("sum: 1 touched" in note for note in rows["sum"]["notes"])
+    assert any("sum: 1 affected" in note for note in rows["sum"]["notes"])
     assert rows["more-than-declared"]["verdict"] == "inconclusive"
     assert "one change affects 2 releases at 'sum', declared 1" in rows["more-than-declared"]["obstacles"]
 
