@@ -123,7 +123,7 @@ def test_constant_outputs_are_named_with_the_runs_that_they_need() -> None:
     result = check(lambda x, rng: 2 * x, PureDP(epsilon=10), neighbours=[(0, 1)], max_samples=1000)
     assert (result.samples, "270,000 runs" in result.not_audited) == (0, True)
     open_result = check(lambda x, rng: 2 * x, PureDP(epsilon=4), neighbours=[(0, 1)], max_samples=150)
-    said = re.search(r"takes ([0-9,]+) runs", open_result.not_audited)
+    said = re.search(r"requires ([0-9,]+) runs", open_result.not_audited)
     assert said is not None
     assert 300 <= int(said[1].replace(",", "")) <= 800
     refuted = check(lambda x, rng: 2 * x, PureDP(epsilon=4), neighbours=[(0, 1)])

@@ -232,7 +232,7 @@ def test_every_run_ends_at_the_horizon_and_repeats() -> None:
         assert np.all(runs.final <= 0.6 * horizon + 1e-9)
     equal = simulate_variant(chosen, bernoulli_arms([[0.5, 0.5]]), horizon=10**6, seed=3)
     assert equal.final == pytest.approx([0.0], abs=1e-6)
-    with pytest.raises(InvalidParameterError, match="horizon must be 1 or more"):
+    with pytest.raises(InvalidParameterError, match="horizon must be at least 1"):
         simulate_variant(chosen, model, horizon=0, seed=1)
 
 

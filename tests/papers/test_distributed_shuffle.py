@@ -413,7 +413,7 @@ def test_objections_to_broken_programs(pairs: list[Neighbours]) -> None:
         return leaky(coins, distributions, sheet)
 
     assert any(text.startswith("leak") for text in objections_to(clear, pairs))
-    assert any("moved 2 sites" in text for text in objections_to(twice, pairs))
+    assert any("affected 2 sites" in text for text in objections_to(twice, pairs))
     assert any("repeat itself" in text for text in objections_to(remembers, pairs))
 
 
