@@ -255,7 +255,7 @@ def test_the_report_fits_a_screen() -> None:
         str(check(half_noise, ONE, neighbours=UNITS)),
         str(check(noisy, ONE, neighbours=UNITS, max_samples=2000)),
     )
-    assert refuted.startswith("REFUTED: ε = 1")
+    assert refuted.startswith("REFUTED: pure DP with ε = 1")
     assert "95% confidence" in refuted
     assert "the claim allows 2.72 times" in refuted
     assert open_.startswith("INCONCLUSIVE")

@@ -180,6 +180,6 @@ def test_progress_is_shown_on_a_terminal_only_and_taken_away(monkeypatch: pytest
         clock.clear()
     shown = terminal.getvalue()
     assert file.getvalue() == ""
-    assert "480 of at most 1,000 runs, 3 s; evidence against the claim 1, 20 refutes it" in shown
+    assert "480 of at most 1,000 runs, 3 s, e-value 1 (refutes at 20)" in shown
     assert shown.endswith("\r")
     assert "\n" not in shown

@@ -159,7 +159,7 @@ def test_a_ratio_is_said_plainly() -> None:
     encoder = OutcomeEncoder()
     score = OutputScore(encoder)
     said = [score.describe(*ends) for ends in ((None, -0.5), (0.5, None), (-0.5, 0.5), (None, 0.5))]
-    unclear = "outputs by how likely they are on the first input against the second"
+    unclear = "outputs by their likelihood on the first input relative to the second"
     assert said == [
         "outputs more likely on the second input (ratio below 0.607)",
         "outputs more likely on the first input (ratio 1.65 or more)",

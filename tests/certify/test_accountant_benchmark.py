@@ -67,8 +67,8 @@ def test_truth_is_at_or_below_the_certified_value(name: str, k: int, monkeypatch
 def test_a_value_below_the_truth_is_flagged() -> None:
     """A value below the lower end is marked with the distance, one inside the bracket is not."""
     low, high = Fraction(1), Fraction(11, 10)
-    assert "BELOW THE TRUTH by 1.0e-02" in accountants._beside(0.99, low, high)
-    assert "BELOW" not in accountants._beside(1.05, low, high)
+    assert "BELOW THE TRUTH by 1.0e-02" in accountants._with_ratio(0.99, low, high)
+    assert "BELOW" not in accountants._with_ratio(1.05, low, high)
 
 
 def test_float_accountant_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:

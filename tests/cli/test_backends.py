@@ -136,7 +136,7 @@ def test_an_outer_scheduler_is_spoken_to_with_certificates(tmp_path: Path) -> No
         done = invoke(*run, "--scheduler", address, *(word for pair in options for word in pair))
         assert done.exit_code == 0, done.output
         broken = TlsScheduler(address=address, ca=str(tmp_path / "none"), cert=own[1], key=own[2])
-        with pytest.raises(InvalidParameterError, match="must answer"):
+        with pytest.raises(InvalidParameterError, match="no Dask scheduler answered"):
             start_backend("dask", scheduler=broken)
     assert invoke(*run, "--scheduler", address, *options[0]).exit_code == 2
     assert invoke(*run, *(word for pair in options for word in pair)).exit_code == 2

@@ -264,5 +264,5 @@ def test_a_crashed_row_has_no_cells(tmp_path: Path) -> None:
     assert result.exit_code == 3
     [row] = report["results"]
     assert (row["verdict"], row["cells"], row["as_expected"]) == ("crashed", [], False)
-    assert "used once in its row" in row["reasons"][0]
+    assert "unique in its row" in row["reasons"][0]
     assert invoke("verify", "-v", tmp_path / "dpaudit-report.json").exit_code == 0

@@ -135,7 +135,7 @@ def test_verdicts_and_levels_do_not_depend_on_workers(tmp_path: Path, workers: t
     assert code == 1
     assert outcomes(output) == EXPECTED
     assert "1 skipped" in output
-    found = output[output.index("REFUTED: ε = 1") :]
+    found = output[output.index("REFUTED: pure DP with ε = 1") :]
     lines = found[: found.index("--dpaudit-seed 0")].splitlines()
     assert len(lines) <= 10
     for word in (

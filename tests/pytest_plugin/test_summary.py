@@ -16,14 +16,14 @@ WORKERS = pytest.mark.parametrize(
 #: Each test, the first words of its line, its runs, and what the line or a warning below it must hold.
 AUDITS = {
     "test_right": ("INCONCLUSIVE", "2,000", "would have detected epsilon >= "),
-    "test_wrong": ("REFUTED", "", "warning: recorded draws: the output changes by"),
+    "test_wrong": ("REFUTED", "", "this pair has epsilon 4, above"),
     "test_known": ("REFUTED", "", "epsilon > 1"),
-    "test_short": ("NOT AUDITED", "0", "that takes 38,000 runs"),
+    "test_short": ("NOT AUDITED", "0", "that requires 38,000 runs"),
     "test_cached": ("NOT AUDITED", "72", "not independent"),
     "test_pair": ("NOT AUDITED", "", "neighbours"),
     "test_hangs": ("NOT AUDITED", "", "within 0.5 s"),
     "test_forgets": ("NOT AUDITED", "", "must call assert_private"),
-    "test_costly": ("INCONCLUSIVE", "400", "warning: recorded draws: the output changes by"),
+    "test_costly": ("INCONCLUSIVE", "400", "this pair has epsilon 1.1"),
     "test_elsewhere": ("INCONCLUSIVE", "2,000", "warning: not reproducible"),
 }
 FILE = """

@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "the same inputs": (lambda b: b["inputs"].update(recorded=b["inputs"]["neighbour"]), "must differ"),
     "an order for a pure claim": (lambda b: b.update(order="2"), "order"),
     "values that are no list": (lambda b: b["outcomes"][0].update(values={"int": "0"}), "list of values"),
-    "a spelling of its own": (lambda b: b["outcomes"][0].update(values=[{"int": "00"}]), "dpaudit wrote"),
+    "a spelling of its own": (lambda b: b["outcomes"][0].update(values=[{"int": "00"}]), "as dpaudit writes"),
 }
 
 
