@@ -21,7 +21,7 @@ AUDITS = {
     "test_short": ("NOT AUDITED", "0", "that requires 38,000 runs"),
     "test_cached": ("NOT AUDITED", "72", "not independent"),
     "test_pair": ("NOT AUDITED", "", "neighbours"),
-    "test_hangs": ("NOT AUDITED", "", "within 0.5 s"),
+    "test_hangs": ("NOT AUDITED", "", "timeout=0.5 seconds"),
     "test_forgets": ("NOT AUDITED", "", "must call assert_private"),
     "test_costly": ("INCONCLUSIVE", "400", "this pair has epsilon 1.1"),
     "test_elsewhere": ("INCONCLUSIVE", "2,000", "warning: not reproducible"),

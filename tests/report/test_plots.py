@@ -89,7 +89,7 @@ def one_line(**changed: Any) -> dict[str, Any]:
         ({"kind": "curves", "title": "t", "series": [3], "x_title": "", "y_title": ""}, "must be an object"),
         (one_line(low=[1]), "low and high"),
         (one_line(y=[]), "as many entries"),
-        (one_line(x=[0] * 20_001), "thin it"),
+        (one_line(x=[0] * 20_001), "at most 20000 entries, got 20001"),
         ({"kind": "table", "title": "t", "columns": ["a"], "rows": [[1, 2]]}, "columns"),
         ({"kind": "table", "title": "t", "columns": ["a"], "rows": [[{}]]}, "cell"),
     ],

@@ -215,7 +215,7 @@ def test_a_run_says_which_point_crashed_and_verify_agrees(tmp_path: Path) -> Non
     assert row["cells"][1]["error"] == error
     assert error in " ".join(result.output.split())
     page = render_html(report)
-    assert "The other parts keep what they found" in page
+    assert "The other parts keep their results" in page
     assert "no limit (at limit = 0)" in page
     file = tmp_path / "audits" / "dpaudit-report.json"
     checked = invoke("verify", file)

@@ -17,6 +17,7 @@ from dpaudit.report.html import render_html
 from dpaudit.report.roles import mended_by
 from dpaudit.run.describe import describe
 from tests.cli.suites import by_id, invoke, run, write_suite
+from tests.errors import raises
 from tests.report.dom import parse
 
 CLAIM = ErrorRate(text="the error is at most 1", claimed=1)
@@ -52,7 +53,7 @@ def test_what_a_repair_mends() -> None:
 
 def test_only_repairs_mend_and_only_what_is_there() -> None:
     """A printed row that mends, a row that is not in the suite, a row that mends itself."""
-    with pytest.raises(InvalidParameterError, match="only a row with the role 'repaired'"):
+    with raises(InvalidParameterError, code="E-ROW-REPAIRS"):
         row("A", repairs="B")
     for name in ("B", "A"):
         suite = Suite(paper="tiny", title="Tiny")
