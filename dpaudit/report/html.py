@@ -166,7 +166,7 @@ def _outcomes(found: PaperFindings, headings: Mapping[str, str]) -> list[tuple[s
     words = {
         "verified": "hold",
         "consistent": "consistent",
-        "inconclusive": "open",
+        "inconclusive": "inconclusive",
         "refuted": "false",
         "crashed": "crashed",
     }
