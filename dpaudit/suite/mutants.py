@@ -6,8 +6,8 @@ A mutant runs the program with coins that pass all calls to the real ones, excep
 
 ``sites`` is a shell-style pattern of the sites at which the mistake is made. A mistake that does not apply to
 a program (shared noise if nothing is released twice) leaves it unchanged, so compare each mutant with what
-must catch it (``controls``). If the mistake itself cannot be made (a distribution without a scale), no run
-means anything, and ``BrokenMutantError`` ends it.
+must catch it (``controls``). If the mistake itself cannot be made (a distribution without a scale), the run
+is invalid and ends with ``BrokenMutantError``.
 """
 
 from __future__ import annotations

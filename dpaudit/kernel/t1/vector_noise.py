@@ -3,8 +3,8 @@ change.
 
 Statement. Let q have values in Z^d, changing between neighbours by an integer vector with sum of squares at
 most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave distribution.
-For every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range that contains each coordinate of
-the noise but with probability b), ``times`` adaptive releases satisfy
+For every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on a range that each coordinate of the noise
+leaves with probability at most b), ``times`` adaptive releases satisfy
 
     delta(e) <= times d b + exp((a - 1)(times kappa_a R2 - e)) / (a - 1) (1 - 1/a)^a.
 
@@ -15,8 +15,8 @@ Kamath, Steinke 2020, Proposition 12). Randomised rounding that both neighbours 
 Then R2 and g bound the change after rounding. ∎
 
 With ``rounding`` unbiased, q is a vector of reals that changes by u with sum of squares at most R2. Its
-entries are rounded up independently with the chance of their fractional parts, and g bounds the entries after
-rounding. Then kappa_a R2 is replaced by
+entries are rounded up independently with probability equal to their fractional parts, and g bounds the
+entries after rounding. Then kappa_a R2 is replaced by
 
     kappa_a (R2 + d/4) + (a - 1) kappa_a^2 (2 sqrt(R2) + sqrt(d))^2 / 8.
 
