@@ -5,9 +5,8 @@ is additive over affected sites and is defined for both:
 
 * ``loss``: the worst privacy loss, for pure claims, and for (epsilon, delta) if every mechanism is pure.
 * ``square``: the squared change over the variance, for noise with Gaussian tails (Gaussian, discrete
-  Gaussian,
-  Skellam, binomial), and the squared worst loss for other noise: mu squared and 2 rho if there are such
-  bounds. A maximum with Gumbel noise counts a quarter, as its certificate does (e^2/8-zCDP).
+  Gaussian, Skellam, binomial), and the squared worst loss for other noise: mu squared and 2 rho if there are
+  such bounds. A maximum with Gumbel noise counts a quarter, as its certificate does (e^2/8-zCDP).
 * ``count``: one for each affected site, if a mechanism has neither (shuffled messages).
 
 In every measure, an affected site must also be the mechanism of a leaf (``replay.leaf_rules``).
