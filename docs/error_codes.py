@@ -41,6 +41,8 @@ def text_of(node: ast.expr | None) -> str:
 def coded(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield code, class and text of every call in a file that has a literal code."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            yield from of_class(node)
         if not isinstance(node, ast.Call):
             continue
         for item in node.keywords:
@@ -52,6 +54,15 @@ def coded(path: Path) -> Iterator[tuple[str, str, str]]:
                 kind = node.func.id if isinstance(node.func, ast.Name) else ""
                 kind = kind if kind.endswith("Error") else ""
                 yield str(item.value.value), kind, text_of(node.args[0] if node.args else None)
+
+
+def of_class(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    """Yield the code of an error's class, with the first sentence of its docstring."""
+    for item in node.body:
+        named = isinstance(item, ast.Assign) and getattr(item.targets[0], "id", "") == "code"
+        if named and isinstance(item.value, ast.Constant) and str(item.value.value).startswith("E-"):
+            about = (ast.get_docstring(node) or "").split("\n\n")[0]
+            yield str(item.value.value), node.name, about
 
 
 def page() -> str:

@@ -89,8 +89,12 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-#: Modules that are offered under a shorter name. The others are rooms of the package.
+#: Modules that are offered here: rooms of the package, and others under a shorter name.
 _MODULES = {
+    **{
+        name: f"dpaudit.{name}"
+        for name in ("blackbox", "coins", "distributions", "prover", "replay", "suite")
+    },
     "adapters": "dpaudit.blackbox.adapters",
     "claims": "dpaudit.core.claims",
     "errors": "dpaudit.core.errors",

@@ -1,4 +1,4 @@
-"""Import modules by their former names, with a warning that gives the new one.
+"""Import modules by their public names, and by their former names with a warning that gives the new one.
 
 Before version 0.2 the package had 22 folders and 14 single files. They are 13 rooms now (docs/map.md). The
 former names work for one release.
@@ -17,8 +17,6 @@ from typing import Any, cast
 __all__ = ["install", "new_name"]
 
 _ROOMS = {
-    "adapters": "blackbox.adapters",
-    "claims": "core.claims",
     "laws": "distributions",
     "private_values": "prover.values",
     "processes": "core.processes",
@@ -38,15 +36,13 @@ _ROOMS = {
             *(
                 "conversions",
                 "data",
-                "errors",
                 "estimates",
-                "evidence",
                 "exact",
                 "exact_functions",
                 "harness",
             ),
             *("neighbours", "pairs", "plots", "raised", "rounding_modes", "row_verdicts", "skeletons"),
-            *("tables", "verdicts", "views"),
+            *("tables", "verdicts"),
         )
     },
 }
@@ -59,7 +55,6 @@ _FILES = {
     "blackbox.heard": "blackbox.recorded_draws",
     "blackbox.recorded.chosen": "blackbox.recorded.choices",
     "blackbox.recorded.ears": "blackbox.recorded.rng_proxies",
-    "blackbox.recorded.listen": "blackbox.recorded.record_draws",
     "blackbox.recorded.port": "blackbox.recorded.rewrite",
     "blackbox.recorded.price": "blackbox.recorded.cost",
     "blackbox.recorded.tape": "blackbox.recorded.trace",
@@ -86,6 +81,16 @@ _FILES = {
 }
 
 
+#: Public names of modules that are deeper in the package. They stay, without a warning.
+_PUBLIC = {
+    "adapters": "blackbox.adapters",
+    "claims": "core.claims",
+    "errors": "core.errors",
+    "mechanisms": "certify.build",
+    "views": "core.views",
+}
+
+
 def install() -> None:
     """Add the finder of former names before all others.
 
@@ -102,7 +107,7 @@ def new_name(name: str) -> str | None:
     if package != "dpaudit" or not path:
         return None
     room, dot, inner = path.partition(".")
-    moved = f"{_ROOMS.get(room, room)}{dot}{inner}"
+    moved = f"{(_ROOMS | _PUBLIC).get(room, room)}{dot}{inner}"
     moved = _FILES.get(moved, moved)
     return None if moved == path else f"dpaudit.{moved}"
 
@@ -125,27 +130,32 @@ class _Present:
         self.name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        warnings.warn(
-            f"{spec.name} was renamed: import {self.name}. The former name works for one release.",
-            DeprecationWarning,
-            stacklevel=_outside(),
-        )
+        if spec.name.split(".")[1] not in _PUBLIC:
+            text = f"{spec.name} was renamed: import {self.name}. The former name works for one release."
+            warnings.warn(text, DeprecationWarning, stacklevel=2)  # `warnings` skips the import system itself
         module = import_module(self.name)
         self.spec = module.__spec__
-        return module
+        return _FormerPackage(spec.name, module) if hasattr(module, "__path__") else module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self.spec  # the import system has put the former one in its place
+        if not isinstance(module, _FormerPackage):
+            module.__spec__ = self.spec  # the import system has put the former one in its place
 
 
-def _outside() -> int:
-    """Return the stack level of the import statement, as ``warnings`` counts it from ``create_module``."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_back is not None:
-        if (
-            not frame.f_code.co_filename.startswith("<frozen importlib")
-            and frame.f_code.co_filename != __file__
-        ):
-            return level
-        level, frame = level + 1, frame.f_back
-    return level
+class _FormerPackage(ModuleType):
+    """A package under its former name, with the names of the present one.
+
+    It is an object of its own, because the import system binds submodules to it: the import of
+    ``dpaudit.rows.privacy`` would put a module in the place of the decorator ``dpaudit.suite.privacy``.
+    """
+
+    def __init__(self, name: str, present: ModuleType) -> None:
+        super().__init__(name, present.__doc__)
+        self.__dict__.update(_present=present, __path__=[])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_present"], name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("__") or not hasattr(self.__dict__["_present"], name):
+            super().__setattr__(name, value)

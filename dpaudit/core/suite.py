@@ -483,7 +483,8 @@ class Suite(Group):
         super().__post_init__()
         if bool(self.name) == bool(self.paper):
             raise InvalidParameterError(
-                f"a suite must have a name or a paper, got name={self.name!r} and paper={self.paper!r}.",
+                "a suite must have either a name or a paper, got "
+                f"name={self.name!r} and paper={self.paper!r}.",
                 code="E-SUITE-NAME",
             )
 

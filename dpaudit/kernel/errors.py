@@ -15,7 +15,7 @@ class CodedError(DpauditError):
     *args : object
         The text. It may change between releases.
     code : str, optional
-        The code, such as ``"E-DOMAIN-MISSING"``. It stays. Default: the code of the class.
+        The code, such as ``"E-ALPHA-RANGE"``. It stays. Default: the code of the class.
     """
 
     code = "E-DPAUDIT"

@@ -44,7 +44,7 @@ def import_suite(path: str, module: str, *, part: bool = False) -> Suite | None:
         if part:
             return None
         raise InvalidParameterError(
-            f"a suite file must set `suite = Suite(paper=..., title=...)`, got {type(suite).__name__}.",
+            f"a suite file must set `suite = Suite(name=..., title=...)`, got {type(suite).__name__}.",
             code="E-SUITE-MISSING",
         )
     return suite

@@ -173,7 +173,7 @@ def _named(name: str) -> list[SuiteFile]:
 def no_suite(name: str) -> InvalidParameterError:
     """Return the error for a folder without suites."""
     return InvalidParameterError(
-        "a folder of suites must hold a Python file that sets `suite = Suite(paper=..., title=...)`, found "
+        "a folder of suites must hold a Python file that sets `suite = Suite(name=..., title=...)`, found "
         f"none in {name}.",
         code="E-SUITE-MISSING",
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import dpaudit
-from dpaudit.moved import _FILES, _ROOMS, new_name
+from dpaudit.moved import _FILES, _PUBLIC, _ROOMS, new_name
 
 
 @pytest.mark.parametrize(
@@ -23,9 +24,44 @@ def test_a_former_module_is_the_present_one(name: str) -> None:
     sys.modules.pop(former, None)
     with pytest.warns(DeprecationWarning, match=present):
         module = import_module(former)
-    assert module is import_module(present)
-    assert module.__spec__ is not None
-    assert module.__spec__.name == present
+    assert vars(module).get("_present", module) is import_module(present)
+    if not hasattr(module, "__path__"):
+        assert module.__spec__ is not None
+        assert module.__spec__.name == present
+
+
+@pytest.mark.parametrize("name", sorted(_PUBLIC))
+def test_a_public_module_imports_without_a_warning(name: str) -> None:
+    """Warnings are errors in this session. The module is the one at its place in the package."""
+    sys.modules.pop(f"dpaudit.{name}", None)
+    module, present = import_module(f"dpaudit.{name}"), import_module(f"dpaudit.{_PUBLIC[name]}")
+    assert vars(module).get("_present", module) is present
+    assert getattr(dpaudit, name) in (module, present)
+
+
+def test_a_warning_points_to_the_import(tmp_path: Path) -> None:
+    """The file and line of the import statement, so that it is shown by default in a script."""
+    script = tmp_path / "script.py"
+    script.write_text("import dpaudit\nfrom dpaudit.laws import Laplace\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert "script.py:2: DeprecationWarning: dpaudit.laws was renamed" in done.stderr
+
+
+def test_a_decorator_is_not_replaced_by_a_former_module() -> None:
+    """``dpaudit.evidence`` was a module before: it has no former name, so that the decorator stays."""
+    with pytest.raises(ModuleNotFoundError):
+        import_module("dpaudit.evidence")
+    assert callable(dpaudit.evidence)
+
+
+def test_a_former_submodule_does_not_replace_a_decorator() -> None:
+    """The import system binds it to the former package, which is an object of its own."""
+    for name in ("dpaudit.rows", "dpaudit.rows.privacy"):
+        sys.modules.pop(name, None)
+    with pytest.warns(DeprecationWarning, match=r"dpaudit\.suite"):
+        import_module("dpaudit.rows.privacy")
+    assert callable(import_module("dpaudit.suite").privacy)
+    assert callable(import_module("dpaudit.rows").privacy)
 
 
 @pytest.mark.parametrize("path", sorted(set(_FILES.values())))

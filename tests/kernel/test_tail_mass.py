@@ -198,7 +198,7 @@ def report_of(rows: list[tuple[Claim, Evidence, str]]) -> dict[str, Any]:
         finding = finding_of(claim, Outcome([evidence]), alpha=0.01)
         about = {"id": f"row {number}", "claim": claim.to_json(), "expect": expect, "alpha": 0.01}
         results.append({**about, **finding, "as_expected": finding["verdict"] == expect})
-    return dict(json.loads(json.dumps({"schema_version": 4, "results": results})))
+    return dict(json.loads(json.dumps({"schema_version": 5, "results": results})))
 
 
 def test_verify_confirms_a_report_on_noise_and_finds_a_change() -> None:

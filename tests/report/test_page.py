@@ -33,7 +33,7 @@ from tests.errors import raises
 from tests.report.dom import Node, parse
 from tests.report.sample import many_rows, row, sample_report
 
-EMPTY: dict[str, Any] = {"schema_version": 4, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 5, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")

@@ -196,10 +196,11 @@ def _require(claim: Any, data: Any) -> None:
         claim.view != View.of(PUBLIC)
         or claim.model is not Model.IDEAL
         or claim.adversary is not Adversary.OBLIVIOUS
+        or claim.participation != "everybody"
     ):
         raise InvalidParameterError(
-            "claim must be in the public view, over ideal numbers, with data fixed in advance, got"
-            f" {claim.in_words()}.",
+            "claim must be in the public view, over ideal numbers, with data fixed in advance and everybody"
+            f" taking part, got {claim!r}.",
             code="E-CLAIM-NOT-PROVABLE",
         )
     if not isinstance(data, Records | Table):

@@ -53,13 +53,13 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 #: Separator between the metadata and the result in a line of the journal.
 _BEFORE_RESULT = b', "result": '
 
 #: Features that reports of older schema versions lack.
-WITHOUT = {1: "roles and cells", 2: "proofs of programs", 3: "the verdict consistent"}
+WITHOUT = {1: "roles and cells", 2: "proofs of programs", 3: "the verdict consistent", 4: "the present words"}
 
 
 def to_text(report: dict[str, Any]) -> str:
