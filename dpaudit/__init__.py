@@ -102,8 +102,7 @@ _MODULES = {
     "views": "dpaudit.core.views",
 }
 
-#: Names that were here before version 0.2, for one release: the module that has each, and what it is called
-#: there.
+#: Names that were here before, for one release: the module that has each now, and its name there.
 _FORMER = {
     "AS_RUN": ("dpaudit.blackbox", "AS_RUN"),
     "Adjacency": ("dpaudit.claims", "Adjacency"),

@@ -1,7 +1,7 @@
-"""Import modules by their public names, and by their former names with a warning that gives the new one.
+"""Import modules by their public names, and by their former names with a warning.
 
-Before version 0.2 the package had 22 folders and 14 single files. They are 13 rooms now (docs/map.md). The
-former names work for one release.
+Before its present rooms (docs/map.md) the package had 22 folders and 14 single files. Their names work for
+one release, and the warning gives the new name.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _ROOMS = {
                 "exact",
                 "exact_functions",
                 "harness",
+                "neighbours",
+                "pairs",
             ),
-            *("neighbours", "pairs", "plots", "raised", "rounding_modes", "row_verdicts", "skeletons"),
-            *("tables", "verdicts"),
+            *("plots", "raised", "rounding_modes", "row_verdicts", "skeletons", "tables", "verdicts"),
         )
     },
 }
 
-#: Modules that were renamed besides, by their path after the folders moved.
+#: Modules whose files were renamed as well, by their path after the folders moved.
 _FILES = {
     "blackbox.carried": "blackbox.state_leak_test",
     "blackbox.clock": "blackbox.deadline",
@@ -80,7 +81,6 @@ _FILES = {
     "suite.proved": "suite.program_proofs",
 }
 
-
 #: Public names of modules that are deeper in the package. They stay, without a warning.
 _PUBLIC = {
     "adapters": "blackbox.adapters",
@@ -89,32 +89,33 @@ _PUBLIC = {
     "mechanisms": "certify.build",
     "views": "core.views",
 }
+_PLACES = {**_ROOMS, **_PUBLIC}
 
 
 def install() -> None:
-    """Add the finder of former names before all others.
+    """Add the finder before all others.
 
     Behind them it would be too late: a former package is the present one, so Python would find a file of that
     package by itself and load it a second time.
     """
-    if not any(isinstance(finder, _FormerNames) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _FormerNames())
+    if not any(isinstance(finder, _OtherNames) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _OtherNames())
 
 
 def new_name(name: str) -> str | None:
-    """Return the present name of a module that moved, or None."""
+    """Return the place of a module that has another name, or None."""
     package, _, path = name.partition(".")
     if package != "dpaudit" or not path:
         return None
     room, dot, inner = path.partition(".")
-    moved = f"{(_ROOMS | _PUBLIC).get(room, room)}{dot}{inner}"
+    moved = f"{_PLACES.get(room, room)}{dot}{inner}"
     moved = _FILES.get(moved, moved)
     return None if moved == path else f"dpaudit.{moved}"
 
 
 # Without the base classes of `importlib.abc`, which imports modules that a folder on the path may shadow.
-class _FormerNames:
-    """Find a module of the package by its former name."""
+class _OtherNames:
+    """Find a module of the package by its public or former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -124,7 +125,7 @@ class _FormerNames:
 
 
 class _Present:
-    """Load the module itself in the place of its former name."""
+    """Load the module itself under its other name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -135,18 +136,18 @@ class _Present:
             warnings.warn(text, DeprecationWarning, stacklevel=2)  # `warnings` skips the import system itself
         module = import_module(self.name)
         self.spec = module.__spec__
-        return _FormerPackage(spec.name, module) if hasattr(module, "__path__") else module
+        return _OtherPackage(spec.name, module) if hasattr(module, "__path__") else module
 
     def exec_module(self, module: ModuleType) -> None:
-        if not isinstance(module, _FormerPackage):
-            module.__spec__ = self.spec  # the import system has put the former one in its place
+        if not isinstance(module, _OtherPackage):
+            module.__spec__ = self.spec  # the import system has put the other one in its place
 
 
-class _FormerPackage(ModuleType):
-    """A package under its former name, with the names of the present one.
+class _OtherPackage(ModuleType):
+    """A package under its other name, with the same names in it.
 
     It is an object of its own, because the import system binds submodules to it: the import of
-    ``dpaudit.rows.privacy`` would put a module in the place of the decorator ``dpaudit.suite.privacy``.
+    the former module ``rows.privacy`` would put it in the place of the decorator ``privacy`` of the suite.
     """
 
     def __init__(self, name: str, present: ModuleType) -> None:

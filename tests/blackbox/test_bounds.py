@@ -134,7 +134,7 @@ def test_larger_values_of_a_family_claim_less() -> None:
 def test_claims_that_no_sample_refutes_are_refused() -> None:
     """An epsilon beyond all samples, a delta of 1 everywhere, and a claim about something else."""
     for claim, value in (
-        (dpaudit.PureDP(epsilon=41), "41"),
+        (dpaudit.PureDP(epsilon=41), "at most 40"),
         (dpaudit.ApproxDP(epsilon=1, delta=1), "below 1"),
         (dpaudit.Profile(points=[(0, 1), (1, 1)]), "below 1"),
         (dpaudit.GaussianDP(mu=100), "below 1"),

@@ -181,5 +181,5 @@ def test_values_from_an_array_are_named_as_numbers() -> None:
 def test_one_pair_instead_of_a_list_is_named() -> None:
     """Two data sets as one tuple: neither their records nor they themselves are pairs."""
     for pair in (([0, 1], [1, 1]), (np.zeros(2), np.ones(2)), (1, 2)):
-        with raises(InvalidParameterError, code="E-NEIGHBOURS-ONE-PAIR"):
+        with raises(InvalidParameterError, code="E-NEIGHBOURS-ONE-PAIR", match=r"\[\(data, neighbour\)\]"):
             check(lambda data, rng: 0, PureDP(epsilon=1), neighbours=pair, max_samples=100)

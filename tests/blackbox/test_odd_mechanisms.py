@@ -202,18 +202,20 @@ def test_a_change_is_seen_in_what_pickle_cannot_save() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "batch", "code"),
+    ("mechanism", "batch", "code", "says"),
     [
-        (lambda data: data, False, "E-MECHANISM-SIGNATURE"),
-        (lambda data, rng: data, True, "E-MECHANISM-SIGNATURE"),
-        (lambda coins, data: data, False, "E-MECHANISM-TAKES-COINS"),
-        (3.5, False, "E-MECHANISM-NOT-CALLABLE"),
+        (lambda data: data, False, "E-MECHANISM-SIGNATURE", r"got .*\(data\)"),
+        (lambda data, rng: data, True, "E-MECHANISM-SIGNATURE", r"\(data, rng, size\)"),
+        (lambda coins, data: data, False, "E-MECHANISM-TAKES-COINS", "coins"),
+        (3.5, False, "E-MECHANISM-NOT-CALLABLE", "float|3.5"),
     ],
     ids=["no rng", "no size", "coins", "no function"],
 )
-def test_what_cannot_be_called_is_told_before_a_run(mechanism: Any, batch: bool, code: str) -> None:
+def test_what_cannot_be_called_is_told_before_a_run(
+    mechanism: Any, batch: bool, code: str, says: str
+) -> None:
     """A mechanism with a wrong signature is an error. A function with a hidden signature is run."""
-    with raises(InvalidParameterError, code=code):
+    with raises(InvalidParameterError, code=code, match=says):
         check(mechanism, ONE, neighbours=UNITS, batch=batch)
     hidden = check(lambda *arguments: arguments[1].laplace(), ONE, neighbours=UNITS, max_samples=200)
     assert hidden.verdict is VerdictKind.INCONCLUSIVE

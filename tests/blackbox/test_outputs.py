@@ -270,46 +270,46 @@ def test_evidence_survives_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("arguments", "code", "says"),
     [
-        ({"neighbours": []}, "E-NEIGHBOURS-EMPTY"),
-        ({"neighbours": [0.0, 1.0]}, "E-PAIR-TYPE"),
-        ({"neighbours": None}, "E-DATA-OR-NEIGHBOURS"),
-        ({"neighbours": [(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}))]}, "E-PAIR-EQUAL"),
-        ({"claim": PureDP}, "E-CLAIM-NOT-PRIVACY"),
-        ({"claim": 1.0}, "E-CLAIM-NOT-PRIVACY"),
-        ({"neighbours": [((x for x in [0]), [1])]}, "E-INPUT-NOT-COPYABLE"),
-        ({"alpha": 1e-300}, "E-ALPHA-RANGE"),
-        ({"claim": RenyiDP(order="1.0001", epsilon=50)}, "E-CLAIM-NOT-REFUTABLE"),
-        ({"record_draws": "no"}, "E-SWITCH-NOT-BOOLEAN"),
-        ({"batch": 1}, "E-SWITCH-NOT-BOOLEAN"),
-        ({"neighbours": [(1.0, 1.0)]}, "E-PAIR-EQUAL"),
-        ({"neighbours": [(np.array([np.nan]), np.zeros(1))]}, "E-INPUT-NAN"),
-        ({"neighbours": [([1.0, float("nan")], [0.0])]}, "E-INPUT-NAN"),
-        ({"alpha": 0.0}, "E-ALPHA-RANGE"),
-        ({"max_samples": 10}, "E-MAX-SAMPLES-RANGE"),
-        ({"max_samples": "500"}, "E-MAX-SAMPLES-RANGE"),
-        ({"max_samples": 1e4}, "E-MAX-SAMPLES-RANGE"),
-        ({"alpha": "0.01"}, "E-ALPHA-RANGE"),
-        ({"seed": -1}, "E-SEED-RANGE"),
-        ({"seed": 1.5}, "E-SEED-RANGE"),
-        ({"timeout": 0}, "E-TIMEOUT-RANGE"),
-        ({"timeout": "5"}, "E-TIMEOUT-RANGE"),
-        ({"seconds": "10"}, "E-SECONDS-RANGE"),
-        ({"jobs": 0}, "E-JOBS-RANGE"),
-        ({"jobs": 1.5}, "E-JOBS-RANGE"),
-        ({"jobs": "2"}, "E-JOBS-RANGE"),
-        ({"claim": PureDP(epsilon=1, view=SERVER)}, "E-VIEW-NOT-PUBLIC"),
-        ({"claim": PureDP(epsilon=1, view=EVERYBODY_ELSE)}, "E-VIEW-NOT-PUBLIC"),
-        ({"claim": GaussianDP(mu=100)}, "E-CLAIM-NOT-REFUTABLE"),
-        ({"claim": ApproxDP(epsilon=1, delta=1)}, "E-CLAIM-NOT-REFUTABLE"),
-        ({"claim": PureDP(epsilon=100)}, "E-CLAIM-NOT-REFUTABLE"),
+        ({"neighbours": []}, "E-NEIGHBOURS-EMPTY", None),
+        ({"neighbours": [0.0, 1.0]}, "E-PAIR-TYPE", None),
+        ({"neighbours": None}, "E-DATA-OR-NEIGHBOURS", "neither"),
+        ({"neighbours": [(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}))]}, "E-PAIR-EQUAL", None),
+        ({"claim": PureDP}, "E-CLAIM-NOT-PRIVACY", None),
+        ({"claim": 1.0}, "E-CLAIM-NOT-PRIVACY", None),
+        ({"neighbours": [((x for x in [0]), [1])]}, "E-INPUT-NOT-COPYABLE", None),
+        ({"alpha": 1e-300}, "E-ALPHA-RANGE", "1e-12"),
+        ({"claim": RenyiDP(order="1.0001", epsilon=50)}, "E-CLAIM-NOT-REFUTABLE", "conversions"),
+        ({"record_draws": "no"}, "E-SWITCH-NOT-BOOLEAN", "record_draws must"),
+        ({"batch": 1}, "E-SWITCH-NOT-BOOLEAN", "batch must"),
+        ({"neighbours": [(1.0, 1.0)]}, "E-PAIR-EQUAL", None),
+        ({"neighbours": [(np.array([np.nan]), np.zeros(1))]}, "E-INPUT-NAN", None),
+        ({"neighbours": [([1.0, float("nan")], [0.0])]}, "E-INPUT-NAN", None),
+        ({"alpha": 0.0}, "E-ALPHA-RANGE", None),
+        ({"max_samples": 10}, "E-MAX-SAMPLES-RANGE", "100"),
+        ({"max_samples": "500"}, "E-MAX-SAMPLES-RANGE", None),
+        ({"max_samples": 1e4}, "E-MAX-SAMPLES-RANGE", None),
+        ({"alpha": "0.01"}, "E-ALPHA-RANGE", None),
+        ({"seed": -1}, "E-SEED-RANGE", None),
+        ({"seed": 1.5}, "E-SEED-RANGE", None),
+        ({"timeout": 0}, "E-TIMEOUT-RANGE", None),
+        ({"timeout": "5"}, "E-TIMEOUT-RANGE", None),
+        ({"seconds": "10"}, "E-SECONDS-RANGE", None),
+        ({"jobs": 0}, "E-JOBS-RANGE", None),
+        ({"jobs": 1.5}, "E-JOBS-RANGE", None),
+        ({"jobs": "2"}, "E-JOBS-RANGE", None),
+        ({"claim": PureDP(epsilon=1, view=SERVER)}, "E-VIEW-NOT-PUBLIC", "got .*server"),
+        ({"claim": PureDP(epsilon=1, view=EVERYBODY_ELSE)}, "E-VIEW-NOT-PUBLIC", None),
+        ({"claim": GaussianDP(mu=100)}, "E-CLAIM-NOT-REFUTABLE", None),
+        ({"claim": ApproxDP(epsilon=1, delta=1)}, "E-CLAIM-NOT-REFUTABLE", None),
+        ({"claim": PureDP(epsilon=100)}, "E-CLAIM-NOT-REFUTABLE", "40"),
     ],
 )
-def test_requests_are_checked(arguments, code: str) -> None:
-    """An invalid request raises an error with a code before any run."""
+def test_requests_are_checked(arguments, code: str, says: str | None) -> None:
+    """An invalid request raises an error before any run. Its text has the limit or the name that matters."""
     claim = arguments.pop("claim", ONE)
-    with raises(InvalidParameterError, code=code):
+    with raises(InvalidParameterError, code=code, match=says):
         check(noisy, claim, **{"neighbours": UNITS} | arguments)
 
 

@@ -31,7 +31,7 @@ def row(claim: Claim, kind: str, **options: Any) -> Row:
 )
 def test_privacy_claims_and_the_kind_privacy_go_together(claim: Claim, kind: str) -> None:
     """Otherwise ``--require proved`` would let a privacy claim pass, or a tested row count as privacy."""
-    with raises(InvalidParameterError, code="E-ROW-KIND"):
+    with raises(InvalidParameterError, code="E-ROW-KIND", match="'privacy'"):
         row(claim, kind)
 
 

@@ -427,7 +427,7 @@ def test_only_a_control_may_claim_about_controls() -> None:
         if role == "control":
             assert Row(**options).role == role
             continue
-        with raises(InvalidParameterError, code="E-CONTROLS-ROLE"):
+        with raises(InvalidParameterError, code="E-CONTROLS-ROLE", match="'control'"):
             Row(**options)
     with raises(InvalidParameterError, code="E-CELL-CLAIM"):
         cell("nested", claim=CONTROLS)

@@ -254,9 +254,9 @@ def test_impossible_scales_are_refused(distribution: Any, key: str) -> None:
 
 @pytest.mark.parametrize(("distribution", "key"), ONE_PARAMETER)
 def test_arrays_of_parameters_point_to_product_and_shift(distribution: Any, key: str) -> None:
-    """A list or an array as a parameter is refused."""
+    """A list or an array as a parameter raises an error that names Product and shift."""
     for many in ([1, 2], np.array([1, 2]), (1, 2)):
-        with raises(InvalidParameterError, code="E-PARAMETER-NOT-SCALAR"):
+        with raises(InvalidParameterError, code="E-PARAMETER-NOT-SCALAR", match=r"Product.*shift"):
             distribution(**{key: many})
 
 

@@ -30,6 +30,7 @@ def test_the_first_files_of_a_project_import_public_names(file: str) -> None:
 
 def test_docstring_examples_import_public_names() -> None:
     """Examples in docstrings are copied as well."""
+    assert DEEP.findall("from dpaudit.core.views import user") == ["dpaudit.core.views"]
     for path in (ROOT / "dpaudit").rglob("*.py"):
         if "reference" not in path.relative_to(ROOT).parts:
             lines = [line for line in path.read_text(encoding="utf-8").splitlines() if ">>> " in line]

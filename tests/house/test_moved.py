@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import dpaudit
 from dpaudit.moved import _FILES, _PUBLIC, _ROOMS, new_name
+
+
+def imported_anew(name: str) -> tuple[ModuleType, list[str]]:
+    """Import a former module and its package, also if somebody imported them before, and the warnings."""
+    parts = name.split(".")
+    for length in range(2, len(parts) + 1):
+        sys.modules.pop(".".join(parts[:length]), None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module = import_module(name)
+    return module, [str(item.message) for item in caught if item.category is DeprecationWarning]
 
 
 @pytest.mark.parametrize(
@@ -21,9 +34,8 @@ def test_a_former_module_is_the_present_one(name: str) -> None:
     former = f"dpaudit.{name}"
     present = new_name(former)
     assert present is not None
-    sys.modules.pop(former, None)
-    with pytest.warns(DeprecationWarning, match=present):
-        module = import_module(former)
+    module, told = imported_anew(former)
+    assert any(present in text for text in told)
     assert vars(module).get("_present", module) is import_module(present)
     if not hasattr(module, "__path__"):
         assert module.__spec__ is not None
@@ -56,10 +68,7 @@ def test_a_decorator_is_not_replaced_by_a_former_module() -> None:
 
 def test_a_former_submodule_does_not_replace_a_decorator() -> None:
     """The import system binds it to the former package, which is an object of its own."""
-    for name in ("dpaudit.rows", "dpaudit.rows.privacy"):
-        sys.modules.pop(name, None)
-    with pytest.warns(DeprecationWarning, match=r"dpaudit\.suite"):
-        import_module("dpaudit.rows.privacy")
+    imported_anew("dpaudit.rows.privacy")
     assert callable(import_module("dpaudit.suite").privacy)
     assert callable(import_module("dpaudit.rows").privacy)
 

@@ -53,7 +53,7 @@ def test_what_a_repair_mends() -> None:
 
 def test_only_repairs_mend_and_only_what_is_there() -> None:
     """A printed row that mends, a row that is not in the suite, a row that mends itself."""
-    with raises(InvalidParameterError, code="E-ROW-REPAIRS"):
+    with raises(InvalidParameterError, code="E-ROW-REPAIRS", match="'repaired'"):
         row("A", repairs="B")
     for name in ("B", "A"):
         suite = Suite(paper="tiny", title="Tiny")
