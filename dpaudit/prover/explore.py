@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from dpaudit.core.errors import CodedError
 from dpaudit.distributions.base import Distribution
-from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.forms import Form, Row, symbol
 from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.linear import contradiction
 from dpaudit.prover.step_limit import of_limited_length
@@ -516,8 +516,3 @@ def _next_choices(walk: Walk) -> list[int] | None:
             if node.then[answer] is None:
                 return [*answers[:i], answer]
     return None
-
-
-def total_change(form: Form, shifts: Mapping[str, Fraction], data: Mapping[str, Fraction]) -> Fraction:
-    """Return the change of ``form`` if noise changes by ``shifts`` and data by ``data``."""
-    return form.change(shifts) + form.change(data) if form.terms else ZERO

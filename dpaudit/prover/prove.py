@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.coins.base import Program
 from dpaudit.core.claims import PureDP
-from dpaudit.core.claims.base import Adjacency, Model, Unit
+from dpaudit.core.claims.base import Adjacency, Unit
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import PUBLIC, View
@@ -26,6 +26,7 @@ from dpaudit.prover.attained import attained
 from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
 from dpaudit.prover.change_of_variables import Part, change_of_variables
+from dpaudit.prover.claims import require_provable
 from dpaudit.prover.data import EVERY, Adjacent, OneReplaced, Symbols, symbols_of
 from dpaudit.prover.event_body import event_body
 from dpaudit.prover.every_size import prove_every_size
@@ -191,13 +192,7 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
 
 
 def _required(claim: PureDP | GaussianClaim, data: Any, adjacency: Any) -> tuple[Symbols, Adjacent]:
-    kinds = (PureDP, *GAUSSIAN_CLAIMS)
-    if not isinstance(claim, kinds) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
-        raise InvalidParameterError(
-            f"claim must be one of {', '.join(kind.__name__ for kind in kinds)} in the public view over "
-            f"ideal numbers, got {claim!r}. An audit supports other claims.",
-            code="E-CLAIM-NOT-PROVABLE",
-        )
+    require_provable(claim, (PureDP, *GAUSSIAN_CLAIMS))
     if claim.adjacency is not Adjacency.REPLACE_ONE or claim.unit is not Unit.EVENT:
         raise InvalidParameterError(
             f'prove supports only claims with adjacency="replace-one" and unit="event", got '

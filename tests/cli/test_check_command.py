@@ -258,4 +258,4 @@ def test_zero_out_corners_use_the_null_record(folder: Path) -> None:
     words = ("check", "counts_to_check:halved", "--epsilon", "1", "--adjacency", "zero-out")
     result = invoke(*words, "--corners", 1, 1, "--size", 2, "--null", 0)
     assert result.exit_code == 1, result.output
-    assert "null records" in result.stdout
+    assert "the null record" in result.stdout

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit.run.process import Pool
 from tests.cli.forged import again, confirmed, remember_runs
-from tests.cli.suites import by_id, run, write_suite
+from tests.cli.suites import by_id, invoke, run, write_suite
 
 ROWS = '''
 from dpaudit import PrivacyAudit
@@ -101,6 +101,14 @@ def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool
     assert any("sum: 1 affected" in note for note in rows["sum"]["notes"])
     assert rows["more-than-declared"]["verdict"] == "inconclusive"
     assert "one change affects 2 releases at 'sum', declared 1" in rows["more-than-declared"]["obstacles"]
+
+
+def test_explain_shows_the_proof_of_a_program(made: tuple[dict[str, Any], Path, Pool]) -> None:
+    """With a report, ``explain`` lists the evidence: bound and scope of each proof, and certificates."""
+    suite = made[1]
+    shown = invoke("explain", "sum", suite, "--report", suite.parents[1] / "report.json")
+    assert shown.exit_code == 0, shown.output
+    assert "program proof: epsilon <= 1/2, all data of N" in " ".join(shown.stdout.split())
 
 
 def test_exploring_again_finds_the_same_proofs(

@@ -218,6 +218,8 @@ def test_no_pure_claim_holds_and_no_other_kind_is_taken() -> None:
         ({"adjacency": "add-remove"}, "E-CLAIM-NOT-REPLACE-ONE"),
         ({"unit": "user"}, "E-CLAIM-NOT-REPLACE-ONE"),
         ({"model": "as_run"}, "E-CLAIM-NOT-PROVABLE"),
+        ({"participation": "half of all users"}, "E-CLAIM-NOT-PROVABLE"),
+        ({"adversary": "adaptive"}, "E-CLAIM-NOT-PROVABLE"),
     ):
         with raises(InvalidParameterError, code=code):
             of(one_sum, ZeroConcentratedDP(rho=1, **change))

@@ -31,7 +31,7 @@ NOT_STATED = "not stated"
 _CHANGES = {
     Adjacency.REPLACE_ONE: "replaced",
     Adjacency.ADD_REMOVE: "added or removed",
-    Adjacency.ZERO_OUT: "replaced by null records",
+    Adjacency.ZERO_OUT: "replaced by the null record",
 }
 
 #: Fields with a fixed list of values, which may also be given by name.
@@ -105,10 +105,17 @@ class PrivacyClaim(Claim):
             )
 
     def _context(self) -> str:
-        """Return the change between neighbours and the view of the adversary, in parentheses."""
+        """Return the change between neighbours, the view, and what else is unusual, in parentheses."""
         record = "one record" if self.unit is Unit.EVENT else "all records of one user"
         seen = "the output" if self.view == View.of(PUBLIC) else f"what {self.view} sees"
-        return f"({record} {_CHANGES[self.adjacency]}; the adversary sees {seen})"
+        parts = [f"{record} {_CHANGES[self.adjacency]}", f"the adversary sees {seen}"]
+        if self.adversary is Adversary.ADAPTIVE:
+            parts.append("the data are chosen adaptively")
+        if self.participation != "everybody":
+            parts.append(f"participation: {self.participation}")
+        if self.model is Model.AS_RUN:
+            parts.append("the program in floating point")
+        return f"({'; '.join(parts)})"
 
 
 def _not_negative(epsilon: ExactLike) -> Fraction:

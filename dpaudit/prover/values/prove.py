@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from dpaudit.core.claims.base import Adjacency, Adversary, Model, Unit
+from dpaudit.core.claims.base import Adjacency, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import in_figures
-from dpaudit.core.views import PUBLIC, View
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.claim_t0 import guarantee_of
@@ -38,6 +37,7 @@ from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.prover.alignment import Alignment
 from dpaudit.prover.certificate import merged_fields, written_tree
+from dpaudit.prover.claims import require_provable
 from dpaudit.prover.explore import Explored, Path, Walk, explore
 from dpaudit.prover.forms import Form
 from dpaudit.prover.regions import merge, patterns
@@ -187,22 +187,7 @@ def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
 
 
 def _require(claim: Any, data: Any) -> None:
-    if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
-        raise InvalidParameterError(
-            f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}.",
-            code="E-CLAIM-NOT-PROVABLE",
-        )
-    if (
-        claim.view != View.of(PUBLIC)
-        or claim.model is not Model.IDEAL
-        or claim.adversary is not Adversary.OBLIVIOUS
-        or claim.participation != "everybody"
-    ):
-        raise InvalidParameterError(
-            "claim must be in the public view, over ideal numbers, with data fixed in advance and everybody"
-            f" taking part, got {claim!r}.",
-            code="E-CLAIM-NOT-PROVABLE",
-        )
+    require_provable(claim, (PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP))
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(
             f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"

@@ -72,6 +72,14 @@ PURE, PER_USER = PureDP(epsilon=1), PureDP(epsilon=1, unit="user")
     [
         (noisy_sum, RenyiDP(order=2, epsilon=1), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (noisy_sum, PureDP(epsilon=1, view=View.of(SERVER)), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
+        (
+            noisy_sum,
+            PureDP(epsilon=1, participation="half of all users"),
+            Records(UNIT),
+            "E-CLAIM-NOT-PROVABLE",
+        ),
+        (noisy_sum, PureDP(epsilon=1, adversary="adaptive"), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
+        (noisy_sum, PureDP(epsilon=1, model="as_run"), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (noisy_sum, PURE, [0, 1], "E-DATA-TYPE"),
         (noisy_sum, PURE, Records(UNIT, container="list"), "E-DATA-LIST"),
         (noisy_sum, PER_USER, Records(UNIT), "E-UNIT-GROUP"),
