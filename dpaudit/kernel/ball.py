@@ -3,7 +3,8 @@
 A ball (``arb``) is a midpoint with a radius that contains the true value. Rules of this file:
 
 * Numbers enter as integers or ``Fraction`` only (``ball``). A float enters only as the dyadic rational that
-it is. * Numbers leave as floats with directed rounding (``lower``, ``upper``), or as exact dyadic rationals.
+  it is.
+* Numbers leave as floats with directed rounding (``lower``, ``upper``), or as exact dyadic rationals.
 * A comparison that the radius leaves open is never guessed: ``sign_of`` doubles the precision, then raises.
 """
 

@@ -4,8 +4,7 @@ A replay shows one pair (h, h') of hidden outcomes, and any pairing with the rig
 bound (``coins.replayer``). Two pairings need only replays:
 
 * *A release.* A program draws h and reveals f + h, with f computed from its data and earlier values. Let h'
-be
-  the outcome for which the neighbour reveals the same: h' = h + f - f'. The shift is one to one and keeps
+  be the outcome for which the neighbour reveals the same: h' = h + f - f'. The shift is one to one and keeps
   lengths, so the pairing costs log p(h) - log p'(h'), the cost of releasing f with this noise. Everything
   after it is compared given h and h'. The assumption that f does not depend on h is tested: at outcomes
   spread over the distribution on either input, and over all histories that agree up to the draw

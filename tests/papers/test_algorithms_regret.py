@@ -53,8 +53,7 @@ def test_the_paper_s_experiments_reproduce_the_reference_numbers(algorithm: str,
     for result, reference in zip(results, REFERENCE[algorithm, setting], strict=True):
         runs = result.final
         # A prototype's mean of 15 has the standard error that our runs' spread gives it; DP-SE's regret is a
-        # sum of whole
-        # epochs, so that a cell without spread has one value, printed rounded.
+        # sum of whole epochs, so that a cell without spread has one value, printed rounded.
         error = math.sqrt(runs.var(ddof=1) * (1 / 15 + 1 / len(runs)))
         assert abs(runs.mean() - reference) <= SIGMAS * error + 1
 

@@ -3,10 +3,10 @@
 An *event* is a sequence of shown values. A *tree* describes how one input can produce it:
 
 * ``Draw(site, distribution, branches)``: a hidden draw with atoms. Each branch is a value and the tree that
-follows. * ``See(site, to, distribution, then)``: the next value of the event is shown, drawn from
-``distribution``. * ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it
-shows something else
-  (``False``).
+  follows.
+* ``See(site, to, distribution, then)``: the next value of the event is shown, drawn from ``distribution``.
+* ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it shows something
+  else (``False``).
 
 Write p(tree) for the density of the event. ``See`` multiplies by the distribution's density at the event's
 value, ``Draw`` sums over its branches weighted with their probabilities, ``End`` is 1 or 0. Two bounds

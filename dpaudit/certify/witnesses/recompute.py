@@ -3,23 +3,23 @@
 In every form, site names are only labels. The loss depends on distributions, values and their audience.
 
 * ``transcript``: both inputs, and the sites that the view sees, each with its distribution on both sides and
-its
-  value (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log p(value) -
-  log p'(value). Sites with equal distributions on both sides contribute nothing and are omitted.
+  its value (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
+  p(value) - log p'(value). Sites with equal distributions on both sides contribute nothing and are omitted.
 * ``leak``: such sites as a common prefix, possible on both sides, and then an output that the neighbour shows
   differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
   infinite and the bound is ``None``. For an (epsilon, delta) claim the bound is the prefix's probability, and
   all random sites of the prefix must be listed, whether their distributions differ or not.
 * ``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of
-its hidden
-  draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's from
-  above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio. For an
-  (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
-* ``release``: one site with nothing random before it, for any claim (``release``). * ``prefix-release``: such
-a site after others with probabilities, for an (epsilon, delta) claim (``release``). * ``divergence``: integer
-noise compared with its shift, for Renyi and concentrated DP (``divergence``). * ``program-event``: an outcome
-in the tree of a program's decisions (``program_event``). * ``program-distributions``: the trees of a program
-with finite data and draws, for all data
+  its hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the
+  neighbour's from above: hidden mass that no branch lists counts in full. For a pure claim the loss is the
+  log-ratio. For an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P -
+  e^epsilon P'.
+* ``release``: one site with nothing random before it, for any claim (``release``).
+* ``prefix-release``: such a site after others with probabilities, for an (epsilon, delta) claim
+  (``release``).
+* ``divergence``: integer noise compared with its shift, for Renyi and concentrated DP (``divergence``).
+* ``program-event``: an outcome in the tree of a program's decisions (``program_event``).
+* ``program-distributions``: the trees of a program with finite data and draws, for all data
   (``program_distributions``).
 * ``tables``: the probabilities of all that the view can see, on both inputs (``tables``).
 * ``window-event``: a sequence of public decisions of an index policy (``window_event``).

@@ -11,12 +11,11 @@ true one at every e, also after composition. A *lower* distribution has a delta 
 An atom with masses p = P(x), q = Q(x) and loss L in the cell [i, i+1) is treated as follows:
 
 * upper: split into two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1
--
-  exp(-f)) / (1 - exp(-step)), f = L - i * step. The atom is a post-processing of the two (merge them), so the
-  split pair is at least as easy to tell apart, alone and inside any product; merging commutes with products.
-  A continuous distribution is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step)
-  Q_c) / (1 - exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022, there from
-  float deltas);
+  - exp(-f)) / (1 - exp(-step)), f = L - i * step. The atom is a post-processing of the two (merge them), so
+  the split pair is at least as easy to tell apart, alone and inside any product; merging commutes with
+  products. A continuous distribution is split cell by cell: the cell's masses P_c, Q_c become b = (P_c -
+  exp(i step) Q_c) / (1 - exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022,
+  there from float deltas);
 * lower: p goes to i. A smaller loss with the same mass lowers delta.
 
 Then masses are rounded to integers, up or down. Products (independent, and by fact F4 adaptive, steps)

@@ -5,14 +5,12 @@ which gives the factor once the mass beyond a table is bounded. Only positive nu
 multiplied.
 
 * Binomial(n, p): p(k+1)/p(k) = (n - k)/(k + 1) p/(1 - p), a rational number. Ratios fall in k, so that beyond
-the
-  table's ends the masses are below a geometric series (F6 of ``lattice``).
+  the table's ends the masses are below a geometric series (F6 of ``lattice``).
 * Skellam of variance v, u_n = p(n+1)/p(n) for n >= 0: u_{n-1} = 1/(2n/v + u_n), and U_{n+1} <= u_n <= U_n
-with
-  U_n = v/(n + sqrt(n^2 + v^2)) (``skellam_renyi`` has the proof). The error of u_{n-1} is u_{n-1}^2 times
-  that of u_n. If the recurrence starts far enough out, at N, the unknown part of u_N is below the working
-  precision at the table's beginning. Beyond its end f the masses add up to at most p(f) U_f/(1 - U_f), for
-  the u_n fall.
+  with U_n = v/(n + sqrt(n^2 + v^2)) (``skellam_renyi`` has the proof). The error of u_{n-1} is u_{n-1}^2
+  times that of u_n. If the recurrence starts far enough out, at N, the unknown part of u_N is below the
+  working precision at the table's beginning. Beyond its end f the masses add up to at most p(f) U_f/(1 -
+  U_f), for the u_n fall.
 """
 
 from __future__ import annotations

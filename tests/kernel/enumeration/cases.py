@@ -1,10 +1,9 @@
 """A random mechanism with the certificate that its author would write, and how the two are compared.
 
 A generator makes, for one rule in one situation, a mechanism as a plain function from data sets to
-distributions and
-a proof of it. What is compared: for every claim that the proof can make, the certified bound against the
-truth over all neighbours. If the certificate lists an assumption, pairs that break it do not count; a pair
-that breaks something which the certificate does not list does.
+distributions and a proof of it. What is compared: for every claim that the proof can make, the certified
+bound against the truth over all neighbours. If the certificate lists an assumption, pairs that break it do
+not count; a pair that breaks something which the certificate does not list does.
 """
 
 from __future__ import annotations

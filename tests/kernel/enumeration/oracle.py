@@ -2,10 +2,9 @@
 them.
 
 Nothing here comes from the package under test. A distribution is the vector of the probabilities of finitely
-many
-outcomes. Outcomes may be left out or merged (a density becomes the masses of cells): both only make the truth
-smaller, so that "bound >= truth" stays what it says. Pairs of distributions are compared many at a time: p
-and q hold one distribution a row.
+many outcomes. Outcomes may be left out or merged (a density becomes the masses of cells): both only make the
+truth smaller, so that "bound >= truth" stays what it says. Pairs of distributions are compared many at a
+time: p and q hold one distribution a row.
 """
 
 from __future__ import annotations
