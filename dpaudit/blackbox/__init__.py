@@ -5,8 +5,9 @@
 was not examined. The names below are loaded on first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpaudit.core.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dpaudit.blackbox.check import AS_RUN, CheckResult
@@ -15,15 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["AS_RUN", "CheckResult", "Inputs", "corners"]
 
-_HOMES = {
-    "AS_RUN": "check",
-    "CheckResult": "check",
-    "Inputs": "inputs",
-    "corners": "neighbours",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpaudit.blackbox' has no attribute {name!r}")
-    return getattr(import_module(f"dpaudit.blackbox.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "AS_RUN": "check",
+        "CheckResult": "check",
+        "Inputs": "inputs",
+        "corners": "neighbours",
+    },
+)

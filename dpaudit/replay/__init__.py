@@ -6,8 +6,9 @@
 ``certificate_matching``). ``aggregate_histories`` is for aggregates whose distribution has no closed form.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpaudit.core.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dpaudit.replay.audit import PrivacyAudit
@@ -17,16 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DataSets", "Interval", "PrivacyAudit", "Values", "enumerated"]
 
-_HOMES = {
-    "DataSets": "data_sets",
-    "Interval": "domains",
-    "PrivacyAudit": "audit",
-    "Values": "domains",
-    "enumerated": "enumeration",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpaudit.replay' has no attribute {name!r}")
-    return getattr(import_module(f"dpaudit.replay.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "DataSets": "data_sets",
+        "Interval": "domains",
+        "PrivacyAudit": "audit",
+        "Values": "domains",
+        "enumerated": "enumeration",
+    },
+)

@@ -4,11 +4,11 @@ The grid defines the scope, the docstring holds title, text and notes, and the c
 quantity. The parts of a row share its significance level.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpaudit.certify.sites import Site
 from dpaudit.core.evidence import Certificate, Estimate, Witness
+from dpaudit.core.first_use import on_first_use
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.question import Question
 from dpaudit.core.suite import Cell, Group, Outcome, Run, Suite
@@ -95,9 +95,5 @@ __all__ = [
     "worst_of",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load what needs the prover on first use."""
-    if name not in ("Proving", "proved"):
-        raise AttributeError(f"module 'dpaudit.suite' has no attribute {name!r}")
-    return getattr(import_module("dpaudit.suite.program_proofs"), name)
+#: The names that need the prover.
+__getattr__ = on_first_use(__name__, {"Proving": "program_proofs", "proved": "program_proofs"})

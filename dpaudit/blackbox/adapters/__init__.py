@@ -10,8 +10,9 @@ library, or adds a note if the library cannot be seeded. The libraries are optio
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpaudit.core.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dpaudit.blackbox.adapters.accounting_events import dp_event
@@ -23,20 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Adapted", "diffprivlib", "dp_event", "opendp", "pydp", "tmlt"]
 
-_HOMES = {
-    "Adapted": "adapted",
-    "diffprivlib": "diffprivlib_objects",
-    "dp_event": "accounting_events",
-    "opendp": "opendp_measurements",
-    "pydp": "google_algorithms",
-    "tmlt": "tumult_measurements",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpaudit.blackbox.adapters' has no attribute {name!r}")
-    return getattr(import_module(f"dpaudit.blackbox.adapters.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "Adapted": "adapted",
+        "diffprivlib": "diffprivlib_objects",
+        "dp_event": "accounting_events",
+        "opendp": "opendp_measurements",
+        "pydp": "google_algorithms",
+        "tmlt": "tumult_measurements",
+    },
+)
 
 
 def __dir__() -> list[str]:
