@@ -23,12 +23,12 @@ from dpaudit.kernel.claim_t0 import (
     GAUSSIAN,
     PURE,
     guarantee_of,
-    reaches,
     require_match,
 )
-from dpaudit.kernel.kernel_t0 import CertificateError, shown
+from dpaudit.kernel.kernel_t0 import CertificateError, covers, shown
 from dpaudit.kernel.values import check as values
 from dpaudit.kernel.values import claim as ties
+from dpaudit.kernel.values.costs import guarantees
 
 __all__ = ["CHECKERS", "ExaminedProgram", "examine_program"]
 
@@ -98,7 +98,9 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     except _ERRORS as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
     stated = checker.match(data, about, checked, assumed=checker.assumed, types=checker.types)
-    rational, bound = reaches(checked, about, stated), derived_bound(guarantee_of(checked), about)
+    found = guarantees(checked, about) if kind == values.PROOF else [guarantee_of(checked)]
+    rational = all(covers(guarantee, about, stated) for guarantee in found)
+    bound = max(derived_bound(guarantee, about) for guarantee in found)
     _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)
     return ExaminedProgram(bound, checked.paths, checker.tier if rational else "T2")
 

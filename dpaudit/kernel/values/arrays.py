@@ -9,7 +9,7 @@ from fractions import Fraction
 from operator import mul
 from typing import Any
 
-from dpaudit.kernel.values.elementwise import Rule, in_int64
+from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.info import (
     Constants,
@@ -257,14 +257,15 @@ def truth(op: str) -> Rule:
         inside = all(axis >= i.records for axis in axes)
         shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
         moves: Bound = None if i.private else ZERO
+        known = certain(i)  # of no entries, all is true and any is false
         found = replace(i, **NOTHING)
         found = replace(
             found,
             shape=shape,
             kind="b",
             python=False,
-            low=ZERO,
-            high=ONE,
+            low=ONE if op == "all" and known else ZERO,
+            high=ZERO if op == "any" and known is False else ONE,
             change1=moves,
             change2=moves,
             change=moves,

@@ -28,6 +28,7 @@ from typing import Any
 
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.values.claim import PROOF, run
+from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
@@ -53,8 +54,6 @@ EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
-Cost = tuple[Fraction, Fraction]
-
 
 class ValuesProofError(Exception):
     """The certificate is malformed, or a step does not follow."""
@@ -62,16 +61,35 @@ class ValuesProofError(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """The bounds that a record proves for all neighbours.
+    """What a record proves for all neighbours: the largest ``costs`` of its ``paths``.
 
-    ``epsilon`` is None if there is Gaussian noise. ``mu_squared`` is None if there is any other noise.
-    ``rho`` always bounds the whole program.
+    ``epsilon``, ``rho`` and ``mu_squared`` are the bounds of all costs, and None where there is no such
+    bound: ``epsilon`` with Gaussian noise, ``mu_squared`` with any other noise, all with a mechanism.
     """
 
-    epsilon: Fraction | None
-    rho: Fraction
-    mu_squared: Fraction | None
+    costs: tuple[Cost, ...]
     paths: int
+
+    @property
+    def mechanisms(self) -> bool:
+        """Return whether a cost has a mechanism of its own."""
+        return any(cost.mechanisms for cost in self.costs)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        pure = not self.mechanisms and all(cost.rho == 0 for cost in self.costs)
+        return max((cost.epsilon for cost in self.costs), default=Fraction(0)) if pure else None
+
+    @property
+    def rho(self) -> Fraction | None:
+        if self.mechanisms:
+            return None
+        return max((cost.rho + cost.epsilon**2 / 2 for cost in self.costs), default=Fraction(0))
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        normal = all(cost.epsilon == 0 for cost in self.costs)
+        return 2 * self.rho if normal and self.rho is not None else None
 
 
 def setting_of(data: Any, adjacency: Any) -> Setting:
@@ -252,25 +270,17 @@ def _check(certificate: Any) -> Checked:
         costs = path_costs(s, infos, cell.path.events, certificate)
         hidden = tree.cost(cell) if cell.path.draws else Fraction(0)
         _require_hidden(cell.path, certificate)
-        points += [(epsilon + hidden, rho) for epsilon, rho in costs]
+        points += [cost._replace(epsilon=cost.epsilon + hidden) for cost in costs]
         need(
-            not (cell.path.draws and any(rho for _, rho in costs)),
-            "hidden noise cannot be combined with Gaussian releases",
+            not (cell.path.draws and any(cost.rho or cost.mechanisms for cost in costs)),
+            "hidden noise cannot be combined with releases that have no pure bound",
         )
     return concluded(points, len(paths))
 
 
-def concluded(points: Sequence[Cost], paths: int) -> Checked:
-    """Return the bounds that follow from the costs (epsilon, rho) of all ``paths`` paths."""
-    pure = all(rho == 0 for _, rho in points)
-    normal = all(epsilon == 0 for epsilon, _ in points)
-    rho = max((rho + epsilon * epsilon / 2 for epsilon, rho in points), default=Fraction(0))
-    return Checked(
-        max((epsilon for epsilon, _ in points), default=Fraction(0)) if pure else None,
-        rho,
-        2 * rho if normal else None,
-        paths,
-    )
+def concluded(costs: Sequence[Cost], paths: int) -> Checked:
+    """Return what follows from the costs of all ``paths`` paths."""
+    return Checked(tuple(sorted(maximal(costs))), paths)
 
 
 def _symbols(node: Any) -> list[str]:

@@ -14,8 +14,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpaudit.kernel.claim_t0 import ASKED, GAUSSIAN, PURE, proofs_of, reaches, require_asked
-from dpaudit.kernel.kernel_t0 import QUANTITY, CertificateError, in_words, need, no_twins, number_of, rational
+from dpaudit.kernel.claim_t0 import ASKED, GAUSSIAN, PURE, proofs_of, require_asked
+from dpaudit.kernel.kernel_t0 import (
+    QUANTITY,
+    CertificateError,
+    covers,
+    in_words,
+    need,
+    no_twins,
+    number_of,
+    rational,
+)
+from dpaudit.kernel.values.costs import guarantees
 
 __all__ = ["ASSUMED", "PROOF", "ROUNDING", "TYPES", "require_match", "run"]
 
@@ -40,7 +50,7 @@ ASSUMED = (
 )
 
 #: The types of claims that such a proof can support.
-TYPES = (*PURE, *GAUSSIAN)
+TYPES = (*PURE, *GAUSSIAN, "renyi-dp")
 
 
 def require_match(
@@ -112,13 +122,17 @@ def _compared(name: str, proof: Any, claim: Any, checked: Any) -> int:
     code = 0
     if claim is not None:
         stated, quantity = require_match(proof, claim, checked), QUANTITY[claim["type"]]
-        confirmed = reaches(checked, claim, stated)
-        need(confirmed or quantity == "delta", f"the proof claims too much: {quantity} <= {stated}")
+        found = guarantees(checked, claim)
+        confirmed = all(covers(guarantee, claim, stated) for guarantee in found)
+        need(
+            confirmed or quantity == "delta" or checked.mechanisms,
+            f"the proof claims too much: {quantity} <= {stated}",
+        )
         claimed = number_of(claim, quantity)
         holds = confirmed and stated <= claimed * (1 + ROUNDING)
         verb = "proves" if holds else "does not prove"
         lines = [f"{verb} {quantity} <= {claimed}: {quantity} <= {stated}", *(f"  {line}" for line in lines)]
-        lines += [] if confirmed else ["  not confirmed: the delta of the claim needs tier T2 of the kernel"]
+        lines += [] if confirmed else [f"  not confirmed: this {quantity} needs tier T2 of the kernel"]
         lines += [f"  claim: {in_words(claim)}"]
         code = 0 if holds else 1
     lines += [f"  scope: {proof['body']['data']['words']}", *(f"  assuming: {each}" for each in ASSUMED)]

@@ -27,7 +27,7 @@ from dpaudit.kernel.values.info import (
 )
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
 
-__all__ = ["ELEMENTWISE", "broadcast", "one_per_row", "row_ball", "together"]
+__all__ = ["ELEMENTWISE", "broadcast", "certain", "one_per_row", "row_ball", "together"]
 
 Shape = tuple[int | Poly, ...]
 Rule = Callable[[Setting, Sequence[int], Sequence[Info], dict[str, Any]], Info]
@@ -465,8 +465,37 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
     return fit(s, found)
 
 
-def _truth(s: Setting, frame: Info) -> Info:
-    return fit(s, replace(frame, kind="b", low=ZERO, high=ONE))
+def _truth(s: Setting, frame: Info, always: bool | None = None) -> Info:
+    """Return a truth value, which is a constant if it is ``always`` true or always false."""
+    low, high = (ONE if always else ZERO), (ZERO if always is False else ONE)
+    return fit(s, replace(frame, kind="b", low=low, high=high))
+
+
+def certain(info: Info) -> bool | None:
+    """Return the truth of all entries if the range decides it, and otherwise None."""
+    return True if info.low == 1 else False if info.high == 0 else None
+
+
+def _decided(s: Setting, op: str, u: Info, v: Info) -> bool | None:
+    """Return the answer of a comparison if the ranges of its operands decide it, and otherwise None."""
+    if op in ("gt", "ge"):
+        return _decided(s, {"gt": "lt", "ge": "le"}[op], v, u)
+    if op in ("eq", "ne"):
+        apart = _decided(s, "lt", u, v) or _decided(s, "lt", v, u)
+        return (op == "ne") if apart else None
+    below = _surely(s, u.high, v.low, strict=op == "lt")
+    above = _surely(s, v.high, u.low, strict=op == "le")
+    return True if below else False if above else None
+
+
+def _surely(s: Setting, left: Bound, right: Bound, *, strict: bool) -> bool:
+    """Return whether ``left <= right`` (or ``<``) is proved. None is no bound."""
+    if left is None or right is None:
+        return False
+    if not strict:
+        return s.at_most(left, right)
+    most = s.largest(left - right)
+    return most is not None and most < 0
 
 
 def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -474,14 +503,18 @@ def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     need(all(info.kind == "b" for info in infos), "& requires Booleans")
     frame, _ = together(s, infos)
     guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
-    return _truth(s, replace(frame, guard=guard))
+    known = [certain(info) for info in infos]
+    always = False if False in known else True if known == [True, True] else None
+    return _truth(s, replace(frame, guard=guard), always)
 
 
 def logical_or(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound the logical or of Booleans."""
     need(all(info.kind == "b" for info in infos), "| requires Booleans")
     frame, _ = together(s, infos)
-    return _truth(s, replace(frame, guard=None if frame.records else _common_guard(infos)))
+    known = [certain(info) for info in infos]
+    always = True if True in known else False if known == [False, False] else None
+    return _truth(s, replace(frame, guard=None if frame.records else _common_guard(infos)), always)
 
 
 def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -489,10 +522,9 @@ def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     need(infos[0].kind == "b", "~ requires Booleans")
     i = infos[0]
     guard = None if i.records else i.guard
-    found = replace(
-        i, low=ZERO, high=ONE, norm1=None, norm2=None, rises=False, guard=guard, facts={}, values=None
-    )
-    return fit(s, found)
+    known = certain(i)
+    found = replace(i, norm1=None, norm2=None, rises=False, guard=guard, facts={}, values=None)
+    return _truth(s, found, None if known is None else not known)
 
 
 def _both(a: Guard | None, b: Guard | None) -> Guard | None:
@@ -530,7 +562,7 @@ def compare(op: str) -> Rule:
             )
             if op == "eq" and apart and one:  # at most one of the distinct constants is equal in a row
                 found = replace(found, norm1=ONE, norm2=ONE)
-        return _truth(s, found)
+        return _truth(s, found, _decided(s, op, u, v))
 
     return rule
 

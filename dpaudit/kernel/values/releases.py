@@ -15,14 +15,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ZERO, Bound, Poly, times
 
 __all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
-
-#: (pure epsilon, rho).
-Cost = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
             rho is not None,
             f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
         )
-        return Part((Fraction(0), rho or Fraction(0)), info.support, info.guard)
+        return Part(Cost(rho=rho or Fraction(0)), info.support, info.guard)
     need(
         distribution in ("laplace", "discrete-laplace"),
         f"{distribution} noise on a released value is not supported",
@@ -119,7 +117,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         epsilon is not None,
         f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
     )
-    return Part((epsilon or Fraction(0), Fraction(0)), info.support, info.guard)
+    return Part(Cost(epsilon or Fraction(0)), info.support, info.guard)
 
 
 def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
@@ -148,9 +146,7 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
         left -= taken
     guards = {info.guard for _, _, info in parts}
     guard = guards.pop() if len(guards) == 1 else None
-    return Part(
-        (Fraction(0), cost) if distribution == "gaussian" else (cost, Fraction(0)), parent.support, guard
-    )
+    return Part(Cost(rho=cost) if distribution == "gaussian" else Cost(cost), parent.support, guard)
 
 
 def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:
@@ -192,7 +188,7 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     rises = whole.rises and centred is None and s.length_is_private
     cost = (ratio or Fraction(0)) * (1 if rises else 2) * int(release["count"])
     need(int(release["count"]) >= 1, "the number of chosen positions must be at least 1")
-    return Part((cost, Fraction(0)), info.support, None if info.records else info.guard)
+    return Part(Cost(cost), info.support, None if info.records else info.guard)
 
 
 def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
@@ -225,7 +221,7 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     each = log_above(best / least)
     count = info.entries.number
     need(count is not None, "randomised response requires rows of known length")
-    return Part((each * (count or 0) * s.group, Fraction(0)), info.support, None)
+    return Part(Cost(each * (count or 0) * s.group), info.support, None)
 
 
 def _bernoulli(s: Setting, info: Info) -> Part:
@@ -249,18 +245,18 @@ def _bernoulli(s: Setting, info: Info) -> Part:
     step = most - least if change is None else change
     ratio = max(min(most, least + step) / least, min(1 - least, 1 - most + step) / (1 - most))
     cost = log_above(ratio) * (count or 0) * (s.group if info.records else 1)
-    return Part((cost, Fraction(0)), info.support, info.guard if not info.records else None)
+    return Part(Cost(cost), info.support, info.guard if not info.records else None)
 
 
 def most_expensive(s: Setting, parts: Sequence[Part]) -> list[Cost]:
     """Return the largest total costs of one record, over its position and its values before and after.
 
-    The result holds all pairs (epsilon, rho) that no other pair exceeds in both.
+    The result holds all costs that no other cost covers.
     """
-    found: set[Cost] = {(Fraction(0), Fraction(0))}
+    found: set[Cost] = {Cost()}
     for members in _by_position(s, parts):
         found |= _by_value(s, members)
-    return [one for one in found if not any(o != one and o[0] >= one[0] and o[1] >= one[1] for o in found)]
+    return maximal(found)
 
 
 def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
@@ -308,7 +304,7 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     guarded = [part for part in members if part.guard and part.guard[0] == pivot]
     always = [part for part in members if not (part.guard and part.guard[0] == pivot)]
     if s.group != 1:
-        return {_total([*always, *guarded])}
+        return {total_of(part.cost for part in [*always, *guarded])}
     ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})
     points = [*ends, *((a + b) / 2 for a, b in itertools.pairwise(ends))]
     points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
@@ -318,7 +314,7 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     }
     single = s.length_is_private
     pairs = hit if single else {a | b for a in hit for b in hit}
-    return {_total([*always, *(guarded[k] for k in on)]) for on in pairs}
+    return {total_of(part.cost for part in [*always, *(guarded[k] for k in on)]) for on in pairs}
 
 
 def _inside(guard: Guard, value: Fraction) -> bool:
@@ -326,13 +322,6 @@ def _inside(guard: Guard, value: Fraction) -> bool:
     below = low is None or value > low or (value == low and not low_open)
     above = high is None or value < high or (value == high and not high_open)
     return below and above
-
-
-def _total(parts: Sequence[Part]) -> Cost:
-    return (
-        sum((part.cost[0] for part in parts), Fraction(0)),
-        sum((part.cost[1] for part in parts), Fraction(0)),
-    )
 
 
 def scale_of(s: Setting, expression: Any) -> Poly:

@@ -822,7 +822,10 @@ def truth(run: Run, value: Any) -> bool:
             inner.answer = run.walk.below(inner.form, strict=inner.strict)
         return inner.answer
     if isinstance(inner, Private):
-        run.refuse(DECIDES)
+        known = inner.info.constant if inner.shape == () else None
+        if known is None or known.number is None:
+            run.refuse(DECIDES)
+        return bool(known.number)  # the declared ranges decide it
     if _holds_noise(inner) or isinstance(inner, Entries):
         return truth(run, published(run, value))
     if isinstance(inner, Public):

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import in_figures
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
-from dpaudit.kernel.claim_t0 import guarantee_of
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.values.check import (
     PROOF,
@@ -33,6 +32,7 @@ from dpaudit.kernel.values.check import (
     path_costs,
 )
 from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
+from dpaudit.kernel.values.costs import guarantees
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.prover.alignment import Alignment
@@ -54,7 +54,7 @@ __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
 ASSUMPTIONS = ASSUMED
 
-PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
+PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP | RenyiDP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ def prove_values(
     ----------
     program : callable
         ``program(data, rng)``, ``program(coins, data)``, or ``program(data)`` if it creates its generator.
-    claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
+    claim : PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP or RenyiDP
         The claim, in the public view, for real arithmetic and data fixed in advance.
     data : Records or Table
         The declaration of the data.
@@ -187,7 +187,7 @@ def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
 
 
 def _require(claim: Any, data: Any) -> None:
-    require_provable(claim, (PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP))
+    require_provable(claim, (PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP, RenyiDP))
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(
             f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
@@ -538,12 +538,13 @@ class _Attempt:
 
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
     """Return the bound that a checked record gives on the claimed quantity, or None and the reason."""
-    if isinstance(claim, PureDP) and checked.epsilon is None:
+    if isinstance(claim, PureDP) and checked.epsilon is None and not checked.mechanisms:
         return None, "Gaussian noise has no finite epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
     if isinstance(claim, GaussianDP) and checked.mu_squared is None:
         return None, "only Gaussian noise has a bound on mu (claim PureDP, ApproxDP or ZeroConcentratedDP)"
     try:
-        return derived_bound(guarantee_of(checked), claim), ""
+        found = guarantees(checked, claim.to_json())
+        return max(derived_bound(guarantee, claim) for guarantee in found), ""
     except CertificateError as error:
         return None, str(error)
 
