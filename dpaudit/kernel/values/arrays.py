@@ -126,6 +126,35 @@ def row_function(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[
     )
 
 
+def hidden_draw(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Bound a draw that nobody sees, of a distribution on [low, high] whose parameter is the operand.
+
+    The draw is a function of the parameter and of a uniform number U that has the same distribution on both
+    sides and is independent of the data. Given all these U the draw is a value like any other, and the bound
+    holds. The output on either side is the average over the same U. Density ratios, delta and Renyi moments
+    are jointly (quasi-)convex, so the bound holds for the averages. ``number`` tells draws apart.
+    """
+    [i] = infos
+    low, high = Fraction(p["low"]), Fraction(p["high"])
+    need(low <= high and type(p["number"]) is int, "a hidden draw requires a range and a number")
+    moves: Bound = None if i.private else ZERO
+    found = replace(i, **NOTHING)
+    return fit(
+        s,
+        replace(
+            found,
+            kind=p["kind"],
+            python=bool(p["python"]),
+            low=Poly.of(low),
+            high=Poly.of(high),
+            change1=moves,
+            change2=moves,
+            change=moves,
+            guard=None if i.records else i.guard,
+        ),
+    )
+
+
 def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound a sum over axes, and refuse integer sums that may overflow."""
     [i] = infos
@@ -809,6 +838,7 @@ ARRAYS: dict[str, Rule] = {
     "public": public,
     "ones": ones,
     "row_function": row_function,
+    "hidden_draw": hidden_draw,
     "sum": summed,
     "max": extreme("max"),
     "min": extreme("min"),

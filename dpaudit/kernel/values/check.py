@@ -32,7 +32,7 @@ from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.kernel.values.releases import Drawn, cost_of, most_expensive, scale_of
+from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
 from dpaudit.kernel.values.steps import derive
 
 __all__ = [
@@ -185,7 +185,7 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
         if kind == "draw":
             need(second is not None and number == len(draws), "the draws of a path must be numbered in order")
             distribution, scale, shape = tables["draws"][int(second or 0)]
-            draws.append(Drawn(distribution, scale_of(s, scale), tuple(read_extent(n) for n in shape)))
+            draws.append(drawn_of(s, distribution, scale, tuple(read_extent(n) for n in shape)))
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
             hidden.add((number, int(second or 0)))

@@ -18,7 +18,8 @@ from typing import Any
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
-from dpaudit.kernel.values.polynomials import ZERO, Bound, Poly, times
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
+from dpaudit.kernel.values.shares import share_cost
 
 __all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
 
@@ -30,6 +31,8 @@ class Drawn:
     distribution: str
     scale: Poly
     shape: tuple[int | Poly, ...]
+    #: The parameters of noise without a scale (``shares``).
+    parameters: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,13 @@ def cost_of(
             found.append(_picked(s, infos, release, draws))
             continue
         scale = _scale(s, info, release, draws)
+        given = draws[release["draw"]].parameters
+        if given is not None:
+            need(
+                release["entry"] is None and scale == 1, f"{distribution} noise is added once, as it is drawn"
+            )
+            found.append(Part(share_cost(s, flat(s, info), distribution, given), info.support, info.guard))
+            continue
         parent = info.facts.get("entry")
         if parent is not None and scale.number is not None:
             entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
@@ -324,6 +334,13 @@ def _inside(guard: Guard, value: Fraction) -> bool:
     return below and above
 
 
+def drawn_of(s: Setting, distribution: str, scale: Any, shape: tuple[int | Poly, ...]) -> Drawn:
+    """Return a draw as a record writes it, with an expression or an object of parameters as its scale."""
+    if isinstance(scale, dict):
+        return Drawn(distribution, ONE, shape, scale)
+    return Drawn(distribution, scale_of(s, scale), shape)
+
+
 def scale_of(s: Setting, expression: Any) -> Poly:
     """Return the scale of a draw, which must be provably positive."""
     scale = polynomial(s, expression)
@@ -343,4 +360,4 @@ def _positive(s: Setting, scale: Poly) -> bool:
     return most is not None and most < 0
 
 
-__all__ += ["scale_of"]
+__all__ += ["drawn_of", "scale_of"]

@@ -1,0 +1,112 @@
+"""Add up what the releases of a path cost a record, and turn the result into a guarantee.
+
+A cost is a pure ``epsilon``, a ``rho`` of Gaussian noise, and ``mechanisms``: rule trees of the kernel for
+noise whose bound is neither, such as Skellam noise or a shuffle. The kernel derives the curves of a tree and
+composes them.
+
+Statement. Let every path cost the changed record one of ``costs``. Without mechanisms the program is bounded
+by the largest epsilon, and by the largest rho + epsilon^2 / 2 (``zcdp`` of the kernel). With mechanisms it is
+bounded by the composition of one cost, if that cost covers all others, and by the worst of the costs if each
+has a single part.
+
+Proof. Without mechanisms, costs add along each path, whatever the choice of the next release depends on
+(pure: by the product of density ratios; rho: Feldman and Zrnic 2021, Theorem 3.1, as the sum is bounded on
+every path). *One cost covers all others:* add parts to a path until it has this cost, which only enlarges the
+output. Then every path composes the same parts, in an order that may depend on earlier outcomes. Each part
+has a dominating pair, for every prefix, and the product of pairs does not depend on the order. By induction
+from the last part, the rest of the path after any prefix is dominated by the product of the remaining parts.
+*Single parts:* until the part is released both sides are distributed equally, and so is what the program
+does afterwards, given the outcome. The delta, the Renyi moment and the density ratio of the whole are
+averages or maxima over prefixes of those of the parts, hence at most the largest. (Zhu, Dong, Wang 2022,
+Theorem 10 for dominating pairs under adaptive composition.)
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting, need
+
+__all__ = ["Cost", "guarantees", "maximal", "mechanism", "total_of"]
+
+
+class Cost(NamedTuple):
+    """What the releases of one path cost a record.
+
+    ``mechanisms`` holds the rule trees as text, sorted, each as often as it is used.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    mechanisms: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        """Return how many of epsilon, rho and the mechanisms are there."""
+        return (self.epsilon > 0) + (self.rho > 0) + len(self.mechanisms)
+
+    def covers(self, other: Cost) -> bool:
+        """Return whether this cost has at least all that the other one has."""
+        more = Counter(self.mechanisms)
+        more.subtract(other.mechanisms)
+        return self.epsilon >= other.epsilon and self.rho >= other.rho and min(more.values(), default=0) >= 0
+
+
+def mechanism(rule: str, parameters: dict[str, Any]) -> str:
+    """Return the rule tree of one mechanism as text. Equal trees have equal texts."""
+    return json.dumps({"rule": rule, "parameters": parameters, "premises": []}, sort_keys=True)
+
+
+def total_of(costs: Iterable[Cost]) -> Cost:
+    """Return the cost of several releases."""
+    listed = list(costs)
+    return Cost(
+        sum((cost.epsilon for cost in listed), Fraction(0)),
+        sum((cost.rho for cost in listed), Fraction(0)),
+        tuple(sorted(text for cost in listed for text in cost.mechanisms)),
+    )
+
+
+def maximal(costs: Iterable[Cost]) -> list[Cost]:
+    """Return the costs that no other cost covers."""
+    found = set(costs)
+    return [one for one in found if not any(other != one and other.covers(one) for other in found)]
+
+
+def guarantees(checked: Any, claim: dict[str, Any]) -> list[Guarantee]:
+    """Return guarantees of which the worst holds for a checked program, in the setting of a claim.
+
+    Raises
+    ------
+    CertificateError
+        The kernel refuses a mechanism in this setting, or paths with different mechanisms have several parts.
+    """
+    if not checked.mechanisms:
+        return [Guarantee(pure=checked.epsilon, rho=checked.rho, gdp_squared=checked.mu_squared)]
+    worst = maximal(checked.costs)
+    need(
+        len(worst) == 1 or all(cost.parts <= 1 for cost in worst),
+        "paths with several releases each must use the same noise on all paths.",
+    )
+    return [_guarantee(cost, Setting.of(claim)) for cost in worst]
+
+
+def _guarantee(cost: Cost, setting: Setting) -> Guarantee:
+    # Only mechanisms need the higher tiers of the kernel.
+    from dpaudit.kernel.check import derive_in
+    from dpaudit.kernel.t2.rules import T2
+
+    premises = [derive_in(json.loads(text), setting) for text in cost.mechanisms]
+    if cost.epsilon:
+        premises.append(Guarantee(pure=cost.epsilon))
+    if cost.rho:
+        premises.append(Guarantee(gdp_squared=2 * cost.rho))
+    once = Parameters({"times": ["1"] * len(premises)}, rule="sequential")
+    found = T2.rules["sequential"].derive(once, tuple(premises), setting)
+    assumed = [text for premise in premises for text in premise.assumptions]
+    need(not assumed, f"a proof cannot assume that {'; '.join(assumed)}.")
+    return found
