@@ -772,7 +772,7 @@ def bandit_w1(data, rng):
 
 @wrong(E1, Records(Interval(0, 1), size=12))
 def bandit_w2(data, rng):
-    means, out, at = [0.0, 0.0], [], 0
+    means, out, at = [0.5, 0.5], [], 0
     for _batch in range(4):
         arm = 0 if means[0] >= means[1] else 1
         means[arm] = np.sum(data[at : at + 3]) / 3

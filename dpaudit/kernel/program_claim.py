@@ -16,15 +16,7 @@ from typing import Any, NamedTuple
 
 from dpaudit.kernel import branches_t0, finite_t0, gaussian_t0, program_t0, step_t0
 from dpaudit.kernel.check import derived_bound
-from dpaudit.kernel.claim_t0 import (
-    ASSUMED,
-    ASSUMED_AT_EVERY_SIZE,
-    BRANCHING,
-    GAUSSIAN,
-    PURE,
-    guarantee_of,
-    require_match,
-)
+from dpaudit.kernel.claim_t0 import ASSUMED, ASSUMED_AT_EVERY_SIZE, BRANCHING, GAUSSIAN, PURE, require_match
 from dpaudit.kernel.kernel_t0 import CertificateError, covers, shown
 from dpaudit.kernel.values import check as values
 from dpaudit.kernel.values import claim as ties
@@ -98,7 +90,7 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     except _ERRORS as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
     stated = checker.match(data, about, checked, assumed=checker.assumed, types=checker.types)
-    found = guarantees(checked, about) if kind == values.PROOF else [guarantee_of(checked)]
+    found = guarantees(checked, about)
     rational = all(covers(guarantee, about, stated) for guarantee in found)
     bound = max(derived_bound(guarantee, about) for guarantee in found)
     _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)

@@ -29,6 +29,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from dpaudit.kernel.claim_t0 import guarantee_of
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting, need
 
 __all__ = ["Cost", "guarantees", "maximal", "mechanism", "total_of"]
@@ -85,8 +86,8 @@ def guarantees(checked: Any, claim: dict[str, Any]) -> list[Guarantee]:
     CertificateError
         The kernel refuses a mechanism in this setting, or paths with different mechanisms have several parts.
     """
-    if not checked.mechanisms:
-        return [Guarantee(pure=checked.epsilon, rho=checked.rho, gdp_squared=checked.mu_squared)]
+    if not getattr(checked, "mechanisms", False):
+        return [guarantee_of(checked)]
     worst = maximal(checked.costs)
     need(
         len(worst) == 1 or all(cost.parts <= 1 for cost in worst),

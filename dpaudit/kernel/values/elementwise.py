@@ -472,7 +472,9 @@ def _truth(s: Setting, frame: Info, always: bool | None = None) -> Info:
 
 
 def certain(info: Info) -> bool | None:
-    """Return the truth of all entries if the range decides it, and otherwise None."""
+    """Return the truth of all entries of Booleans if the range decides it, and otherwise None."""
+    if info.kind != "b":
+        return None
     return True if info.low == 1 else False if info.high == 0 else None
 
 

@@ -146,6 +146,13 @@ def _row_function(p: Any, pair: Pair, side: int, a: Any) -> Any:
     return np.cos(rows @ weights.normal(size=(rows.shape[1], inner)) * 3).reshape(a.shape[0], *p["shape"]) * 2
 
 
+def _hidden_draw(p: Any, pair: Pair, side: int, a: Any) -> Any:
+    """Return a draw for one value of its uniform number, the same for all entries."""
+    low, high, u = int(p["low"]), int(p["high"]), (p["number"] * 0.618) % 1
+    share = (np.sin(np.asarray(a, dtype=float) * 5) + 1) / 2
+    return _scalar(np.floor(low + (high - low + 1) * ((share + u) % 1)).astype(np.int64))
+
+
 def _bins(p: Any, pair: Pair, side: int, a: Any) -> Any:
     edges = [float(Fraction(text)) for text in p["edges"]]
     flat = np.asarray(a).ravel()
@@ -226,6 +233,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "rint": _rounding(np.rint),
     "ones": _always(lambda a: np.ones(len(a), dtype=np.int64)),
     "row_function": _row_function,
+    "hidden_draw": _hidden_draw,
     "sum": _over(np.sum),
     "max": _over(np.max),
     "min": _over(np.min),
@@ -910,6 +918,10 @@ class Fuzz:
         if op == "row_function":
             a = self.some(lambda info: info.records == 1)
             return self.step(op, [a], {"seed": r.randrange(99), "shape": r.choice([(), (2,)])})
+        if op == "hidden_draw":
+            low = r.randint(-2, 1)
+            params = {"low": str(low), "high": str(low + r.randint(0, 3)), "number": r.randrange(99)}
+            return self.step(op, [self.some()], {**params, "kind": "i", "python": False})
         if op == "ones":
             return self.step(op, [self.some(lambda info: info.records > 0)], {})
         if op == "softmax":

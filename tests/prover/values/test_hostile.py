@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpaudit.core.claims import PureDP, RenyiDP
+from dpaudit.core.claims import Profile, PureDP
 from dpaudit.core.data import Interval, Records
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import SERVER, View
@@ -70,7 +70,7 @@ PURE, PER_USER = PureDP(epsilon=1), PureDP(epsilon=1, unit="user")
 @pytest.mark.parametrize(
     ("program", "claim", "data", "code"),
     [
-        (noisy_sum, RenyiDP(order=2, epsilon=1), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
+        (noisy_sum, Profile(points=[(1, "1/2")]), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (noisy_sum, PureDP(epsilon=1, view=View.of(SERVER)), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (
             noisy_sum,
