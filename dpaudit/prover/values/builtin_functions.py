@@ -31,7 +31,6 @@ from dpaudit.prover.values.randomness import (
     make_distribution,
     make_selection,
 )
-from dpaudit.prover.values.run import text_of
 from dpaudit.prover.values.scopes import (
     Bound,
     DictView,
@@ -129,8 +128,9 @@ class BuiltinFunctions(Containers):
         found = []
         for end in ends:
             inner = content(end)
-            if isinstance(inner, Public) and inner.count is not None:
-                found.append(self._one_of(inner))
+            whole = self.run.whole.one_of(self.run, inner) if isinstance(inner, Public) else None
+            if whole is not None:
+                found.append(whole)
             elif isinstance(inner, Symbol):
                 self.run.refuse(
                     "range() requires constants, got a private or released value, or a size that is not fixed"
@@ -240,9 +240,6 @@ class BuiltinFunctions(Containers):
 
     def _builtin_bool(self, value: Any = False) -> Any:
         return truth(self.run, self._truthful(value))
-
-    def _one_of(self, inner: Public) -> int:
-        return self.run.walk.fork(f"which {text_of(inner.expression)}", inner.count or 1)
 
     def _extreme(self, name: str, items: tuple[Any, ...], key: Any, default: Any) -> Any:
         run = self.run

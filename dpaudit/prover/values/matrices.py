@@ -189,6 +189,7 @@ def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left:
 def index(run: Run, value: Any, key: Any) -> Any:
     """Return ``value[key]``."""
     inner = content(value)
+    key = tuple(_whole(run, inner, one) for one in key) if isinstance(key, tuple) else _whole(run, inner, key)
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(inner, list | tuple | dict | str | range):
         return _of_container(run, inner, key)
@@ -231,6 +232,25 @@ def index(run: Run, value: Any, key: Any) -> Any:
     )
 
 
+def _whole(run: Run, inner: Any, key: Any) -> Any:
+    """Return a slice with its released ends as integers, if their values are known to be few.
+
+    So is a position in a private array, unless an entry at an outcome with a ``count`` has a rule of its own.
+    """
+    place = content(key)
+    if isinstance(inner, Private) and isinstance(place, Public) and place.count is None and place.kind != "b":
+        whole = run.whole.one_of(run, place) if place.shape == () else None
+        return key if whole is None else whole
+    if not isinstance(key, slice):
+        return key
+    ends = []
+    for end in (key.start, key.stop, key.step):
+        inner = content(end)
+        whole = run.whole.one_of(run, inner) if isinstance(inner, Public) else None
+        ends.append(end if whole is None else whole)
+    return slice(*ends)
+
+
 def _getitem(array: Any, key: Any) -> Any:
     return array[tuple(key) if isinstance(key, tuple) else key]
 
@@ -262,8 +282,14 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
         place = content(published(run, key)) if not isinstance(place, Private | Filtered) else place
         if isinstance(place, Private | Filtered):
             run.refuse("a private value is used as an index")
-        if isinstance(place, Public) and place.count is not None and isinstance(inner, list | tuple | range):
-            place = run.walk.fork(f"which {text_of(place.expression)}", place.count)
+        ends = (-len(inner), len(inner) - 1)  # at any other value the program raises IndexError
+        whole = (
+            run.whole.one_of(run, place, ends=ends)
+            if isinstance(place, Public) and place.kind != "b" and isinstance(inner, list | tuple | range)
+            else None
+        )
+        if whole is not None:
+            place = whole
         elif (
             isinstance(place, Public)
             and place.kind == "b"

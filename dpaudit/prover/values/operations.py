@@ -829,7 +829,11 @@ def truth(run: Run, value: Any) -> bool:
     if _holds_noise(inner) or isinstance(inner, Entries):
         return truth(run, published(run, value))
     if isinstance(inner, Public):
-        return run.walk.fork(f"truth {text_of(inner.expression)}", 2) == 1
+        decided = run.whole.answer(inner.expression)
+        if decided is None:
+            decided = run.walk.fork(f"truth {text_of(inner.expression)}", 2) == 1
+            run.whole.learn(inner.expression, decided)
+        return decided
     if isinstance(inner, Symbol):
         run.refuse(f"a {type(inner).__name__.lower()} value cannot be used as a condition")
     if isinstance(inner, np.ndarray) and inner.size != 1:

@@ -48,6 +48,7 @@ from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
 from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
@@ -351,6 +352,8 @@ class _Attempt:
             raise
         except RecursionError:
             run.refuse("calls or expressions are nested too deeply")
+        except ImpossiblePathError:
+            run.event("impossible")
         except ProgramRaisedError as raised:
             run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
         finally:

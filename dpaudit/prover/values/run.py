@@ -41,6 +41,7 @@ from dpaudit.prover.values.values import (
     Transposed,
     Uniform,
 )
+from dpaudit.prover.values.whole_numbers import WholeNumbers
 
 __all__ = ["NotFollowedError", "ProgramRaisedError", "Record", "Run", "exact", "written"]
 
@@ -157,6 +158,7 @@ class Run:
         self.before = self.record.steps
         self.where = ""
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
+        self.whole = WholeNumbers()
         self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
 

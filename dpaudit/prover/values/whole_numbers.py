@@ -1,0 +1,163 @@
+"""Choose among the few values of a released integer, and remember what the answers on a path imply.
+
+An outcome used as a size, a position or a slice must be a plain integer there. The path forks over its
+possible values: those below its ``count``, or those that earlier comparisons on this path leave. If the
+outcome is no integer, Python raises, which ends the path after fewer releases.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.kernel.values.expressions import text_of
+from dpaudit.prover.values.values import Public
+
+if TYPE_CHECKING:
+    from dpaudit.prover.values.run import Run
+
+__all__ = ["ImpossiblePathError", "WholeNumbers"]
+
+#: The largest number of values over which a path forks.
+MAX_VALUES = 64
+
+#: The smallest and the largest value, where they are known.
+Ends = tuple[int | None, int | None]
+
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+class ImpossiblePathError(Exception):
+    """The answers on this path contradict each other, so that no run takes it further."""
+
+
+class WholeNumbers:
+    """What is known on one path about released numbers that are used as integers."""
+
+    def __init__(self) -> None:
+        self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+        self.known: dict[str, int] = {}
+
+    def value(self, expression: Any) -> Fraction | None:
+        """Return the value of an expression that this path determines, or None."""
+        kind = expression[0]
+        if kind == "number":
+            return Fraction(expression[1])
+        if text_of(expression) in self.known:
+            return Fraction(self.known[text_of(expression)])
+        if kind in ("add", "sub", "mul", "neg"):
+            parts = [self.value(part) for part in expression[1:]]
+            if any(part is None for part in parts):
+                return None
+            a, b = (*parts, Fraction(0))[:2]
+            return {"add": a + b, "sub": a - b, "mul": a * b, "neg": -a}[kind]  # type: ignore[operator]
+        return None
+
+    def answer(self, expression: Any) -> bool | None:
+        """Return the answer of a comparison that this path determines, or None."""
+        found = _comparison(expression)
+        if found is None:
+            return None
+        op, left, right = found
+        a, b = self.value(left), self.value(right)
+        if a is None or b is None:
+            return None
+        return {"lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b, "eq": a == b, "ne": a != b}[op]
+
+    def learn(self, expression: Any, holds: bool) -> None:
+        """Remember the answer of a comparison with a known number.
+
+        What is remembered is only used for integers, so that ``not x <= 4`` is ``x >= 5``.
+        """
+        found = _comparison(expression)
+        if found is None:
+            return
+        op, left, right = found
+        op = op if holds else {**_OPPOSITE, "eq": "ne", "ne": "eq"}[op]
+        for name, one, other in ((op, left, right), (_TURNED[op], right, left)):
+            number = self.value(other)
+            if number is not None and self.value(one) is None:
+                self._bound(text_of(one), name, number)
+
+    def _bound(self, text: str, op: str, number: Fraction) -> None:
+        if op == "ne":
+            return
+        if op in ("lt", "le", "eq"):
+            most = math.ceil(number) - 1 if op == "lt" else math.floor(number)
+            self.most[text] = min(self.most.get(text, most), most)
+        if op in ("gt", "ge", "eq"):
+            least = math.floor(number) + 1 if op == "gt" else math.ceil(number)
+            self.least[text] = max(self.least.get(text, least), least)
+
+    def one_of(self, run: Run, public: Public, *, ends: tuple[int, int] | None = None) -> int | None:
+        """Return an outcome as an integer, after a fork over its values, or None if they are not known.
+
+        ``ends`` are the smallest and largest value at which the program continues here.
+        """
+        count = public.count
+        found = self._chosen(run, public.expression, (0, count - 1) if count is not None else ends)
+        return None if found is None else int(found)
+
+    def _chosen(self, run: Run, expression: Any, ends: tuple[int, int] | None) -> Fraction | None:
+        decided = self.value(expression)
+        if decided is not None:
+            return decided if decided.denominator == 1 else None
+        text = text_of(expression)
+        least, most = _narrower(self._ends(expression), ends or (None, None))
+        if least is None or most is None:
+            return self._of_parts(run, expression)
+        if most < least:
+            raise ImpossiblePathError
+        if most - least >= MAX_VALUES:
+            return None
+        place = run.walk.fork(f"which {text}" if least == 0 else f"which {least} up {text}", most - least + 1)
+        self.known[text] = least + place
+        return Fraction(least + place)
+
+    def _ends(self, expression: Any) -> Ends:
+        """Return bounds of an integer, from earlier answers and from its outermost minimum or maximum."""
+        value = self.value(expression)
+        if value is not None:
+            return math.ceil(value), math.floor(value)
+        text = text_of(expression)
+        found = self.least.get(text), self.most.get(text)
+        if expression[0] == "clip":  # np.clip is the minimum of the maximum, whatever the order of its ends
+            a, low, high = expression[1:]
+            return _narrower(found, self._ends(["minimum", ["maximum", a, low], high]))
+        if expression[0] not in ("maximum", "minimum"):
+            return found
+        below, above = zip(*(self._ends(part) for part in expression[1:]), strict=True)
+        known = [[end for end in side if end is not None] for side in (below, above)]
+        if expression[0] == "maximum":
+            inner = max(known[0], default=None), max(known[1]) if len(known[1]) == len(above) else None
+        else:
+            inner = min(known[0]) if len(known[0]) == len(below) else None, min(known[1], default=None)
+        return _narrower(found, inner)
+
+    def _of_parts(self, run: Run, expression: Any) -> Fraction | None:
+        """Fork over the parts of a sum, difference or product."""
+        if expression[0] not in ("add", "sub", "mul", "neg"):
+            return None
+        least, most = self._ends(expression)  # before the parts are known
+        if any(self._chosen(run, part, None) is None for part in expression[1:]):
+            return None
+        value = self.value(expression)
+        if value is None or (least is not None and value < least) or (most is not None and value > most):
+            raise ImpossiblePathError
+        return value
+
+
+def _narrower(left: Ends, right: Ends) -> Ends:
+    lows = [end for end in (left[0], right[0]) if end is not None]
+    highs = [end for end in (left[1], right[1]) if end is not None]
+    return max(lows, default=None), min(highs, default=None)
+
+
+def _comparison(expression: Any) -> tuple[str, Any, Any] | None:
+    """Return the operator and the operands of a comparison of two public numbers."""
+    if expression[0] == "function" and len(expression) == 4 and expression[1] in _TURNED:
+        return expression[1], expression[2], expression[3]
+    return None
