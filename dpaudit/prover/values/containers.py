@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.matrices import index, shape_value
 from dpaudit.prover.values.operations import (
@@ -25,8 +26,10 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.places import Places
 from dpaudit.prover.values.randomness import (
     GENERATOR,
+    Distribution,
     call_coins,
     call_generator,
+    shifted,
 )
 from dpaudit.prover.values.scopes import (
     Bound,
@@ -59,7 +62,9 @@ class Containers(Places):
         """Yield the items of a value."""
         run, inner = self.run, content(value)
         if isinstance(inner, Lazy):
-            yield from inner.items
+            # "yield from" would close the iterator when this loop is left early.
+            for item in inner.items:
+                yield item
         elif isinstance(inner, list | tuple | str | range):
             yield from inner
         elif isinstance(inner, dict | DictView):
@@ -127,8 +132,8 @@ class Containers(Places):
         if name.startswith("__"):
             run.refuse(f"the attribute {name} is not supported")
         if isinstance(inner, Named):
-            return self._of_module(inner, name)
-        if isinstance(inner, Generator | Coins):
+            return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)
+        if isinstance(inner, Generator | Coins | Session | Distribution):
             return Bound(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
@@ -202,11 +207,24 @@ class Containers(Places):
         inner = content(value)
         if isinstance(inner, Generator):
             return call_generator(self.run, name, arguments, options)
+        if isinstance(inner, Coins) and name == "channel":
+            return open_channel(self.run, arguments, options)
+        if isinstance(inner, Session | Distribution | Named):
+            return self._of_randomness(inner, name, arguments, options)
         if isinstance(inner, Coins):
             return call_coins(self.run, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
         return self._array_method(value, name, arguments, options)
+
+    def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        if isinstance(inner, Named):
+            return call_kernel(self.run, inner.real, name, arguments, options)
+        if isinstance(inner, Session) and name == "ask":
+            return ask(self.run, inner, arguments, options)
+        if isinstance(inner, Distribution) and name == "shift":
+            return shifted(self.run, inner, arguments, options)
+        return self.run.refuse(f"the method {name!r} is not supported")
 
     def _array_method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         value = _settled(value)
